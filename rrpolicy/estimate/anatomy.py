@@ -55,6 +55,11 @@ class DealtRelease(Release):
 
     values: Mapping[str, DataFile] = field(kw_only=True)
 
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """Return the table of the records, and those of the values."""
+        return (self.data, *self.values.values())
+
     def reading(self, names: Iterable[str]) -> Release:
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
         exact = {self.columns.name(name) for name in names}

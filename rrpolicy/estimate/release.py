@@ -69,6 +69,11 @@ class Release:
         return self.manifest.records
 
     @property
+    def files(self) -> tuple[DataFile, ...]:
+        """Return every released table."""
+        return (self.data,)
+
+    @property
     def max_records(self) -> int:
         """Return the most records that one person, or other unit of protection, may have."""
         return self.manifest.units.max_records

@@ -10,7 +10,7 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-PROGRAMS = {"r": "reader"}
+PROGRAMS = {"r": "reader", "stata": "stata", "spss": "spss"}
 """Name of a program -> the module of this room that writes its file."""
 
 
@@ -27,5 +27,5 @@ def export(release: Release, program: str) -> str:
     if program not in PROGRAMS:
         raise PolicyError(Problem("RR278", f"no such program: {program!r}", expected=f"one of {', '.join(PROGRAMS)}"))
     module = import_module(f"rrpolicy.releasing.handout.programs.{PROGRAMS[program]}")
-    text: str = module.written(release.manifest, release.data.form)
+    text: str = module.written(release)
     return text

@@ -6,11 +6,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rrpolicy.formats.format import Format
-    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.estimate.release import Release
 
 
-def written(manifest: Manifest, form: Format) -> str:
+def written(release: Release) -> str:
     """Return the reader; it reads release.json itself."""
-    del manifest, form
+    del release
     return files("rrpolicy.releasing.handout").joinpath("templates", "rrpolicy.R").read_text("utf-8")
