@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rrpolicy.source.original import TableOriginal
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
-_UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "RR348"})
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)?//")
+_ELSEWHERE = frozenset({"RR355", "RR356", "RR358"})
+_UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "RR348"}) | _ELSEWHERE
 """Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
 
 
@@ -146,7 +148,9 @@ def _placed(policy: Policy) -> Iterator[None]:
         yield
     except DataError as error:
         place = policy.place("source.uri")
-        unread = [p.place is None and p.code.startswith(("RR30", "RR34")) for p in error.problems]
+        unread = [
+            p.place is None and (p.code.startswith(("RR30", "RR34")) or p.code in _ELSEWHERE) for p in error.problems
+        ]
         if place is None or parted(policy.source.uri)[1] not in place.text or not any(unread):
             raise  # without a place also where the caller named another table
         placed = [replace(p, place=place) if no else p for p, no in zip(error.problems, unread, strict=True)]
@@ -178,7 +182,7 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
         raise PolicyError(Problem("RR294", message, place, "a table for this call", hint))
     if scheme and scheme[1] in sources:
         source = sources[scheme[1]]
-        path = getattr(source, "paths", True) and not scheme[2].startswith("//")
+        path = getattr(source, "paths", True) and not _ADDRESS.match(scheme[2])
         return source, f"{scheme[1]}:{folder / scheme[2] if path else scheme[2]}"
     if scheme and scheme[2].startswith("//"):
         raise DataError(

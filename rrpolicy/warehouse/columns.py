@@ -22,7 +22,7 @@ from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.source.duckdb.encoding import parsed
 from rrpolicy.source.duckdb.missing import number as number_of
 from rrpolicy.warehouse import stand_ins
-from rrpolicy.warehouse.dialects import Dialect, Sql, boolean, moment, number
+from rrpolicy.warehouse.dialects import DIALECTS, Dialect, Sql, boolean, moment, number
 from rrpolicy.warehouse.stand_ins import Point
 
 Way = tuple[Sql, Sql]
@@ -222,3 +222,17 @@ def _is_moment(text: str) -> bool:
 def column(name: str) -> Sql:
     """Return SQL of a column, its name as it is."""
     return exp.column(name, quoted=True)
+
+
+def category_sql(attribute: Attribute, codes: Sequence[Value], dialect: str) -> str:
+    """Return SQL of what stands for a released column's category, of a column whose type the policy implies.
+
+    Args:
+        attribute: what the policy says of it.
+        codes: of missing values.
+        dialect: one of `DIALECTS`.
+
+    Raises:
+        PolicyError: RR590 if that cannot be said in this dialect so that it is certain to be the category.
+    """
+    return Column(attribute, tuple(codes), DIALECTS[dialect]).recoded.sql(dialect, comments=False)

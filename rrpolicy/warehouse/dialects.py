@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -84,6 +85,8 @@ def number(value: Point) -> Sql:
     assert isinstance(value, (int, float))
     if isinstance(value, int):
         return exp.Literal.number(str(value))
+    if math.isinf(value):
+        return exp.cast(exp.Literal.string("Infinity" if value > 0 else "-Infinity"), "double")
     if value.is_integer() and abs(value) < 2**53:
         return exp.Literal.number(str(int(value)))
     return exp.cast(exp.Literal.number(repr(value)), "double")

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import rrpolicy.plugin
+import rrpolicy.plugin.engines
 import rrpolicy.plugin.solve
 import rrpolicy.plugin.types
 import rrpolicy.testing
@@ -42,7 +43,7 @@ WRITTEN = (
     *("Policy", "Attribute", "Role", "Problem"),
 )
 """What authors write, fill or are handed, told with its members."""
-MODULES = (rrpolicy.plugin, rrpolicy.plugin.solve, rrpolicy.plugin.types)
+MODULES = (rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.types)
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|References):$")
 
 

@@ -1,0 +1,115 @@
+"""The Spark session: the caller's if there is one, else one of our own, which leaves nothing behind."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.plugin import DataError, Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+INSTALL = "pip install 'rrpolicy[spark]', and Java 17 or later (Debian: openjdk-17-jre-headless)"
+
+
+@contextmanager
+def session(scratch: Path) -> Iterator[SparkSession]:
+    """Yield the session that is active, or one of our own that ends with the table.
+
+    Args:
+        scratch: where a session of our own keeps what it spills and shuffles, encrypted; the caller wipes it.
+
+    Raises:
+        DataError: RR355 if Spark is not installed, or does not start.
+    """
+    active = _active()
+    if active is not None:
+        yield active
+        return
+    with _own(scratch) as own:
+        yield own
+
+
+def _active() -> SparkSession | None:
+    """Return the session that the caller has begun.
+
+    Raises:
+        DataError: RR355 if Spark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        message = "Spark is not installed, and this table is read by it"
+        raise DataError(Problem("RR355", message, expected="the package pyspark", hint=INSTALL)) from error
+    found: SparkSession | None = SparkSession.getActiveSession()
+    return found
+
+
+def settings(scratch: Path) -> Mapping[str, str]:
+    """Return what is set for a session of our own: it writes into the scratch folder alone, and encrypts it.
+
+    Args:
+        scratch: absolute.
+    """
+    return {
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={scratch}",
+        "spark.io.encryption.enabled": "true",
+        "spark.eventLog.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+
+
+@contextmanager
+def _own(scratch: Path) -> Iterator[SparkSession]:
+    """Start Spark in a folder of ours, with what SPARK_CONF_DIR and PYSPARK_SUBMIT_ARGS say besides, and end it."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    folder = scratch.absolute() / "spark"
+    folder.mkdir(mode=0o700)
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings(folder).items():
+        conf.set(name, value)
+    with quietly(), (folder / "log").open("wb") as log:
+        try:
+            gateway = launch_gateway(conf, {"cwd": folder, "stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        except Exception as error:  # of several classes
+            message = f"Spark does not start: {type(error).__name__}"
+            raise DataError(Problem("RR355", message, expected="Java 17 or later", hint=INSTALL)) from error
+    try:
+        with quietly():
+            context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
+            context.pythonExec = sys.executable
+            own = SparkSession(context)
+        try:
+            yield own
+        finally:
+            own.stop()
+    finally:
+        gateway.shutdown()
+        _left(gateway.proc)
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session asks an engine that is gone
+
+
+def _left(process: Any) -> None:
+    """Wait until the engine, which ends with its input, has."""
+    process.stdin.close()
+    process.wait()
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Leave out what pyspark says of pandas, which nothing here uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+        yield

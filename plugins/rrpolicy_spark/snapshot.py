@@ -1,0 +1,239 @@
+"""One pinned state of a table that Spark reads: Spark counts, and the counts are read as a table of counts is.
+
+The engine groups by what the policy tells apart, in SQL; what comes to the driver are distinct combinations with how
+often each stands. From there on it is a table of counts like any other, so that the categories, the refusals and their
+words are those of reading the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.plugin import Attribute, DataError, PolicyError, Problem, Reading, Snapshot, encoded
+from rrpolicy.plugin.engines import RefusedError, category_sql
+from rrpolicy.plugin.types import Units
+from rrpolicy_spark.pinned import PinnedFiles, pinned
+from rrpolicy_spark.session import quietly
+from rrpolicy_spark.tasks import KIND, Counts, UnitSizes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+    from rrpolicy.plugin import Value
+
+_REAL = frozenset({"FloatType", "DoubleType"})
+_WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
+Selected = tuple[tuple[str, str], ...]
+"""Of each column its name and SQL."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparkSnapshot:
+    """One pinned state of a table that Spark reads; a `Snapshot`.
+
+    Attributes:
+        name: the table, for messages.
+        frame: the table.
+        shape: the same table without a record, which tells columns and types.
+        held: the files that it is held to.
+        count: the number of records.
+        scratch: where our own engine spills.
+        reading: the codes of missing values.
+        open: what ends with the snapshot.
+    """
+
+    name: str
+    frame: DataFrame
+    shape: Snapshot
+    held: PinnedFiles
+    count: int
+    scratch: Path
+    reading: Reading
+    open: ExitStack
+    _counted: dict[Selected, Snapshot] = field(default_factory=dict, repr=False)
+
+    def columns(self) -> Mapping[str, str]:
+        """Return each column's name and type, in table order."""
+        return self.shape.columns()
+
+    def records(self) -> int:
+        """Return the number of records."""
+        return self.count
+
+    def released_type(self, attribute: Attribute) -> str:
+        """Return the engine type of the values released for an attribute; see `Snapshot.released_type`."""
+        return self.shape.released_type(attribute)
+
+    def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
+        """Return the column's distinct values (None for null or NaN), sorted, at most `most + 1` of them."""
+        column = _quoted(attribute.name)
+        frame = self.frame.selectExpr(f"{column} AS c0").distinct()
+        if not self.reading.codes(attribute.name):
+            frame = frame.limit(most + 3)  # null and NaN are two
+        values = self.fetched(frame).rename_columns([attribute.name])
+        with encoded(values, self.name, self.scratch, self.reading, kind=KIND) as found:
+            return found.distinct(attribute, most)
+
+    def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return grouped counts in one pass; see `Snapshot.tally`."""
+        return self._counts(attributes, carried).tally(attributes, carried)
+
+    def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return encoded rows, sorted by all columns; see `Snapshot.rows`."""
+        return self._counts(attributes, carried).rows(attributes, carried)
+
+    def units(self, column: str) -> Units:
+        """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
+        task = UnitSizes(Counts((column,), self.name, self.reading))
+        with quietly():
+            each = self.grouped(((column, _quoted(column)),)).mapInArrow(task, task.schema)
+        sums = each.groupBy("size").agg({"units": "sum", "missing": "sum"}).select("size", "sum(units)", "sum(missing)")
+        sizes, units, missing = self.fetched(sums).to_pydict().values()
+        return Units({size: n for size, n in zip(sizes, units, strict=True) if n}, sum(missing))
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        self.held.unchanged()
+
+    def grouped(self, selected: Selected) -> DataFrame:
+        """Return distinct rows, columns c0, c1, …, with their counts in the last column."""
+        from pyspark.sql import functions
+
+        names = [f"c{i}" for i in range(len(selected))]
+        recoded = self.frame.selectExpr(*(f"{sql} AS {name}" for name, (_, sql) in zip(names, selected, strict=True)))
+        return recoded.groupBy(*names).agg(functions.count(functions.lit(1)).alias("n"))
+
+    def selected(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Selected:
+        """Return the columns that tell apart what the attributes and the carried columns tell apart."""
+        kinds = {f.name: f.dataType for f in self.frame.schema}
+        told = [(a.name, self._recoded(a, kinds[a.name])) for a in attributes]
+        return (*told, *((name, _quoted(name)) for name in carried))
+
+    def fetched(self, frame: DataFrame) -> pa.Table:
+        """Return what a query of few rows returns; the table must then still be the same.
+
+        Raises:
+            DataError: RR356 if Spark fails, RR357 if the rows are more than the driver takes.
+            RefusedError: RR410 if the table changed.
+        """
+        self.unchanged()
+        with said(self.name), quietly():
+            table = frame.toArrow()
+        self.unchanged()
+        return table
+
+    def _counts(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Snapshot:
+        """Return what the attributes and the carried columns tell apart as a table of counts; counted once."""
+        selected = self.selected(attributes, carried)
+        if selected not in self._counted:
+            table = self.fetched(self.grouped(selected))
+            counts = Counts(tuple(name for name, _ in selected), self.name, self.reading)
+            self._counted[selected] = self.open.enter_context(counts.read(table, self.scratch))
+        return self._counted[selected]
+
+    def _recoded(self, attribute: Attribute, kind: DataType) -> str:
+        """Return SQL of a column, recoded as the policy says where that is certain to keep the categories apart."""
+        codes = self.reading.codes(attribute.name)
+        if not _certain(attribute, kind, codes):
+            return _quoted(attribute.name)
+        try:
+            return category_sql(attribute, codes, "spark")
+        except PolicyError:  # its own values tell its categories apart as well
+            return _quoted(attribute.name)
+
+
+@contextmanager
+def snapshot(
+    spark: SparkSession, found: Callable[[], DataFrame], name: str, scratch: Path, reading: Reading
+) -> Iterator[SparkSnapshot]:
+    """Open a table as a snapshot.
+
+    Args:
+        spark: the session.
+        found: looks for the table.
+        name: the table, for messages.
+        scratch: where our own engine spills.
+        reading: the codes of missing values.
+
+    Raises:
+        DataError: RR308, RR344, RR356 if it cannot be read, RR358 if nothing pins it.
+        RefusedError: RR410 if it changes meanwhile.
+    """
+    del spark
+    with said(name):
+        frame = found()
+        held = pinned(name, found, frame)
+        schema = frame.schema
+    with ExitStack() as stack:
+        shape = stack.enter_context(encoded(_empty(schema), name, scratch, reading, kind=KIND))
+        compared = [_by_bytes(f.name, f.dataType) for f in schema]
+        with said(name):
+            frame = frame.selectExpr(*compared)
+            count = frame.count()
+        opened = SparkSnapshot(name, frame, shape, held, count, scratch, reading, stack)
+        opened.unchanged()
+        yield opened
+
+
+@contextmanager
+def said(name: str) -> Iterator[None]:
+    """Say in words of ours what Spark fails of: its messages may hold values.
+
+    Raises:
+        DataError: RR356, or RR357 if the driver takes no more.
+    """
+    try:
+        yield
+    except (DataError, RefusedError):
+        raise
+    except Exception as error:  # noqa: BLE001 of Spark's many classes
+        told = f"{type(error).__name__}: {error}"
+        if "maxResultSize" in told or "OutOfMemoryError" in told:
+            message = f"{name}: its distinct combinations are more than the driver takes"
+            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns as they are"
+            raise DataError(Problem("RR357", message, expected="counts that the driver holds", hint=hint)) from None
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        message = f"{name}: Spark cannot read it ({condition})"
+        hint = "look at it in Spark: SELECT count(*) FROM the table; catalogs are named in spark-defaults.conf"
+        raise DataError(Problem("RR356", message, expected="a table that Spark reads", hint=hint)) from None
+
+
+def _certain(attribute: Attribute, kind: DataType, codes: Sequence[Value]) -> bool:
+    """Return whether SQL for a column whose type the policy implies recodes one of this type to the same categories."""
+    spelled = type(kind).__name__
+    if attribute.bins is not None:
+        moments = any(isinstance(edge, str) for edge in attribute.bins.edges)
+        return spelled == "DateType" if moments else spelled in _REAL | _WHOLE
+    texts = (*(attribute.domain or ()), *codes)
+    return spelled == "StringType" and attribute.domain is not None and all(isinstance(t, str) for t in texts)
+
+
+def _empty(schema: StructType) -> pa.Table:
+    """Return a table without a record whose columns have the types in which Spark hands them over."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    def of(kind: DataType) -> pa.DataType:
+        try:
+            return to_arrow_type(kind, timezone="UTC")
+        except Exception:  # noqa: BLE001 of pyspark's, for types that it does not hand over
+            return pa.binary()
+
+    return pa.schema([(f.name, of(f.dataType)) for f in schema]).empty_table()
+
+
+def _by_bytes(name: str, kind: DataType) -> str:
+    """Return SQL of a column whose texts are told apart by their bytes."""
+    column = _quoted(name)
+    plain = type(kind).__name__ != "StringType" or kind.simpleString() == "string"
+    return column if plain else f"({column} COLLATE UTF8_BINARY) AS {column}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,14 @@
+"""What engines use that read, draw or write tables elsewhere than in rrpolicy's own engine.
+
+`engines.pyi` beside it is the list.
+"""
+
+from __future__ import annotations
+
+from rrpolicy.plugin import _listed
+
+__all__, __getattr__ = _listed(__file__, globals())
+
+
+def __dir__() -> list[str]:
+    return __all__
