@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs.console import ROOT, hold
 
+from .conftest import SETTINGS
 
-def test_the_guide_runs_as_written(tmp_path: Path) -> None:
+QUICK = ("spark.driver.extraJavaOptions", "spark.sql.shuffle.partitions", "spark.master")
+
+
+def test_the_guide_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = " ".join(f"--conf '{name}={SETTINGS[name]}'" for name in QUICK)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{said} pyspark-shell")
     hold(ROOT / "docs" / "how-to" / "spark.md", tmp_path)
