@@ -222,3 +222,42 @@ def made() -> Any:
         labels=labels,
         Axis=Axis,
     )
+
+
+@pytest.fixture
+def mixed(publish, made):
+    """A release with every form of decoder that weighs records, and names and labels that must be quoted."""
+    rng = np.random.default_rng(3)
+    hostile = ['a "b"', "=1+1", "'x", "ü\\n\t$y`", "the rest"]
+    axes = [
+        made.retention("sex", ["f", "m"], [([0, 1], "4/5")]),
+        made.retention("my column", hostile, [([0, 1, 2], "2/3"), ([3], "1"), ([4], "1")]),
+        made.retention("below", [1, 2, 3], [([0, 1, 2], "1/5")]),
+        made.matrix("wide", ["x", "y", "z"], ["a", "b"], [["1/2", "1/6"], ["1/3", "1/6"], ["1/6", "2/3"]]),
+        made.matrix("square", [True, False], [True, False], [["9/10", "3/10"], ["1/10", "7/10"]]),
+        made.coupled(["p", "q"], [["u", 0.5], ["u", 2.0], ["w", 0.5]],
+                     [["8/10", "1/10", "1/10"], ["1/10", "8/10", "1/10"], ["1/10", "1/10", "8/10"]]),
+        made.identity("plain", [10, 20]),
+    ]  # fmt: skip
+    rows = {}
+    for axis in axes:
+        codes = (
+            rng.integers(len(axis.P[0]), size=400) if axis.columns[0]["name"] != "sex" else np.repeat([0, 1], 400 // 2)
+        )
+        rows |= made.draw(axis, codes, rng)
+    values = ["none", "flu", "cold", "=asthma"]
+    own = rng.integers(4, size=400)
+    rows["ill"] = [
+        [values[v] for v in sorted({int(o), *rng.choice([w for w in range(4) if w != o], 1).tolist()})] for o in own
+    ]
+    rows["hours"] = rng.integers(50, size=400).astype(float).tolist()
+    decoder = {"columns": ["ill"], "labels": [[v] for v in values], "set_size": 2}
+    sets = made.Axis(made.decoder(["ill"], "addition", decoder), (made.column("ill", values, "set", "VARCHAR[]"),), [])
+    carried = made.column("hours", [], "carried", "DOUBLE")
+    hours = {"form": "identity", "attributes": ["hours"], "unbiased": True, "independent": True, "column": "hours",
+             "labels": []}  # fmt: skip
+    every = [*axes, sets, made.Axis(hours, (carried,), [])]
+    escaped = dict(rows)
+    escaped["my column"] = ["'" + v if v[0] in "='" else v for v in rows["my column"]]
+    escaped["ill"] = ["[" + ", ".join(f'"{v}"' for v in held) + "]" for held in rows["ill"]]
+    return publish(every, escaped, "csv")

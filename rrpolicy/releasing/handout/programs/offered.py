@@ -10,7 +10,7 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-PROGRAMS = {"r": "reader", "stata": "stata", "spss": "spss"}
+PROGRAMS = {"r": "reader", "stata": "stata", "spss": "spss", "duckdb": "macros"}
 """Name of a program -> the module of this room that writes its file."""
 
 

@@ -1,3 +1,4 @@
+{% from "release.sql" import release_view with context %}
 {% from "views.sql" import corrected, spread_evenly with context %}
 {% if spread %}
 -- Counts by original category, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
@@ -26,16 +27,7 @@
 {% if form.note %}
 -- {{ form.note|comment }}
 {% endif %}
-{% if data.format == "duckdb" %}
-ATTACH IF NOT EXISTS {{ manifest.pattern("data")|literal }} AS released (READ_ONLY);
-CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;
-{% else %}
-CREATE OR REPLACE TEMP VIEW release AS SELECT *
-{%- for column in lists %}{% if loop.first %} REPLACE ({% else %}, {% endif %}
-{{ column.name|identifier }}::JSON::{{ column.type|kind }} AS {{ column.name|identifier }}{% if loop.last %}){% endif %}
-{% endfor %} FROM {{ columns|scan(manifest.pattern("data"), data, form) }};
-{% endif %}
-{% for file in weights %}
+{{ release_view() }}{% for file in weights %}
 
 CREATE OR REPLACE TEMP TABLE {{ file.view|identifier }} AS
 SELECT *
