@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """Where a draw goes. The writer behind it puts rows in canonical order and never sees the original."""
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         """Take released rows.
 
         Args:
@@ -39,6 +41,7 @@ class Sink(Protocol):
             n: (rows,) how often each row stands; None for once.
             in_order: the caller hands distinct rows in the table's canonical order over all calls, so that nothing
                 needs sorting.
+            sorted_by: by how many of the first columns of the table's `sort` the rows come sorted over all calls.
         """
         ...
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import numbers
+from rrpolicy.engine.arrays import as_numpy, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channel.table import TableSpec
     from rrpolicy.source.counts import Ints
+
+
+_FEW = 64
+"""Labels of which it costs less to look for each in a column than to look up each of its rows."""
 
 
 def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -32,14 +36,23 @@ def plain(column: pa.Array) -> pa.Array:
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
     """Return a column coded by the values that it holds, in order of appearance, and no others."""
+    import numpy as np
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return column.dictionary_encode()
     if column.null_count:
         return plain(column).dictionary_encode()
-    held = column.indices.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
+    size = len(column.dictionary)
+    if size > _FEW:
+        held = column.indices.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
+    indices = as_numpy(column.indices)
+    first = {int(np.argmax(indices == i)): i for i in np.flatnonzero(np.bincount(indices, minlength=size))}
+    appearing = np.array([i for _, i in sorted(first.items())], dtype=np.int32)
+    place = np.zeros(size, dtype=np.int32)
+    place[appearing] = np.arange(len(appearing))
+    return pa.DictionaryArray.from_arrays(numbers(place[indices]), column.dictionary.take(numbers(appearing)))
 
 
 def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:

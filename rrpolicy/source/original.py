@@ -23,6 +23,7 @@ from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.runs import BATCH, repeated
 from rrpolicy.source.sample import Systematic
+from rrpolicy.source.singles import Singles
 from rrpolicy.source.units import Units, units_of
 
 if TYPE_CHECKING:
@@ -79,10 +80,17 @@ def _refuse(problems: Sequence[Problem]) -> None:
 
 @dataclass(frozen=True)
 class Whole:
-    """What one pass over all distinct rows tells: their fingerprint, and a systematic sample of the records."""
+    """What one pass over all distinct rows tells.
+
+    Attributes:
+        content: their fingerprint.
+        sample: a systematic sample of the records.
+        singles: how many values of the first carried column one record alone has; None if nothing is carried.
+    """
 
     content: bytes
     sample: pa.Table
+    singles: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +195,11 @@ class TableOriginal:
         if unit is None:
             raise ValueError("nothing tells people apart")
         coded, carried = self._chosen(columns)
-        for batch in self.snapshot.rows(coded, [*carried, unit]):
+        for batch in repeated(self.snapshot.tally(coded, [*carried, unit])):  # as `_whole` sorted them
             yield batch.select([*columns, unit])
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct rows of `rows`, in the same order; the last column is `MULTIPLICITY`.
+        """Yield the distinct rows of `rows`, sorted by the carried columns first; the last column is `MULTIPLICITY`.
 
         Raises:
             ValueError: if a column is not released, or stands twice.
@@ -215,6 +223,24 @@ class TableOriginal:
     def _known(self, columns: Sequence[str]) -> bool:
         """Return whether a table over these columns was counted before."""
         return any(names.issuperset(columns) for names in self._tables)
+
+    def singles(self, name: str) -> int:
+        """Return how many values of an attribute one record alone has; nulls are no value.
+
+        Args:
+            name: of a released attribute.
+
+        Raises:
+            RefusedError: RR410 if the table changed.
+        """
+        if self.policy.attributes[name].categorical:
+            return int((self.counts(name).n == 1).sum())
+        if self._whole.singles is not None and name == self.carried[0].name:
+            return self._whole.singles
+        found = Singles()
+        for batch in self.tally(name):
+            found.take(batch.column(0), as_numpy(batch.column(1)))
+        return found.count()
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table, or the reference table, changed since it was opened."""
@@ -272,18 +298,21 @@ class TableOriginal:
         """Learn in one pass what only all distinct rows tell."""
         coded, unit = self.categorical, self.policy.unit if self.policy.release.series is not None else None
         carried = [a.name for a in self.carried] + ([] if unit is None else [unit])
-        sample = Systematic(self.records)
+        sample, singles = Systematic(self.records), Singles()
 
         def counted() -> Iterator[pa.RecordBatch]:
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
             for batch in self.snapshot.tally(coded, carried) if joint is None else _table(joint):
                 sample.take(batch)
+                if carried:
+                    singles.take(batch.column(len(coded)), as_numpy(batch.columns[-1]))
                 yield batch
 
         digest = row_digest(counted())
         labels: list[Json] = [[a.name, None if a.domain is None else list(a.domain)] for a in coded]
         named = canonical(labels + [[name, None] for name in carried])
-        return Whole(hashlib.sha256(hashlib.sha256(named).digest() + digest).digest(), sample.table())
+        content = hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
+        return Whole(content, sample.table(), singles.count() if carried else None)
 
 
 def _surprising(way: Counts) -> tuple[int, int]:

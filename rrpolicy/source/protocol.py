@@ -53,7 +53,7 @@ class Snapshot(Protocol):
 
         The bins, the domain, `outside` and `nulls` of an attribute are applied inside the engine; a code is the
         position in `attribute.domain`. -1 is a value outside the domain, -2 a null, that the policy does not allow.
-        Sorted by all columns; `n` is the last one.
+        Sorted by the carried columns, then by the codes; `n` is the last one.
         """
         ...
 

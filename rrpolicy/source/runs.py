@@ -109,12 +109,12 @@ def _new(rows: pa.RecordBatch) -> Mask:
     for column in reversed(rows.columns[:-1]):  # those that sort last differ most
         if new.all():
             break
-        new[1:] |= _differs(column)
+        new[1:] |= differs(column)
     return new
 
 
-def _differs(column: pa.Array) -> Mask:
-    """Return (rows - 1,) whether each value differs from the one before; lists are taken to."""
+def differs(column: pa.Array) -> Mask:
+    """Return (n - 1,) whether each of (n,) values differs from the one before; lists are taken to."""
     if pa.types.is_list(column.type):
         return np.ones(len(column) - 1, dtype=bool)
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -125,3 +125,13 @@ def _differs(column: pa.Array) -> Mask:
     if column.null_count:
         differs = differs | (as_numpy(later.is_null()) != as_numpy(before.is_null()))
     return differs
+
+
+def precedes(column: pa.Array) -> Mask:
+    """Return (n - 1,) whether each of (n,) values sorts before the one before it; nulls come last."""
+    if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        values = as_numpy(column)
+        return np.asarray(values[1:] < values[:-1])
+    later, before = column.slice(1), column.slice(0, len(column) - 1)
+    less: Mask = as_numpy(pc.less(later, before), absent=False)
+    return np.asarray(less | (as_numpy(later.is_valid()) & ~as_numpy(before.is_valid())))

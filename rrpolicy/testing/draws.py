@@ -39,9 +39,11 @@ class Collected:
     def __init__(self) -> None:
         self.parts: dict[str, list[pa.Table]] = {}
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         """Keep a batch with its multiplicities."""
-        del in_order
+        del in_order, sorted_by
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
         demand(all(pc.greater(times, 0).to_pylist()), "draw() hands over a row that stands nowhere")

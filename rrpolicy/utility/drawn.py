@@ -35,9 +35,11 @@ class Collected:
     def __init__(self) -> None:
         self.parts: dict[str, list[tuple[pa.RecordBatch, Ints]]] = {}
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         """Keep a batch."""
-        del in_order
+        del in_order, sorted_by
         times = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
         self.parts.setdefault(table, []).append((batch, times))
 

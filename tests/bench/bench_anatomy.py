@@ -73,7 +73,9 @@ def _labels(letter: str, size: int) -> str:
 class Nowhere:
     """A sink that writes nothing."""
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         assert in_order
 
 

@@ -54,7 +54,9 @@ class Count:
     def __init__(self) -> None:
         self.records = 0
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         self.records += batch.num_rows if n is None else int(n.sum())
 
 

@@ -70,7 +70,9 @@ class Collector:
     def __init__(self) -> None:
         self.batches: list[tuple[pa.RecordBatch, Ints | None, bool]] = []
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         assert table == "data"
         self.batches.append((batch, n, in_order))
 

@@ -47,7 +47,9 @@ class Sink:
         self.batches: dict[str, list[pa.Table]] = {QIT: [], ST: []}
         self.in_order: dict[str, bool] = {}
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         plain = [c.cast(pa.int64()) if pa.types.is_integer(c.type) else c for c in plain]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())

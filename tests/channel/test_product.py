@@ -25,7 +25,7 @@ from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.source.runs import blocks
+from rrpolicy.source.runs import blocks, counted, singly
 
 SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)
 KINDS: dict[str, Any] = {k.kind: k for k in (Product, Identity, Retention, Matrix)}
@@ -139,6 +139,9 @@ class Unsorted:
         held = self._original.codes | self._original.carried
         yield from pa.table({c: pa.array(held[c]) for c in columns}).to_batches()
 
+    def tally(self, *columns: str) -> Any:
+        yield from counted(singly(self.rows(*columns)))
+
 
 @pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_a_draw_does_not_depend_on_the_order_of_the_input_and_one_that_does_is_caught(survey, collector, sampler):
@@ -173,7 +176,7 @@ def test_a_draw_does_not_depend_on_who_draws_which_blocks_and_when(survey, colle
     for again in found[1:]:
         assert [(batch, None if n is None else n.tolist(), order) for batch, n, order in again] == first
 
-    cut = list(enumerate(blocks(drawing.tally(original, ("sex", "education", "race", "x")), 250)))
+    cut = list(enumerate(blocks(drawing.tally(original, ("sex", "education", "race"), ("x",)), 250)))
     assert len(cut) == 12
     apart = {block[0]: drawing.draw_block(product, original, streams, block) for block in [*cut[::-1], cut[5], cut[0]]}
     together = [(batch, n) for number in range(12) for batch, n in apart[number]]

@@ -70,7 +70,9 @@ class Sink:
     def __init__(self) -> None:
         self.parts: dict[str, list[pa.Table]] = {QIT: [], ST: []}
 
-    def write(self, name: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+    def write(
+        self, name: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
         self.parts[name].append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))

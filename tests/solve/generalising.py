@@ -90,8 +90,8 @@ class Rows:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
 
-    def write(self, table: str, batch: Any, n: Any = None, *, in_order: bool = False) -> None:
-        del table, in_order
+    def write(self, table: str, batch: Any, n: Any = None, *, in_order: bool = False, sorted_by: int = 0) -> None:
+        del table, in_order, sorted_by
         counts = [1] * batch.num_rows if n is None else n.tolist()
         for row, count in zip(batch.to_pylist(), counts, strict=True):
             self.rows += [tuple(row.values())] * count

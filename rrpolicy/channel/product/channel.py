@@ -126,10 +126,19 @@ class Product(Channel):
                     return slot, place
         return len(self.axes) + [c.name for c in self.carried].index(name), 0
 
+    @property
+    def sort(self) -> tuple[str, ...]:
+        """Return the released columns in the order that rows are sorted by: what is carried comes first.
+
+        It keeps its place when the rest is drawn, so that sorted records stay sorted but for those alike in it.
+        """
+        carried = {c.name for c in self.carried}
+        return tuple(sorted(self.order, key=lambda name: name not in carried))
+
     def tables(self) -> tuple[TableSpec, ...]:
         """Return the one table `data`, sorted by all its columns."""
         columns = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
-        return (TableSpec("data", tuple(columns[name] for name in self.order), self.order),)
+        return (TableSpec("data", tuple(columns[name] for name in self.order), self.sort),)
 
     def decoders(self) -> tuple[Decoder, ...]:
         """Return the axes' decoders, then an identity without labels for every carried column."""

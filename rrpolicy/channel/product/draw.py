@@ -45,9 +45,7 @@ def draw_cells(product: Product, original: Original, streams: Streams, sink: Sin
     """Draw by splitting counts; hands distinct rows in canonical order to the sink."""
     cells, carried = _original_cells(product, original)
     _split(product, cells, [axis_stream(streams, axis) for axis in product.axes])
-    released, values = _released(product, cells, carried)
-    released.sort()
-    for batch, n in _batches(product, released, values):
+    for batch, n in _batches(product, *_released(product, cells, carried)):
         sink.write(TABLE, batch, n, in_order=True)
 
 
@@ -57,9 +55,9 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     Each block reads streams of its own, so that what is drawn is the same whoever draws which blocks, and when.
     """
     of_block = partial(draw_block, product, original, streams)
-    for drawn in in_turn(of_block, enumerate(blocks(tally(original, _names(product)), BLOCK))):
+    for drawn in in_turn(of_block, enumerate(blocks(_rows(product, original), BLOCK))):
         for batch, n in drawn:
-            sink.write(TABLE, batch, n)
+            sink.write(TABLE, batch, n, sorted_by=len(product.carried))
 
 
 def draw_block(
@@ -78,7 +76,7 @@ def draw_block(
             and the carried columns, the last column their counts; `BLOCK` records, but for the last block.
 
     Returns:
-        Released rows in no order, and how often each stands; None for once.
+        Released rows, sorted by the carried columns alone, and how often each stands; None for once.
     """
     number, rows = block
     n = as_numpy(rows.column(rows.num_columns - 1))
@@ -121,9 +119,12 @@ def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
 
 
 def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tuple[Cells, list[pa.Array]]:
-    """Return drawn cells by the released columns, as places among the values of each; and these values, sorted."""
+    """Return drawn cells by the released columns, as places among the values of each; and these values, sorted.
+
+    The columns stand in the order of sorting, and the cells are sorted.
+    """
     columns, values = [], []
-    for name in product.order:
+    for name in product.sort:
         slot, place = product.locate(name)
         if slot < len(product.axes):
             column = product.axes[slot].columns()[place]
@@ -133,19 +134,22 @@ def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tu
         else:
             columns.append(cells.slot(slot))
             values.append(carried[slot - len(product.axes)])
-    return Cells([len(v) for v in values], columns, cells.n), values
+    released = Cells([len(v) for v in values], columns, cells.n)
+    released.sort()
+    return released, values
 
 
 def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """Yield released cells, some at a time, with their counts."""
-    known = [product.locate(name)[0] < len(product.axes) for name in product.order]
+    known = [product.locate(name)[0] < len(product.axes) for name in product.sort]
     for low in range(0, len(cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
             dictionary(cells.slot(i, part), v) if labels else v.take(numbers(cells.slot(i, part)))
             for i, (v, labels) in enumerate(zip(values, known, strict=True))
         ]
-        yield pa.RecordBatch.from_arrays(arrays, names=list(product.order)), cells.n[part]
+        rows = pa.RecordBatch.from_arrays(arrays, names=list(product.sort))
+        yield rows.select(list(product.order)), cells.n[part]
 
 
 def _one_by_one(
@@ -220,7 +224,7 @@ def unflatten(flat: Ints, shape: Sequence[int]) -> list[Ints]:
 def _original_cells(product: Product, original: Original) -> tuple[Cells, list[pa.Array]]:
     """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
     if product.carried:
-        return _cells_of(product, original, pa.Table.from_batches(tally(original, _names(product))))
+        return _cells_of(product, original, pa.Table.from_batches(_rows(product, original)))
     counts = original.counts(*(a for axis in product.axes for a in axis.attributes))
     return _packed(product, original, counts.codes, counts.n, [])
 
@@ -271,9 +275,25 @@ class _Told(Protocol):
     def people(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
-def tally(original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the original's distinct rows of codes and carried values in canonical order, with how often each stands."""
-    yield from original.tally(*names) if isinstance(original, _Tallied) else counted(singly(original.rows(*names)))
+def tally(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the original's distinct rows, with how often each stands, sorted by the carried values, then by the codes.
+
+    Args:
+        original: the table.
+        coded: names of categorical attributes.
+        carried: names of the others.
+    """
+    if isinstance(original, _Tallied):
+        yield from original.tally(*coded, *carried)
+        return
+    rows = pa.Table.from_batches(original.rows(*coded, *carried))
+    yield from counted(singly(rows.sort_by([(name, "ascending") for name in (*carried, *coded)]).to_batches()))
+
+
+def _rows(product: Product, original: Original) -> Iterator[pa.RecordBatch]:
+    """Yield the distinct rows of the axes' attributes and the carried columns, as `tally` does."""
+    coded = [a for axis in product.axes for a in axis.attributes]
+    yield from tally(original, coded, [c.attribute for c in product.carried])
 
 
 def _names(product: Product) -> list[str]:

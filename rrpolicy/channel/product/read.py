@@ -181,7 +181,7 @@ def unchanged_agree(product: Product, original: Original, released: Released, sl
     attributes = [a for slot in slots for a in product.axes[slot].attributes]
     carried = [c.attribute for c in product.carried]
     if carried:
-        before = pa.Table.from_batches(tally(original, [*attributes, *carried]))
+        before = pa.Table.from_batches(tally(original, attributes, carried))
         codes = np.column_stack([as_numpy(before.column(a)) for a in attributes] or [np.zeros((before.num_rows, 0))])
         n = before.column(MULTIPLICITY)
     else:

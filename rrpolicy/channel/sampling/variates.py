@@ -219,7 +219,9 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
     if len(blocks) == 1 and list(blocks[0][0]) == list(range(len(blocks[0][0]))):  # nothing is to be looked up
         cell, rank, count = multinomial(n, np.zeros(len(n), dtype=np.int64), laws, stream)
         own = codes if bool((n == 1).all()) else codes[cell]
-        return cell, np.where(rank < 0, own, rank + (rank >= own)), count
+        rank += rank >= own
+        np.copyto(rank, own, where=rank < 0)
+        return cell, rank, count
     size = 1 + max(max(members) for members, _ in blocks)
     block = np.zeros(size, dtype=np.int64)
     place = np.zeros(size, dtype=np.int64)

@@ -6,7 +6,7 @@ The numbers are statistics of the original: they stand in the plan and in audit/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.decoders import IdentityDecoder
@@ -14,12 +14,20 @@ from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.source.singles import Singles
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 HELD_BY_ONE = "held-by-one"
 """The name of these remarks."""
+
+
+@runtime_checkable
+class _Counting(Protocol):
+    """An original that counts them where its rows pass anyway."""
+
+    def singles(self, name: str) -> int: ...
 
 
 def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
@@ -47,12 +55,13 @@ def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterato
 
 def _singles(attribute: Attribute, original: Original) -> int:
     """Return how many values of an attribute one record alone has; nulls are no value."""
-    if attribute.categorical:
-        return int((original.counts(attribute.name).n == 1).sum())
     from rrpolicy.channel.product.draw import tally
 
-    found = 0
-    for batch in tally(original, [attribute.name]):
-        alone = as_numpy(batch.column(1)) == 1
-        found += int((alone & as_numpy(batch.column(0).is_valid())).sum())
-    return found
+    if isinstance(original, _Counting):
+        return original.singles(attribute.name)
+    if attribute.categorical:
+        return int((original.counts(attribute.name).n == 1).sum())
+    found = Singles()
+    for batch in tally(original, [], [attribute.name]):
+        found.take(batch.column(0), as_numpy(batch.column(1)))
+    return found.count()

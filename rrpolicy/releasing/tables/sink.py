@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from rrpolicy.formats.column_types import arrow_schema, label_places
 from rrpolicy.formats.format import CORE, Format, Formats, TableWriter, file_name
 from rrpolicy.releasing.tables.grouping import Files
 from rrpolicy.releasing.tables.spool import Spool
+from rrpolicy.releasing.tables.ties import Ties
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted.formulas import Handling
 
@@ -76,9 +77,11 @@ class FolderSink:
             spec.name: _TableSink(spec, folder, chosen, scratch, handling, rows_per_file) for spec in tables
         }
 
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
         """Take released rows."""
-        self._tables[table].write(batch, n, in_order=in_order)
+        self._tables[table].write(batch, n, in_order=in_order, sorted_by=sorted_by)
         if table == self._first:
             self._taken += batch.num_rows if n is None else int(n.sum())
             self._passed(self._taken)
@@ -109,17 +112,23 @@ class _TableSink:
         self._scratch = scratch
         self._ordered: _Ordered | None = None
         self._spool: Spool | None = None
+        self._ties: Ties | None = None
+        self._promise: tuple[bool, int] | None = None
 
-    def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
+    def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool, sorted_by: int) -> None:
         import numpy as np
 
         rows = self._cast(batch)
         counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
-        if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
+        self._promise = self._promise or (in_order, sorted_by)
+        if self._promise != (in_order, sorted_by):
             raise ValueError("rows in order and rows in no order cannot be mixed in one table")
         if in_order:
             self._ordered = self._ordered or self._begin()
             self._ordered.write(rows, counts)
+        elif self._ties is not None or (self._spool is None and Ties.fits(self._spec, sorted_by)):
+            self._ties = self._ties or Ties(self._spec, sorted_by, self._scratch)
+            self._write(self._ties.write(rows, counts))
         else:
             self._spool = self._spool or Spool(self._spec, self._scratch)
             self._spool.write(rows, counts)
@@ -127,9 +136,9 @@ class _TableSink:
     def finish(self) -> Written:
         if self._spool is not None:
             self._spool.close()
-            self._ordered = self._begin()
-            for rows, n in self._spool.sorted():
-                self._ordered.write(rows, n)
+            self._write(self._spool.sorted())
+        if self._ties is not None:
+            self._write(self._ties.close())
         if self._ordered is None:
             raise ValueError(f"the draw wrote nothing into table {self._spec.name!r}")
         return self._ordered.finish()
@@ -137,8 +146,15 @@ class _TableSink:
     def abandon(self) -> None:
         if self._spool is not None:
             self._spool.close()
+        if self._ties is not None:
+            self._ties.abandon()
         if self._ordered is not None:
             self._ordered.abandon()
+
+    def _write(self, ordered: Iterable[tuple[pa.RecordBatch, Ints]]) -> None:
+        self._ordered = self._ordered or self._begin()
+        for rows, n in ordered:
+            self._ordered.write(rows, n)
 
     def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch in the types of the table's schema, dictionaries of text as they are, no negative zeros."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -69,7 +69,7 @@ class TableSnapshot:
     scratch: Path
     rows_of_counts: int | None = None
     _distinct: dict[str, int] = field(default_factory=dict, repr=False)
-    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...]], Kept] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...], str], Kept] = field(default_factory=dict, repr=False)
 
     @property
     def lines(self) -> int:
@@ -112,7 +112,8 @@ class TableSnapshot:
         query = self._query(attributes, carried)
         names = [*(a.name for a in attributes), *carried, MULTIPLICITY]
         if self._mostly_distinct(carried):
-            rows = _counted(self._sorted(attributes, carried, query), weighted=self.rows_of_counts is not None)
+            rows = self._sorted(attributes, carried, query, query.by_carried)
+            rows = _counted(rows, weighted=self.rows_of_counts is not None)
             return self._decoded(rows, names, query)
         if carried:
             select = ", ".join([*query.packed, *query.carried, f"{self._records} AS n"])
@@ -124,12 +125,12 @@ class TableSnapshot:
             inner += " GROUP BY ALL" if attributes else ""
             select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
             sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
-        return self._decoded(self._stream(sql + query.order, query), names, query)
+        return self._decoded(self._stream(sql + query.by_carried, query), names, query)
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows; see `Snapshot.rows`."""
         query = self._query(attributes, carried)
-        rows = self._sorted(attributes, carried, query)
+        rows = self._sorted(attributes, carried, query, query.by_codes)
         if self.rows_of_counts is not None:
             rows = _one_by_one(rows)
         return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
@@ -183,7 +184,7 @@ class TableSnapshot:
         packs = pack([s.code for s in swifts], [len(a.domain or ()) for a in attributes])
         query = _Query(packs=packs)
         columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
-        sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.order}"
+        sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.by_codes}"
         names = [*(a.name for a in attributes), MULTIPLICITY, "mixed"]
         table = self._decoded(self._stream(sql, query), names, query).read_all()
         if any(table.column(table.num_columns - 1).to_pylist()):
@@ -199,11 +200,13 @@ class TableSnapshot:
             self._distinct.update((name, column[0].as_py()) for name, column in zip(unknown, batch, strict=True))
         return any(self._distinct[name] * SELDOM > self.lines for name in carried)
 
-    def _sorted(self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query) -> pa.RecordBatchReader:
-        """Return rows as the engine holds them, sorted once and then kept."""
+    def _sorted(
+        self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query, order: str
+    ) -> pa.RecordBatchReader:
+        """Return rows as the engine holds them, sorted once in an order and then kept."""
         import pyarrow as pa
 
-        key = (tuple(attributes), tuple(carried))
+        key = (tuple(attributes), tuple(carried), order)
         if key not in self._kept:  # a name of its own: other snapshots may share the folder
             self._kept[key] = Kept(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
         kept = self._kept[key]
@@ -213,7 +216,7 @@ class TableSnapshot:
                 return kept.again()
         inner = f"SELECT {', '.join([*query.keys, *self._weight])} FROM {self.source}"
         select = ", ".join([*query.packed, *query.carried, *self._weight])
-        sql = f"SELECT {select} FROM ({inner}) {query.joins}{query.order}"
+        sql = f"SELECT {select} FROM ({inner}) {query.joins}{order}"
         reader = self._stream(sql, query)
         return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
 
@@ -331,6 +334,15 @@ class _Query:
         return [f"{p.sql} AS p{i}" for i, p in enumerate(self.packs)]
 
     @property
-    def order(self) -> str:
-        columns = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(len(self.packs) + len(self.carried)))
-        return f" ORDER BY {columns}" if columns else ""
+    def by_codes(self) -> str:
+        return _ordered(range(len(self.packs) + len(self.carried)))
+
+    @property
+    def by_carried(self) -> str:
+        codes = len(self.packs)
+        return _ordered([*range(codes, codes + len(self.carried)), *range(codes)])
+
+
+def _ordered(places: Iterable[int]) -> str:
+    columns = ", ".join(f"{place + 1} ASC NULLS LAST" for place in places)
+    return f" ORDER BY {columns}" if columns else ""

@@ -46,8 +46,8 @@ class Through:
     sink: Any
     change: Any
 
-    def write(self, table, batch, n=None, *, in_order=False):
-        self.sink.write(table, *self.change(batch, n), in_order=in_order)
+    def write(self, table, batch, n=None, *, in_order=False, sorted_by=0):
+        self.sink.write(table, *self.change(batch, n), in_order=in_order, sorted_by=sorted_by)
 
 
 def drawing(change: Any) -> type[Own]:
