@@ -60,6 +60,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "glm": ("rrpolicy glm release 'disease ~ sex + region' --family binomial --success asthma --population",),
     "loglinear": ("rrpolicy loglinear release 'sex*region + disease'",),
     "rules": ("rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",),
+    "replicates": ("rrpolicy replicates release --by sex,disease --out weights.parquet",),
     "what-holds": ("rrpolicy what-holds people.csv sex disease",),
     "demo": ("rrpolicy demo demo",),
     "explain": ("rrpolicy explain RR203",),

@@ -64,6 +64,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "glm": "Fit a regression model to the original of a release.",
         "loglinear": "Fit and test a loglinear model of a release.",
         "rules": "Estimate association rules from a release.",
+        "replicates": "Write corrected counts with replicate weights for survey packages.",
         "what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
     },
     "program": {

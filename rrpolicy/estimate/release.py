@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
+    from rrpolicy.estimate.sums.replicates import Replicates
     from rrpolicy.estimate.uncorrected.holds import Holds
 
 
@@ -378,6 +379,24 @@ class Release:
             target=target,
             level=level,
         )
+
+    def replicates(self, by: Sequence[str] | str, where: str | None = None) -> Replicates:
+        """Return the corrected table with replicate weights, from which any survey package computes right errors.
+
+        Errors are those of the population that the table is a random sample of: of randomisation and sampling together.
+        Sums and shares have those of `crosstab` and `query`; of other statistics they are the jackknife's.
+
+        Args:
+            by: released names of category columns: all that an analysis needs.
+            where: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside
+                released groups; RR279 for sets; RR514 for too many cells.
+        """
+        from rrpolicy.estimate.sums.replicates import replicates
+
+        return replicates(self, [by] if isinstance(by, str) else by, where)
 
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
         """Fit a hierarchical loglinear model to the corrected table, and say whether it survives randomisation.

@@ -1,0 +1,36 @@
+"""`rrpolicy replicates BUNDLE --by COLUMNS --out FILE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy.cli.analysis.result import Bundle, NoVerify, Plugins, Where, names, opened
+from rrpolicy.untrusted.printable import line
+
+
+def command(
+    bundle: Bundle,
+    by: Annotated[
+        list[str], typer.Option(help="Released columns that the analysis needs, with commas between, or repeat it.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A file that is not there yet: .parquet or .csv.")],
+    where: Where = None,
+    plugin: Plugins = None,
+    *,
+    no_verify: NoVerify = False,
+) -> int:
+    """Write the corrected table with replicate weights, from which any survey package computes right errors.
+
+    A row for each combination of original categories: its weight is the estimated count, the replicate weights rep_1,
+    rep_2, … are a jackknife's. Errors are of randomisation and sampling together.
+    """
+    release = opened(bundle, plugin, no_verify=no_verify)
+    found = release.replicates(names(by, release), where)
+    found.write(out)
+    rows, size = found.replicates.shape
+    print(line(f"wrote {out}: {rows} rows, {size} replicates, scale {found.scale!r}"), file=sys.stderr)
+    return 0
