@@ -120,6 +120,12 @@ def rrpolicy_formats() -> Iterable[Offer]:
 
 
 @hookimpl
+def rrpolicy_sinks() -> Iterable[Offer]:
+    """Offer this process."""
+    return [Offer("here", "rrpolicy.formats.parts:HERE")]
+
+
+@hookimpl
 def rrpolicy_estimators() -> Iterable[Offer]:
     """Offer maximum likelihood and projection."""
     from rrpolicy.estimate.invert.estimator import OFFERS

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
     from rrpolicy.estimate.invert.estimator import Estimator
     from rrpolicy.formats.format import Format
+    from rrpolicy.formats.parts import FileSink
     from rrpolicy.mechanism import Mechanism
     from rrpolicy.offer import Offer
     from rrpolicy.privacy.model import Assessor, PrivacyModel
@@ -76,6 +77,14 @@ def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
     """Offer formats of released tables: written, read back, told to analysts. Called when a policy or bundle is opened.
 
     Whoever verifies or estimates a release in such a format needs the plugin, and lists it.
+    """
+
+
+@hookspec
+def rrpolicy_sinks() -> Iterable[FileSink | Offer]:  # type: ignore[empty-body]
+    """Offer what expands drawn counts and writes the files of a release elsewhere. Called when a release names a sink.
+
+    Whoever verifies or estimates the release does not need the plugin: the files are those of the format.
     """
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
     from rrpolicy.estimate.invert.estimator import Estimator
     from rrpolicy.formats.format import Format
+    from rrpolicy.formats.parts import FileSink
     from rrpolicy.mechanism import Mechanism, Outline
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.model import Assessor, PrivacyModel
@@ -196,6 +197,11 @@ class Registry:
     def formats(self) -> Mapping[str, Format]:
         """Return formats of released tables by name."""
         return self._named("rrpolicy_formats", lambda f: f.name, "format")
+
+    @cached_property
+    def sinks(self) -> Mapping[str, FileSink]:
+        """Return what writes the files of a release by name."""
+        return self._named("rrpolicy_sinks", lambda s: s.name, "sink")
 
     @cached_property
     def estimators(self) -> Mapping[str, Estimator]:

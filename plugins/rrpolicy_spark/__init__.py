@@ -1,11 +1,11 @@
-"""Apache Spark as an engine: tables that it counts where they lie, so that only counts travel."""
+"""Apache Spark as an engine: it counts tables where they lie, and writes the files of releases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rrpolicy.plugin import hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 if TYPE_CHECKING:
     from rrpolicy.plugin import Source
@@ -17,3 +17,9 @@ def rrpolicy_sources() -> Iterable[Source]:
     from rrpolicy_spark.source import ParquetSource, TableSource
 
     return [TableSource(), ParquetSource()]
+
+
+@hookimpl
+def rrpolicy_sinks() -> Iterable[Offer]:
+    """Offer `spark`."""
+    return [Offer("spark", "rrpolicy_spark.sink:SPARK")]

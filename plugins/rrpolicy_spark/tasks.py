@@ -17,6 +17,9 @@ from rrpolicy.plugin import MULTIPLICITY, Reading, Snapshot, encoded
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.plugin.engines import FileParts
+    from rrpolicy.plugin.types import Ints
+
 KIND = "Spark DataFrame"
 
 
@@ -72,3 +75,56 @@ class UnitSizes:
             missing = [*[0] * len(units.sizes), units.missing]
             arrays = [pa.array(values, pa.int64()) for values in (sizes, counted, missing)]
             yield pa.RecordBatch.from_arrays(arrays, names=["size", "units", "missing"])
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of a file of released rows.
+
+    Attributes:
+        number: of the file.
+        batches: distinct rows, the last column how often each stands; each an Arrow stream of its own, as the
+            dictionaries of two may differ.
+    """
+
+    number: int
+    batches: tuple[bytes, ...]
+
+    @staticmethod
+    def packed(rows: pa.RecordBatch, n: Ints) -> bytes:
+        """Return rows with their multiplicities as bytes."""
+        import pyarrow as pa
+
+        counted = rows.append_column(MULTIPLICITY, pa.array(n, pa.int64()))
+        into = pa.BufferOutputStream()
+        with pa.ipc.new_stream(into, counted.schema) as stream:
+            stream.write_batch(counted)
+        packed: bytes = into.getvalue().to_pybytes()
+        return packed
+
+    def rows(self) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        """Yield rows with their multiplicities."""
+        import pyarrow as pa
+
+        for packed in self.batches:
+            with pa.ipc.open_stream(packed) as stream:
+                for batch in stream:
+                    last = batch.num_columns - 1
+                    yield batch.select(range(last)), batch.column(last).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """Writes one file of a release.
+
+    Attributes:
+        parts: how rows become files.
+        attempts: where files stand that are not finished.
+    """
+
+    parts: FileParts
+    attempts: Path
+
+    def __call__(self, cells: Cells) -> tuple[int, int]:
+        """Return the number of the file, and its size in bytes."""
+        return cells.number, self.parts.write(cells.number, cells.rows(), self.attempts)

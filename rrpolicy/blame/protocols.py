@@ -18,6 +18,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "source": ("schemes", "open"),
     "renderer": ("name", "suffix", "render"),
     "format": ("name", "media_type", "packaged", "alone", "same_bytes", "note", "writer", "relation", "sql"),
+    "sink": ("name", "writer"),
     "estimator": ("name", "told", "counts"),
 }
 """What each thing that a hook offers must have, as its protocol says."""
@@ -28,6 +29,7 @@ PROTOCOLS: Mapping[str, str] = {
     "source": "rrpolicy.source.protocol:Source",
     "renderer": "rrpolicy.report:Renderer",
     "format": "rrpolicy.formats.format:Format",
+    "sink": "rrpolicy.formats.parts:FileSink",
     "estimator": "rrpolicy.estimate.invert.estimator:Estimator",
 }
 """Whose functions those of a thing must take the arguments of."""

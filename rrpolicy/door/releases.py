@@ -32,6 +32,7 @@ def release(
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
+    sink: str | None = None,
     progress: Progress = silent,
 ) -> Released:
     """Write a release that every requirement allows, or nothing.
@@ -51,6 +52,8 @@ def release(
         root: as for `load_policy`.
         today: as for `check`.
         waivers: as for `check`.
+        sink: what expands the drawn counts and writes the data files, such as `spark`; default: this process. The files
+            are the same.
         progress: as for `plan`.
 
     Returns:
@@ -62,7 +65,7 @@ def release(
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
-            due, RR416 if a waiver expired.
+            due, RR416 if a waiver expired; RR593 if the sink cannot write.
     """
     from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.releasing.bundle.releasing import released
@@ -71,7 +74,7 @@ def release(
     terms = terms_of(today, waivers=waivers)
     accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
     table, where = handed(source), key_of(key)
-    return released(what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect)
+    return released(what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect, sink)
 
 
 @blaming

@@ -1,4 +1,4 @@
-"""What engines use that read, draw or write tables elsewhere than in rrpolicy's own engine.
+"""What engines use that read or write tables elsewhere than in rrpolicy's own engine.
 
 `engines.pyi` beside it is the list.
 """

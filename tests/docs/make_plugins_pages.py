@@ -38,7 +38,7 @@ WRITTEN = (
     *("PrivacyModel", "Order", "Requirement", "Assessor", "PerClass", "Smooth", "ClassModel", "Written"),
     *("Classes", "Histograms", "Finding", "Measure", "Companion", "Basis", "Standing", "Verdict"),
     *("UtilityMetric", "Release", "Source", "Snapshot", "Original", "Counts", "Units"),
-    *("Format", "TableWriter", "Estimator", "Inversion"),
+    *("Format", "TableWriter", "FileSink", "FileParts", "Estimator", "Inversion"),
     *("Renderer", "Report", "FindingRow", "CompanionRow", "UtilityRow", "AttributePanel", "Section", "Fact"),
     *("Policy", "Attribute", "Role", "Problem"),
 )
@@ -61,7 +61,7 @@ def reference() -> str:
             lines += [f"### `{name}{shown(hook)}`", "", *told(hook), ""]
     lines += ["## What is written, filled and handed over", ""]
     for name in WRITTEN:
-        lines += [*of_class(name, getattr(rrpolicy.plugin, name, None) or getattr(rrpolicy.plugin.types, name))]
+        lines += [*of_class(name, next(getattr(m, name) for m in MODULES if name in m.__all__))]
     lines += ["## Functions", ""]
     for module in MODULES:
         for name in module.__all__:

@@ -14,6 +14,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import RefusedError
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.formats.format import Format
+from rrpolicy.formats.parts import FileSink
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism
 from rrpolicy.offer import Offer, PluginInfo
@@ -30,6 +31,7 @@ PROTOCOLS: dict[str, tuple[str, str, type]] = {
     "source": ("rrpolicy_sources", "sources", Source),
     "renderer": ("rrpolicy_renderers", "renderers", Renderer),
     "format": ("rrpolicy_formats", "formats", Format),
+    "sink": ("rrpolicy_sinks", "sinks", FileSink),
     "estimator": ("rrpolicy_estimators", "estimators", Estimator),
 }
 

@@ -35,6 +35,10 @@ def command(  # noqa: PLR0917 each option is one
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    sink: Annotated[
+        str | None,
+        typer.Option(help="What expands the drawn counts and writes the data files, such as spark; default: here."),
+    ] = None,
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
@@ -75,6 +79,7 @@ def command(  # noqa: PLR0917 each option is one
                 root=root,
                 today=day,
                 waivers=not no_waivers,
+                sink=sink,
                 progress=report,
             )
         except RequirementError:

@@ -15,6 +15,7 @@ from rrpolicy.canonical import digest, file_digest, pretty
 from rrpolicy.channel.promises import settled
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.formats.parts import HERE, FileSink
 from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest, Series
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy
@@ -66,6 +67,7 @@ def release(  # noqa: PLR0917 each is another thing
     account: Account | None = None,
     custody: Custody = Custody.DESTROYED,
     progress: Progress = lambda *_: None,
+    files: FileSink = HERE,
 ) -> Path:
     """Write a release.
 
@@ -85,6 +87,7 @@ def release(  # noqa: PLR0917 each is another thing
         account: the ledger that the policy names, held; None if it names none.
         custody: what becomes of the key.
         progress: called with (what is being done, share done).
+        files: what writes the data files.
 
     Returns:
         The bundle's folder.
@@ -108,7 +111,8 @@ def release(  # noqa: PLR0917 each is another thing
     series = _series(plan, original, key, account)
     weighed = weigh(account, plan, original, assessment, draw)
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
-        written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
+        drawn = streams or streams_of(plan, key)
+        written = _draw(plan, original, drawn, open_staging, progress, registry.formats, files)
         original.unchanged()
         progress("measuring what was drawn", 0.7)
         data, spilled = manifests.data_of(plan.policy.release, written), open_staging.scratch
@@ -249,17 +253,18 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
     return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
 
 
-def sink_into(
+def sink_into(  # noqa: PLR0917 each is another thing
     plan: Plan,
     folder: Path,
     scratch: Path,
     formats: Formats = CORE,
     passed: Callable[[int], None] = lambda _: None,
+    files: FileSink = HERE,
 ) -> FolderSink:
     """Return what writes the data files of a plan's release into a folder, as its policy wants them."""
     settings = plan.policy.release
     handling, cut = settings.csv_formulas, settings.rows_per_file
-    return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut)
+    return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut, files)
 
 
 def draw_into(  # noqa: PLR0917 each is another thing
@@ -270,9 +275,10 @@ def draw_into(  # noqa: PLR0917 each is another thing
     scratch: Path,
     formats: Formats = CORE,
     passed: Callable[[int], None] = lambda _: None,
+    files: FileSink = HERE,
 ) -> Mapping[str, Written]:
     """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
-    sink = sink_into(plan, folder, scratch, formats, passed)
+    sink = sink_into(plan, folder, scratch, formats, passed, files)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()
@@ -283,7 +289,13 @@ def draw_into(  # noqa: PLR0917 each is another thing
 
 
 def _draw(  # noqa: PLR0917 likewise
-    plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress, formats: Formats
+    plan: Plan,
+    original: Original,
+    streams: Streams,
+    staging: Staging,
+    progress: Progress,
+    formats: Formats,
+    files: FileSink,
 ) -> Mapping[str, Written]:
     progress("drawing", DRAWING[0])
     began = monotonic()
@@ -294,7 +306,7 @@ def _draw(  # noqa: PLR0917 likewise
         text = f"drawing: {rows:,} of {plan.records:,} records, {rate:,.0f} a second"
         progress(text, start + share * min(1.0, rows / max(plan.records, 1)))
 
-    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed)
+    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed, files)
     rows = {name: w.rows for name, w in written.items()}
     if rows.get("data", plan.records) != plan.records:
         raise RuntimeError("the draw released another number of records than there are")

@@ -14,8 +14,10 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.formats.parts import HERE, FileSink
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle.execute import release
@@ -129,17 +131,34 @@ def released(  # noqa: PLR0917 each is another thing
     accounts: Accounts,
     terms: Terms | None = None,
     protect: bytes | None = None,
+    sink: str | None = None,
 ) -> Released:
     """Write a release; see `rrpolicy.release` for the arguments and errors.
 
     `accounts` opens the ledger that the policy names.
     """
     order = _order(what, handed, root)
+    files = _sink(order.opened.registry, sink)
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        _execute(order, staging, label, Kept(key, protect), progress, accounts, terms)
+        _execute(order, staging, label, Kept(key, protect), progress, accounts, terms, files)
     return found(order.opened.policy, out, key if isinstance(key, Path) else None)
+
+
+def _sink(registry: Registry, name: str | None) -> FileSink:
+    """Return what writes the data files.
+
+    Raises:
+        PolicyError: RR250 if no plugin offers it.
+    """
+    if name is None:
+        return HERE
+    if name not in registry.sinks:
+        expected = ", ".join(sorted(registry.sinks))
+        problem = Problem("RR250", f"nothing is called '{visible(name)}' that writes a release", expected=expected)
+        raise PolicyError(registry.hinted(problem))
+    return registry.sinks[name]
 
 
 def _order(what: What, handed: Handed, root: Path | None) -> Order:
@@ -202,6 +221,7 @@ def _execute(  # noqa: PLR0917 each is another thing
     progress: Progress,
     accounts: Accounts,
     terms: Terms | None,
+    files: FileSink,
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
@@ -250,6 +270,7 @@ def _execute(  # noqa: PLR0917 each is another thing
                 account=account,
                 custody=kept.custody(secret),
                 progress=progress,
+                files=files,
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)

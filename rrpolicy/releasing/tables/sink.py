@@ -13,8 +13,8 @@ from rrpolicy.blame.returned import hold_members
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.arrays import as_numpy, constant, numbers
 from rrpolicy.formats.column_types import arrow_schema, label_places
-from rrpolicy.formats.format import CORE, Format, Formats, TableWriter, file_name
-from rrpolicy.releasing.tables.grouping import Files
+from rrpolicy.formats.format import CORE, Formats, files_of
+from rrpolicy.formats.parts import HERE, FileParts, FileSink
 from rrpolicy.releasing.tables.spool import Spool
 from rrpolicy.releasing.tables.ties import Ties
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -58,6 +58,7 @@ class FolderSink:
         formats: Formats = CORE,
         passed: Callable[[int], None] = lambda _: None,
         rows_per_file: int | None = None,
+        files: FileSink = HERE,
     ) -> None:
         """Make a sink.
 
@@ -70,11 +71,13 @@ class FolderSink:
             formats: that are known; its own among them.
             passed: told how many rows of the first table were taken so far.
             rows_per_file: that each table is cut by; None for one file each.
+            files: what writes them.
         """
         chosen = formats[form]
         self._first, self._taken, self._passed = tables[0].name, 0, passed
         self._tables = {
-            spec.name: _TableSink(spec, folder, chosen, scratch, handling, rows_per_file) for spec in tables
+            spec.name: _TableSink(FileParts(spec, folder, chosen, handling, rows_per_file), scratch, files)
+            for spec in tables
         }
 
     def write(
@@ -97,18 +100,10 @@ class FolderSink:
 
 
 class _TableSink:
-    def __init__(  # noqa: PLR0917 each is another thing
-        self,
-        spec: TableSpec,
-        folder: Path,
-        form: Format,
-        scratch: Path,
-        handling: Handling,
-        rows_per_file: int | None,
-    ) -> None:
-        self._spec = spec
-        self._schema = arrow_schema(spec)
-        self._begin = partial(_Ordered, spec, folder, form, handling, rows_per_file)
+    def __init__(self, parts: FileParts, scratch: Path, files: FileSink) -> None:
+        self._spec = parts.spec
+        self._schema = arrow_schema(parts.spec)
+        self._begin = partial(_Ordered, parts, scratch, files)
         self._scratch = scratch
         self._ordered: _Ordered | None = None
         self._spool: Spool | None = None
@@ -177,25 +172,14 @@ class _TableSink:
 class _Ordered:
     """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
 
-    def __init__(
-        self, spec: TableSpec, folder: Path, form: Format, handling: Handling, rows_per_file: int | None
-    ) -> None:
+    def __init__(self, parts: FileParts, scratch: Path, files: FileSink) -> None:
         from rrpolicy.source.rowdigest import RowDigest
 
-        self._counts = LabelCounts(spec)
+        self._counts = LabelCounts(parts.spec)
         self._digest = RowDigest()
-
-        def name(number: int) -> str:
-            return file_name(spec.name, form.name, None if rows_per_file is None else number)
-
-        def begin(number: int) -> TableWriter:
-            path = folder / name(number)
-            path.parent.mkdir(exist_ok=True)
-            writer = form.writer(path, spec, handling)
-            hold_members(writer, ("write", "close", "abandon"), form.writer)
-            return writer
-
-        self._rows, self._name = Files(begin, rows_per_file), name
+        self._parts, self._written = parts, 0
+        self._files = files.writer(parts, scratch)
+        hold_members(self._files, ("write", "close", "abandon"), files.writer)
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
@@ -203,17 +187,19 @@ class _Ordered:
         self._counts.add(rows, n)
         counted = rows.append_column(pa.field(MULTIPLICITY, pa.int64()), numbers(n))
         self._digest.update(counted)
-        self._rows.write(rows, n)
+        self._files.write(rows, n)
+        self._written += int(n.sum())
 
     def abandon(self) -> None:
         self._digest.abandon()
-        self._rows.abandon()
+        self._files.abandon()
 
     def finish(self) -> Written:
-        self._rows.close()
+        self._files.close()
         digest = "sha256:" + self._digest.digest().hex()
-        files = tuple(map(self._name, range(self._rows.count)))
-        return Written(files, self._rows.written, digest, self._counts.counts())
+        cut = self._parts.rows_per_file
+        files = tuple(map(self._parts.name, range(1 if cut is None else files_of(self._written, cut))))
+        return Written(files, self._written, digest, self._counts.counts())
 
 
 class LabelCounts:

@@ -28,8 +28,7 @@ class Files:
         self._begin = begin
         self._most = sys.maxsize if rows_per_file is None else rows_per_file
         self._here = 0
-        self.count = 1
-        self.written = 0
+        self._count = 1
         self._open = Grouping(begin(0))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
@@ -37,12 +36,11 @@ class Files:
         while len(n):
             if self._here == self._most:
                 self._open.close()
-                self._open = Grouping(self._begin(self.count))
-                self.count, self._here = self.count + 1, 0
+                self._open = Grouping(self._begin(self._count))
+                self._count, self._here = self._count + 1, 0
             (now, times), (rows, n) = divided(rows, n, self._most - self._here)
             self._open.write(now, times)
             self._here += int(times.sum())
-            self.written += int(times.sum())
 
     def close(self) -> None:
         """Finish the last file."""
