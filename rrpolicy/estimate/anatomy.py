@@ -62,6 +62,8 @@ class DealtRelease(Release):
 
     def reading(self, names: Iterable[str]) -> Release:
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
+        if self.design is not None:
+            return self
         exact = {self.columns.name(name) for name in names}
         shared = next((self.columns.axes[n] for n in exact if n in self.columns.axes), None)
         if not isinstance(shared, AnatomyWeights) or exact != set(shared.columns):
@@ -103,6 +105,8 @@ class DealtRelease(Release):
         shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, AnatomyWeights)]
         if not shared:
             return super()._crosstab(by, where, condition, target, level)
+        if self.design is not None:
+            raise shared[0].refusal()
         other = next((axis for axis in shared if axis is not shared[0]), None)
         if other is not None:
             raise shared[0].beside(other)

@@ -12,6 +12,7 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.scan import DataFile
 from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators
 from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.survey.design import design_of
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.formats.format import CORE, Format, Formats
@@ -57,7 +58,7 @@ def open_release(
         check_seal(
             folder, manifest.to_json(), [path for table in manifest.data.tables.values() for path in table.files]
         )
-    return release
+    return replace(release, design=design_of(manifest, release.columns))
 
 
 def described(column: Column) -> Column:

@@ -38,7 +38,29 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
     from rrpolicy.estimate.sums.replicates import Replicates
+    from rrpolicy.estimate.survey.design import Alone, Design
     from rrpolicy.estimate.uncorrected.holds import Holds
+
+
+def refuse_design(release: Release, what: str) -> None:
+    """Refuse what is known for a simple random sample alone.
+
+    Args:
+        release: that is asked.
+        what: in words.
+
+    Raises:
+        PolicyError: RR548.
+    """
+    if release.design is not None:
+        raise PolicyError(
+            Problem(
+                "RR548",
+                f"{what} knows no design of a survey: its errors would be those of a simple random sample",
+                expected="counts, shares, means, totals, measures of association or models",
+                hint="`release.without_design()`, or --design none, asks of the table as it is, unweighted",
+            )
+        )
 
 
 _LISTED = (
@@ -56,6 +78,8 @@ class Release:
         columns: the released columns and how they are undone.
         data: the data file.
         estimators: that tables may be estimated by, besides the unbiased one.
+        design: of the survey that the records are a sample of, by which the population is estimated; None for a simple
+            random sample.
     """
 
     folder: Path
@@ -63,6 +87,7 @@ class Release:
     columns: Columns = field(repr=False)
     data: DataFile
     estimators: Estimators = field(default_factory=lambda: ESTIMATORS, repr=False)
+    design: Design | None = field(default=None, kw_only=True)
 
     @property
     def records(self) -> int:
@@ -87,11 +112,48 @@ class Release:
         """
         return self.columns.domain(column)
 
+    def with_design(
+        self,
+        *,
+        weight: str | None = None,
+        strata: Sequence[str] | str = (),
+        clusters: Sequence[str] | str = (),
+        totals: Mapping[str, Mapping[Value, float]] | None = None,
+        alone: Alone | None = None,
+    ) -> Release:
+        """Return the release as a sample of another design; what is not stated stays as the release has it.
+
+        Args:
+            weight: the column that says of how many people a record stands for.
+            strata: columns whose combinations are the strata.
+            clusters: columns whose combinations, inside a stratum, are the primary sampling units.
+            totals: known numbers of people of the population, by column and category, such as
+                `{"sex": {"F": 51_000, "M": 49_000}}`: estimates are calibrated to all of them together (linear
+                calibration; of one column, post-stratification). The columns may have been randomised.
+            alone: "refused": a stratum with one cluster is an error. "centred": its deviation is taken from the mean of
+                all clusters, which makes errors larger rather than smaller.
+
+        Raises:
+            PolicyError: RR262 for a name that is no column, RR545 for a column that cannot be what it is said to be,
+                RR547 for totals that do not fit its categories or one another.
+        """
+        from rrpolicy.estimate.survey.design import stated
+
+        return replace(self, design=stated(self.columns, self.design, weight, strata, clusters, totals, alone))
+
+    def without_design(self) -> Release:
+        """Return the release as a table of records, of equal weight; of the population a simple random sample."""
+        return replace(self, design=None)
+
+    def speaks_of(self, target: Target | None) -> Target:
+        """Return what estimates speak of, unless that is said: the population where a design is known."""
+        return target or ("table" if self.design is None else "population")
+
     def crosstab(
         self,
         by: Sequence[str] | str = (),
         where: str | None = None,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
         *,
         estimator: str = MOMENT,
@@ -106,7 +168,9 @@ class Release:
             by: released names of category columns; none for a single count.
             where: a conjunction over released names, such as `age_group = '65+' AND sex IN ('F')`.
             target: "table": this table's counts, of which the release is a randomised image. "population": N times
-                the shares in the population that the table is a random sample of.
+                the shares in the population that the table is a random sample of. With a design, counts are weighted:
+                "population", then the default, are people of it, with the error of the sample and of randomisation;
+                "table" are what the original records' weights add up to.
             level: of the confidence intervals.
             estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
                 negative cells. "projection": the nearest such table. Those of plugins go by their names. All but the
@@ -121,6 +185,9 @@ class Release:
         """
         if spread:
             return self.inside().crosstab(by, where, target, level, estimator=estimator)
+        target = self.speaks_of(target)
+        if estimator != MOMENT:
+            refuse_design(self, f"the estimator {estimator!r}")
         if estimator != MOMENT and estimator not in self.estimators:
             known = ", ".join((MOMENT, *self.estimators))
             message = f"no such estimator: {estimator!r}"
@@ -164,6 +231,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.change import change
 
+        refuse_design(self, "a change between tables")
         return change(self, earlier, by, where, level, unchanged)
 
     def inside(self) -> Release:
@@ -174,7 +242,7 @@ class Release:
         self,
         by: Sequence[str],
         where: str | None = None,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
         *,
         spread: bool = False,
@@ -193,7 +261,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.cube import cube
 
-        return cube(self.inside() if spread else self, by, where, target, level)
+        return cube(self.inside() if spread else self, by, where, self.speaks_of(target), level)
 
     def mean(
         self,
@@ -201,7 +269,7 @@ class Release:
         by: Sequence[str] | str = (),
         where: str | None = None,
         *,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
     ) -> Means:
         """Estimate means by groups of randomised columns: ratios of weighted sums, delta-method standard errors.
@@ -218,7 +286,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.means import mean
 
-        return mean(self, value, [by] if isinstance(by, str) else by, where, target=target, level=level)
+        return mean(self, value, [by] if isinstance(by, str) else by, where, target=self.speaks_of(target), level=level)
 
     def association(
         self,
@@ -228,7 +296,7 @@ class Release:
         where: str | None = None,
         *,
         present: tuple[Sequence[Value], Sequence[Value]] | None = None,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
         spread: bool = False,
         deflate: bool = False,
@@ -260,8 +328,11 @@ class Release:
         """
         from rrpolicy.estimate.association.association import association, named
 
+        target = self.speaks_of(target)
         names = [measure] if isinstance(measure, str) else measure
         measures = None if names is None else [named(name) for name in names]
+        if deflate:
+            refuse_design(self, "`deflate`")
         if spread:
             from rrpolicy.estimate.association.spread import spread_association
 
@@ -287,7 +358,7 @@ class Release:
         where: str | None = None,
         *,
         success: Sequence[Value] | None = None,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
     ) -> Regression:
         """Fit a regression model to the original table: linear, logistic, Poisson or multinomial, without bias.
@@ -304,7 +375,8 @@ class Release:
             where: as for `crosstab`.
             success: of "binomial", the categories that count as yes; default of two the second.
             target: "table": the coefficients that a fit to the original table gives. "population": those of the people
-                whom it is a random sample of; errors are then those that a fit to the original has, and more.
+                whom it is a random sample of; errors are then those that a fit to the original has, and more. With a
+                design, the default; both are weighted.
             level: of the intervals.
 
         Raises:
@@ -314,7 +386,7 @@ class Release:
         """
         from rrpolicy.estimate.models.regression import regression
 
-        return regression(self, formula, family, success, where, target, level)
+        return regression(self, formula, family, success, where, self.speaks_of(target), level)
 
     def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:
         """Test whether two columns are independent in the population that the table is a random sample of.
@@ -332,6 +404,7 @@ class Release:
         """
         from rrpolicy.estimate.association.independence import independence
 
+        refuse_design(self, "a test of independence")
         return independence(self, row, column, where, method)
 
     def rules(
@@ -343,7 +416,7 @@ class Release:
         *,
         longest: int = 3,
         present: Sequence[Value] | None = None,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
     ) -> Rules:
         """Estimate association rules "categories of some columns -> a category of another".
@@ -368,6 +441,7 @@ class Release:
         """
         from rrpolicy.estimate.rules.rules import rules
 
+        refuse_design(self, "association rules")
         return rules(
             self,
             min_support,
@@ -376,7 +450,7 @@ class Release:
             where=where,
             longest=longest,
             present=present,
-            target=target,
+            target=self.speaks_of(target),
             level=level,
         )
 
@@ -410,6 +484,7 @@ class Release:
         """
         from rrpolicy.estimate.association.loglinear import loglinear
 
+        refuse_design(self, "a loglinear model")
         return loglinear(self, formula, where)
 
     def what_holds(self) -> Holds:
@@ -421,7 +496,7 @@ class Release:
     def query(
         self,
         sql: str,
-        target: Target = "table",
+        target: Target | None = None,
         level: float = 0.95,
         *,
         tables: Mapping[str, Given] | None = None,
@@ -445,7 +520,7 @@ class Release:
         """
         from rrpolicy.estimate.query.answer import answer
 
-        return answer(self, sql, target, level, tables)
+        return answer(self, sql, self.speaks_of(target), level, tables)
 
     def bootstrap(self, question: Callable[[Release], Result], draws: int = 999, seed: int = 0) -> Bootstrapped:
         """Ask a question again of releases that are drawn from the likeliest original table, for errors and intervals.
@@ -467,6 +542,7 @@ class Release:
         """
         from rrpolicy.estimate.bootstrap.bootstrap import bootstrap
 
+        refuse_design(self, "a bootstrap of randomisation")
         return bootstrap(self, question, draws, seed)
 
     def tables(

@@ -9,6 +9,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Designed,
     Draws,
     Form,
     Format,
@@ -49,6 +50,7 @@ def command(  # noqa: PLR0917 each option is one
     column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
     level: Level = 0.95,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
     bootstrap: Draws = None,
@@ -70,7 +72,7 @@ def command(  # noqa: PLR0917 each option is one
     Intervals are those of score tests; a measure that a cell of the table leaves undefined says so. Without --measure
     all that are defined for the table are estimated.
     """
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     if (row_present is None) != (column_present is None):
         raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
     present = None

@@ -11,6 +11,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Designed,
     Draws,
     Form,
     Format,
@@ -47,6 +48,7 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
     ] = "moment",
     plugin: Plugins = None,
+    design: Designed = None,
     since: Annotated[
         Path | None,
         typer.Option(help="Estimate how the counts changed since this earlier release.", metavar="BUNDLE"),
@@ -80,7 +82,7 @@ def command(  # noqa: PLR0917 each option is one
     scaled to the number of records. Estimates can be negative; intervals are truncated to [0, N]. Generalised columns
     are counted by the labels that were released, which is exact.
     """
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     target = target_of(population=population)
     chosen = names(by, release)
     if since is not None:
@@ -88,7 +90,7 @@ def command(  # noqa: PLR0917 each option is one
             options = "--population, --spread, --estimator, --bootstrap"
             message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))
-        earlier = opened(since, plugin, no_verify=no_verify)
+        earlier = opened(since, plugin, ["none"], no_verify=no_verify)
         show(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
         return 0
     if unchanged is not None:
@@ -102,10 +104,13 @@ def command(  # noqa: PLR0917 each option is one
     if show(table, form, plot, json=json) is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
         beside = [f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA]
+        if release.design is not None:
+            beside = [_UNWEIGHTED]
         if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
             beside.append("for the categories inside the released labels, with bounds that are certain: add --spread")
         print(wrapped("\n".join(beside), sys.stdout))
     return 0
 
 
+_UNWEIGHTED = "\nfor this table, every record alike: --design none; as data: --format csv or --json"
 _AS_DATA = "\nas data: --format csv or --json"

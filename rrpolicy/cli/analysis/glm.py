@@ -10,6 +10,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Designed,
     Form,
     Format,
     Level,
@@ -51,6 +52,7 @@ def command(  # noqa: PLR0917 each option is one
     where: Where = None,
     level: Level = 0.95,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
     *,
@@ -65,7 +67,7 @@ def command(  # noqa: PLR0917 each option is one
 
     Standard errors as a fit to the original table has them need --population. Terms are expressions that run as you.
     """
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     yes = None if success is None else meant(release, formula.partition("~")[0].strip(" `"), success)
     found = release.glm(formula, family.value, where, success=yes, target=target_of(population=population), level=level)
     show(found.margins() if margins else found, form, plot, json=json)

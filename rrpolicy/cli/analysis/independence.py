@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rrpolicy.cli.analysis.result import AsJson, Bundle, Form, Format, NoVerify, Plugins, Where, opened, show
+from rrpolicy.cli.analysis.result import AsJson, Bundle, Designed, Form, Format, NoVerify, Plugins, Where, opened, show
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -19,6 +19,7 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="Pearson's test on the released table, or Wald's; default: the first where it is valid."),
     ] = None,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     *,
     json: AsJson = False,
@@ -29,6 +30,6 @@ def command(  # noqa: PLR0917 each option is one
     The released table is tested as it is: the level of the test holds, and its power is lower. A test is no estimate:
     how strongly two columns go together is what `rrpolicy association` estimates and draws.
     """
-    found = opened(bundle, plugin, no_verify=no_verify).independence(row, column, where, method)
+    found = opened(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)
     show(found, form, json=json)
     return 0

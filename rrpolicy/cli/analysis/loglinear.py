@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import AsJson, Bundle, Form, Format, NoVerify, Plot, Plugins, Where, opened, show
+from rrpolicy.cli.analysis.result import (
+    AsJson,
+    Bundle,
+    Designed,
+    Form,
+    Format,
+    NoVerify,
+    Plot,
+    Plugins,
+    Where,
+    opened,
+    show,
+)
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -20,6 +32,7 @@ def command(  # noqa: PLR0917 each option is one
     ],
     where: Where = None,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
     *,
@@ -31,6 +44,6 @@ def command(  # noqa: PLR0917 each option is one
     A model that survives is tested on the released table as it is; another by Wald where corrected
     counts allow it.
     """
-    found = opened(bundle, plugin, no_verify=no_verify).loglinear(formula, where)
+    found = opened(bundle, plugin, design, no_verify=no_verify).loglinear(formula, where)
     show(found, form, plot, json=json)
     return 0

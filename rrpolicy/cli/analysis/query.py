@@ -9,6 +9,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Designed,
     Draws,
     Form,
     Format,
@@ -40,6 +41,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     level: Level = 0.95,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
     bootstrap: Draws = None,
@@ -62,7 +64,7 @@ def command(  # noqa: PLR0917 each option is one
     is parsed and never executed.
     """
     tables = dict(map(_named, table or ()))
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     target = target_of(population=population)
     found = asked(release, lambda r: r.query(sql, target, level, tables=tables), bootstrap, seed)
     show(found, form, plot, json=json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias, cast, runtime_checkable
 
 import typer
 
@@ -13,6 +13,7 @@ from rrpolicy.canonical import category_text
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.screen import wrapped
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.untrusted.printable import visible_lines
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.results.target import Target
+    from rrpolicy.estimate.survey.design import Alone
 
 
 class Format(StrEnum):
@@ -66,6 +68,16 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="Of --bootstrap: the same see
 Population: TypeAlias = Annotated[
     bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
 ]
+Designed: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--design",
+        help="Of the survey, beyond what the release states; repeat it: weight=COLUMN, stratum=COLUMN, cluster=COLUMN, "
+        "totals=FILE (CSV with column, category, total: known numbers of people), alone=centred. none: estimate this "
+        "table, without the design that the release states.",
+        metavar="PART=COLUMN",
+    ),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 NoVerify: TypeAlias = Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)]
 
@@ -95,18 +107,64 @@ class Drawable(Protocol):
         ...
 
 
-def opened(bundle: Path, plugins: Sequence[str] | None, *, no_verify: bool) -> Release:
-    """Open a release; say so if its digests are not checked."""
+def opened(
+    bundle: Path, plugins: Sequence[str] | None, design: Sequence[str] | None = None, *, no_verify: bool
+) -> Release:
+    """Open a release, as a sample of the design that is stated; say so if its digests are not checked."""
     from rrpolicy.door import open_release
 
     if no_verify:
         print(UNVERIFIED, file=sys.stderr)
-    return open_release(bundle, verify=not no_verify, plugins=plugins or ())
+    release = open_release(bundle, verify=not no_verify, plugins=plugins or ())
+    return release if not design else _designed(release, design)
 
 
-def target_of(*, population: bool) -> Target:
-    """Return what intervals speak of."""
-    return "population" if population else "table"
+def _designed(release: Release, parts: Sequence[str]) -> Release:
+    """Return a release as a sample of a stated design (RR250 for a part that is none)."""
+    of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": [], "totals": [], "alone": []}
+    for part in parts:
+        name, _, value = part.partition("=")
+        if part != "none" and not (name in of and value):
+            expected = "weight=COLUMN, stratum=COLUMN, cluster=COLUMN, totals=FILE, alone=centred or none"
+            raise PolicyError(Problem("RR250", f"--design {part!r} is no part of a design", expected=expected))
+        if part != "none":
+            of[name].append(value)
+    if "none" in parts:
+        release = release.without_design()
+    if not any(of.values()):
+        return release
+    if max(len(of[name]) for name in ("weight", "totals", "alone")) > 1:
+        raise PolicyError(Problem("RR250", "--design states one weight, one file of totals and one `alone`"))
+    return release.with_design(
+        weight=next(iter(of["weight"]), None),
+        strata=of["stratum"],
+        clusters=of["cluster"],
+        totals=_totals(release, of["totals"][0]) if of["totals"] else None,
+        alone=cast("Alone | None", next(iter(of["alone"]), None)),
+    )
+
+
+def _totals(release: Release, path: str) -> dict[str, dict[Value, float]]:
+    """Read known numbers of people of the population (RR547)."""
+    import csv
+
+    found: dict[str, dict[Value, float]] = {}
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            (category,) = meant(release, row["column"], [row["category"]])
+            found.setdefault(row["column"], {})[category] = float(row["total"])
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError) as error:
+        message = f"{path} is no file of known totals"
+        expected = "a CSV file with the columns column, category and total"
+        raise PolicyError(Problem("RR547", message, expected=expected)) from error
+    return found
+
+
+def target_of(*, population: bool) -> Target | None:
+    """Return what intervals speak of; None for what the release's design says."""
+    return "population" if population else None
 
 
 def names(given: Sequence[str] | None, release: Release) -> tuple[str, ...]:

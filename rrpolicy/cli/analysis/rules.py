@@ -9,6 +9,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Designed,
     Form,
     Format,
     Level,
@@ -44,6 +45,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     level: Level = 0.95,
     plugin: Plugins = None,
+    design: Designed = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
     *,
@@ -57,7 +59,7 @@ def command(  # noqa: PLR0917 each option is one
     well. Rules are listed because their estimates are large, which tends to be too large: an interval holds for a rule
     that was named beforehand.
     """
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     found = release.rules(
         min_support,
         min_confidence,

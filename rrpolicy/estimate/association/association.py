@@ -28,6 +28,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (
     DEFLATED,
     LARGE,
+    LINEARISED,
     MAXIMUM_LIKELIHOOD,
     MOMENT,
     NOT_ESTIMABLE,
@@ -156,7 +157,12 @@ def association(
     errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
     within = np.array([[m.low, m.high] for m in chosen_measures])
     everybody = where is None
-    tested = _tested(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
+    tested = (
+        _tested(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
+        if asked.sample is None
+        else None
+    )
+    untested = LARGE if asked.sample is None else LINEARISED
     return Association(
         target=target,
         level=level,
@@ -168,12 +174,13 @@ def association(
         errors=errors,
         range=within,
         estimator=tuple(r.estimator for r in rows),
-        flags=tuple(r.flags if tested else (*r.flags, LARGE) for r in rows),
-        ends=tested or normal_ends(estimate, errors, within),
+        flags=tuple(r.flags if tested else (*r.flags, untested) for r in rows),
+        ends=tested or normal_ends(estimate, errors, within, asked.sample),
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
         max_records=asked.max_records,
+        sample=asked.sample,
     )
 
 

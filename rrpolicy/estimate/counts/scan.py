@@ -275,6 +275,150 @@ def total(
     )
 
 
+@dataclass(frozen=True)
+class Weighted:
+    """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
+
+    Attributes:
+        keys: (rows,) number of each combination of the key columns, for each list of them that was asked for.
+        codes: for each axis the (rows,) released cell.
+        n: (rows,) records that satisfy the condition.
+        first: (rows, 3) sums of d, of d over records that satisfy the condition and have the value, of d times it.
+        second: (rows, 3, 3) sums of the products of each two of these of one record.
+        records: (rows,) of all records.
+        missing: records that satisfy the condition and have no value.
+    """
+
+    keys: tuple[Ints, ...]
+    codes: list[Ints]
+    n: Ints
+    first: Array
+    second: Array
+    records: Ints
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that every released record has, or lacks.
+
+    Attributes:
+        name: in words, for errors.
+        sql: of columns that are released as they are, names quoted.
+        parameters: of the SQL.
+    """
+
+    name: str
+    sql: str
+    parameters: tuple[Any, ...] = ()
+
+
+def weigh(  # noqa: PLR0917 what is summed, and by what
+    data: DataFile,
+    axes: Sequence[AxisWeights],
+    keys: Sequence[Sequence[str]],
+    weight: str | None,
+    value: Number | None,
+    condition: str = "",
+    parameters: Sequence[Any] = (),
+) -> Weighted:
+    """Sum weights d of released records, and their products with a number; arguments as for `count`.
+
+    Args:
+        data: where the rows are.
+        axes: what to group by.
+        keys: lists of columns released as they are, which are grouped by, too.
+        weight: a column of numbers, d; None for 1.
+        value: that is summed beside the weights; None for 1.
+        condition: over columns released as they are; other records are summed in d alone.
+        parameters: of the condition.
+
+    Raises:
+        PolicyError: as `count`; RR545 if a weight is missing, negative or no number, RR274 as `total`.
+    """
+    if data.counted_by is not None:
+        raise not_redrawn("its design would have to be drawn again, too")
+    for axis in axes:
+        if isinstance(axis, AnatomyWeights):
+            raise axis.refusal()
+    kinds = {c.name: c for c in data.columns}
+    cells = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    names = list(dict.fromkeys(name for part in keys for name in part))
+    picked = [
+        *(f"{cell} AS c{i}" for i, cell in enumerate(cells)),
+        *(f"CAST({identifier(name)} AS VARCHAR) AS k{i}" for i, name in enumerate(names)),
+        f"CAST({'1' if weight is None else identifier(weight)} AS DOUBLE) AS d",
+        f"CAST({'1' if value is None else value.sql} AS DOUBLE) AS y",
+        f"{f'coalesce(({condition}), false)' if condition else 'true'} AS inside",
+        f"{identifier(data.times) if data.times else '1'} AS times",
+    ]
+    parts = ("d", "d * u", "d * u * coalesce(y, 0)")
+    products = [(a, b) for a in range(3) for b in range(a, 3)]
+    groups = [*(f"c{i}" for i in range(len(cells))), *(f"k{i}" for i in range(len(names)))]
+    sums = [
+        *groups,
+        "sum(times)::BIGINT AS records",
+        "sum(times * u)::BIGINT AS n",
+        "sum(times * (inside AND y IS NULL)::INT)::BIGINT AS missing",
+        "sum(times * (d IS NULL OR d < 0 OR NOT isfinite(d))::INT)::BIGINT AS unweighed",
+        *(f"sum(times * {part}) AS s{a}" for a, part in enumerate(parts)),
+        *(f"sum(times * ({parts[a]}) * ({parts[b]})) AS s{a}{b}" for a, b in products),
+    ]
+    by = f" GROUP BY {', '.join(groups)}" if groups else ""
+
+    def query(source: str) -> str:
+        each = f"(SELECT {', '.join(picked)} FROM {source})"  # noqa: S608 names quoted, constants are parameters
+        told = f"(SELECT *, (inside AND y IS NOT NULL)::INT AS u FROM {each})"  # noqa: S608
+        return f"SELECT {', '.join(sums)} FROM {told}{by}"  # noqa: S608
+
+    table = _asked(data, query, [*(() if value is None else value.parameters), *parameters])
+    if int(as_numpy(table.column("unweighed")).sum()):
+        message = f"{weight!r} is not a number from 0 on in every record, and no weight"
+        raise PolicyError(Problem("RR545", message, hint="the publisher may release a weight that every record has"))
+    codes, wide = codes_of(axes, table), len(cells)
+    numbered = [_numbered(table.column(wide + i)) for i in range(len(names))]
+    first = np.column_stack([as_numpy(table.column(f"s{a}")) for a in range(3)]).astype(float)
+    second = np.zeros((len(first), 3, 3))
+    for a, b in products:
+        second[:, a, b] = second[:, b, a] = as_numpy(table.column(f"s{a}{b}"))
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        name = value.name if value is not None else weight
+        raise PolicyError(
+            Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+        )
+    found = [_together([numbered[names.index(name)] for name in part], len(first)) for part in keys]
+    order = np.lexsort([*found, *codes]) if found or codes else np.arange(len(first))
+    n, records = (np.asarray(as_numpy(table.column(c)), np.int64)[order] for c in ("n", "records"))
+    return Weighted(
+        tuple(part[order] for part in found),
+        [code[order] for code in codes],
+        n,
+        first[order],
+        second[order],
+        records,
+        int(as_numpy(table.column("missing")).sum()),
+    )
+
+
+def _numbered(column: Any) -> Ints:
+    """Return (rows,) the number of each value in their order; null is one of them."""
+    import pyarrow.compute as pc
+
+    coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    order = as_numpy(pc.sort_indices(coded.dictionary))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return np.asarray(place[as_numpy(coded.indices)], dtype=np.int64)
+
+
+def _together(columns: Sequence[Ints], rows: int) -> Ints:
+    """Return (rows,) the number of each combination of numbers, from 0."""
+    if not columns:
+        return np.zeros(rows, dtype=np.int64)
+    _, found = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    return np.asarray(found.reshape(-1), dtype=np.int64)
+
+
 def extremes(
     data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
 ) -> tuple[list[Ints], list[Any], list[Any]]:

@@ -19,9 +19,8 @@ from rrpolicy.estimate.models.likelihood import likeliest
 from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
-from rrpolicy.estimate.results.intervals import Ends, normal_ends
+from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
 from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.possible import quantile
 from rrpolicy.estimate.weights.recode import refuse_biased
 
 if TYPE_CHECKING:
@@ -120,8 +119,8 @@ class Regression(Estimates):
 
         def ends(level: float, target: Target) -> Array:
             if not alone:
-                return normal_ends(mean.reshape(-1), errors, np.array([[0.0, 1.0]]))(level, target)
-            half = quantile(level) * on_link[target]
+                return normal_ends(mean.reshape(-1), errors, np.array([[0.0, 1.0]]), self.sample)(level, target)
+            half = reach_of(level, target, self.sample) * on_link[target]
             sides = [family.mean(eta + side * half[:, None])[:, 0] for side in (-1, 1)]
             return np.stack(sides, axis=1)
 
@@ -144,7 +143,9 @@ class Regression(Estimates):
         errors, stand_in = self._fit.errors(gradients, (own - mean[:, None]) / records)
         keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
         within = np.array([[-np.inf, np.inf]])
-        return self._with("Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within), stand_in)
+        return self._with(
+            "Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within, self.sample), stand_in
+        )
 
     def _changes(self, name: str, domain: Sequence[Value]) -> list[tuple[str, Value, Array, Array]]:
         """Return what changes of one covariate do: its name, to what, and the differences with their gradients."""
@@ -202,6 +203,7 @@ class Regression(Estimates):
             records=self.records,
             where=self.where,
             max_records=self.max_records,
+            sample=self.sample,
             by=tuple(keys[0]) if keys else (),
             keys=keys,
             estimate=estimate,
@@ -273,7 +275,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     counts = table.moment.reshape(-1)
     root = solved(counts, design.matrix, outcome, kind)
     found: Fit | None = None if root is None else Scores(root, table)
-    if found is None and not split(where, release.columns).masks:
+    if found is None and table.sample is None and not split(where, release.columns).masks:
         told_by = {tuple(cell[name] for name in asked.covariates): None for cell in cells}
         number = {told: place for place, told in enumerate(told_by)}
         combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
@@ -296,6 +298,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         records=release.records,
         where=where,
         max_records=release.max_records,
+        sample=table.sample,
         by=(("outcome", "term") if several else ("term",)),
         keys=keys,
         estimate=estimate,
@@ -303,7 +306,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         range=within,
         estimator=(estimator,) * len(estimate),
         flags=flags,
-        ends=normal_ends(estimate, errors, within),
+        ends=normal_ends(estimate, errors, within, table.sample),
         formula=" ".join(formula.split()),
         family=family,
         success=yes,

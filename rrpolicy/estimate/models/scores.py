@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from rrpolicy.estimate.results.variance import bessel, of_table
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -178,14 +176,4 @@ class Scores:
         functions = by_beta @ self.solved.influence
         if by_cells is not None:
             functions = functions + by_cells
-        released = self.table.released
-        weighted = functions.reshape(-1, *self.table.estimate.shape)
-        for place, (axis, targets) in enumerate(self.table.axes):
-            released = axis.lifted(released, place)
-            weighted = np.moveaxis(np.tensordot(weighted, axis.factors(targets), axes=(place + 1, 1)), -1, place + 1)
-        sums = weighted.reshape(len(functions), -1)
-        square = sums**2 @ released.reshape(-1)
-        population = bessel(self.table.records) * square
-        own = functions**2 @ self.table.moment.reshape(-1)
-        table, stand_in = of_table(square, own, population)
-        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
+        return self.table.errors_of(functions)

@@ -19,7 +19,7 @@ from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, named
-from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.estimate.sums.totals import totals
@@ -69,8 +69,18 @@ def answer(release: Release, sql: str, target: Target, level: float, tables: Map
         sql, by, rows, tuple(selected),
         where=query.where, target=target, level=level, records=release.records,
         notes=(*left_out, *_exact(query), *_left_out(asked)), max_records=release.max_records,
+        sample=_sample(asked),
     )  # fmt: skip
     return _ordered(_having(found, asked), query)
+
+
+def _sample(asked: _Asked) -> Sample | None:
+    """Return how the records were sampled, where estimates go by that."""
+    if asked.release.design is None:
+        return None
+    everybody = split((), asked.release.columns)
+    (whole,) = asked.release.tables((), [()], None, everybody, target=asked.target, level=asked.level)
+    return whole.sample
 
 
 def _selected(

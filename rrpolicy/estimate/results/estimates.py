@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import IMPOSSIBLE, MOMENT, UNFLAGGED, Flags
-from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.intervals import Ends, reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.result import Result
@@ -79,7 +79,8 @@ class Estimates(Result):
         target = self.spoken.of(target, level)
         if interval == "tested":
             return self.ends(level, target)
-        half = factor(interval, level) * self.se(target)
+        standard = reach_of(level, target, self.sample) if interval == "normal" else factor(interval, level)
+        half = standard * self.se(target)
         return clipped(self.estimate, half, self.range)
 
     def remarks(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ POPULATION_VARIANCE = "population variance"
 SPREAD = "spread"
 OUTSIDE = "outside the possible"
 LARGE = "large table"
+LINEARISED = "linearised"
 MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
 LIKELIHOOD = "likelihood"
@@ -30,6 +31,8 @@ MEANINGS: Mapping[str, str] = {
     "instead, and is unreliable",
     SPREAD: "spread evenly inside released groups: biased, without a standard error",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
+    LINEARISED: "a measure of association has the normal interval of its linearised error by the design, whose "
+    "coverage was not shown: read it with care",
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
     LIKELIHOOD: "corrected scores have no solution: maximum likelihood, whose errors hold where the model does and "
     "records are many",

@@ -14,7 +14,7 @@ import numpy as np
 
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.possible import clipped, quantile
-from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.results.variance import bessel, of_table
 
 if TYPE_CHECKING:
@@ -25,19 +25,25 @@ Ends: TypeAlias = "Callable[[float, Target], Array]"
 """(level, target) -> (rows, 2) intervals; NaN for none, infinite where an end is not bounded."""
 
 
-def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array) -> Ends:
+def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array, sample: Sample | None = None) -> Ends:
     """Return normal intervals, clipped to what is possible.
 
     Args:
         estimate: (rows,).
         errors: target -> (rows,) standard errors.
         within: (rows, 2) what is possible.
+        sample: how the records were sampled, by whose degrees of freedom intervals of the population reach.
     """
 
     def ends(level: float, target: Target) -> Array:
-        return clipped(estimate, quantile(level) * errors[target], within)
+        return clipped(estimate, reach_of(level, target, sample) * errors[target], within)
 
     return ends
+
+
+def reach_of(level: float, target: Target, sample: Sample | None) -> float:
+    """Return how many standard errors an interval reaches to each side: Student's, where a design was sampled."""
+    return quantile(level) if sample is None else quantile(level, sample.degrees_for(target))
 
 
 Quadratic: TypeAlias = "tuple[Array, Array, Array]"
@@ -55,6 +61,7 @@ class Ratios:
         stand_in: (rows,) where this table's variance came out negative, and the population's stands in its place.
         within: (rows, 2) what is possible for R.
         centre: what was subtracted from the numbers averaged, and is added to R; `within` has it.
+        sample: how the records were sampled; None for a simple random sample.
     """
 
     n: Array = field(repr=False)
@@ -63,6 +70,7 @@ class Ratios:
     stand_in: Mask = field(repr=False)
     within: Array = field(repr=False)
     centre: float = 0.0
+    sample: Sample | None = None
 
     @classmethod
     def of(
@@ -126,6 +134,7 @@ class Ratios:
             np.concatenate([part.stand_in for part in parts]),
             np.concatenate([part.within for part in parts]),
             parts[0].centre,
+            parts[0].sample,
         )
 
     def picked(self, rows: Ints) -> Ratios:
@@ -170,7 +179,7 @@ class Ratios:
         """
         low, high = (self.within - self.centre).T
         v0, v1, v2 = self.variances[target]
-        cut = quantile(level) ** 2 + self._beyond(target)
+        cut = reach_of(level, target, self.sample) ** 2 + self._beyond(target)
         # A r^2 - 2 B r + C <= 0
         A, B, C = self.d**2 - cut * v2, self.n * self.d - cut * v1, self.n**2 - cut * v0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,7 +199,7 @@ class Ratios:
 
     def outside(self, level: float, target: Target) -> Mask:
         """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
-        return np.asarray(self._beyond(target) > quantile(level) ** 2)
+        return np.asarray(self._beyond(target) > reach_of(level, target, self.sample) ** 2)
 
     def doubts(self, level: float, target: Target) -> tuple[tuple[str, Mask], ...]:
         """Return the flags of ratios, each with (rows,) where it holds."""

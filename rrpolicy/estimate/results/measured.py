@@ -60,7 +60,7 @@ class Measured:
     ends: Ends = field(repr=False)
     flags: Flags = field(repr=False)
     released: Array | None = field(default=None, repr=False)
-    whole: int | None = None
+    whole: float | None = None
     biased: bool = False
 
     @property

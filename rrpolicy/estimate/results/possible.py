@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,13 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-def quantile(level: float) -> float:
-    """Return how many standard errors a normal interval reaches to each side."""
-    return NormalDist().inv_cdf((1 + level) / 2)
+def quantile(level: float, degrees: float = math.inf) -> float:
+    """Return how many standard errors a normal interval reaches to each side; with degrees of freedom, Student's."""
+    if math.isinf(degrees):
+        return NormalDist().inv_cdf((1 + level) / 2)
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def clipped(centre: Array, half: Array, within: Array) -> Array:

@@ -13,7 +13,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.drawing.svg import WIDTH, Figure, svg
 from rrpolicy.estimate.results.drawn import Drawn, chart
 from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.estimate.results.target import Sample, Spoken, Target
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Result(ABC):
         records: N.
         notes: what must be known to read the rows.
         max_records: the most records that a unit may have; of several, nothing is said of the population.
+        sample: how the records were sampled, where estimates go by that; None for a simple random sample.
     """
 
     schema: ClassVar[str]
@@ -44,6 +45,7 @@ class Result(ABC):
     records: int
     notes: tuple[str, ...] = ()
     max_records: int = field(default=1, repr=False)
+    sample: Sample | None = field(default=None, repr=False)
 
     @property
     @abstractmethod
@@ -147,6 +149,7 @@ class Result(ABC):
             "target": self.target,
             "level": self.level,
             "records": self.records,
+            **({} if self.sample is None else {"design": self.sample.told, "people": number(self.sample.people)}),
             "notes": list(self.remarks()),
             "rows": [{k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
             "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in rows],

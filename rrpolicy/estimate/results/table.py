@@ -16,8 +16,9 @@ from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD, Flags, flags_of
+from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, outside, quantile
+from rrpolicy.estimate.results.possible import clipped, outside
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
@@ -173,7 +174,7 @@ class Crosstab(Result):
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
             known = (target == "table") & ~np.isnan(bounds[:, :1])
             return np.where(known, bounds, np.nan)
-        half = quantile(level) * self.se(target)
+        half = reach_of(level, target, self.sample) * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
     def covariance(self, target: Target | None = None) -> Array:
@@ -210,12 +211,33 @@ class Crosstab(Result):
             return cross - np.diag(flat)
         return (cross - np.outer(flat, flat) / self.records) * bessel(self.records)
 
+    def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of sums over records of functions of their original cells, for both targets.
+
+        Args:
+            functions: (sums, cells).
+
+        Returns:
+            each (sums,); and where the population's stand in for this table's, whose variance came out negative.
+        """
+        released = self.released
+        weighted = functions.reshape(-1, *self.estimate.shape)
+        for place, (axis, targets) in enumerate(self.axes):
+            released = axis.lifted(released, place)
+            weighted = np.moveaxis(np.tensordot(weighted, axis.factors(targets), axes=(place + 1, 1)), -1, place + 1)
+        sums = weighted.reshape(len(functions), -1)
+        square = sums**2 @ released.reshape(-1)
+        population = bessel(self.records) * square
+        own = functions**2 @ self.moment.reshape(-1)
+        table, stand_in = of_table(square, own, population)
+        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
+
     @property
     def flags(self) -> Flags:
         """Return the flags of each cell."""
         spread, stand_in = self.variance()
         variance = spread.reshape(-1)
-        half = quantile(self.level) * np.sqrt(variance)
+        half = reach_of(self.level, self.target, self.sample) * np.sqrt(variance)
         few = (self.support.reshape(-1) < FEW) | self.biased
         return flags_of(
             (
@@ -235,7 +257,7 @@ class Crosstab(Result):
             self.conf_int,
             self.flags,
             released=self.support.reshape(-1),
-            whole=self.records,
+            whole=self.records if self.sample is None else self.sample.people,
             biased=self.biased,
         )
 
@@ -276,4 +298,4 @@ class Crosstab(Result):
 
     @property
     def _possible(self) -> Array:
-        return np.array([[0.0, float(self.records)]])
+        return np.array([[0.0, float(self.records) if self.sample is None else np.inf]])

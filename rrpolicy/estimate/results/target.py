@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
 
 Target: TypeAlias = Literal["table", "population"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How the records were sampled, where that is known.
+
+    Attributes:
+        degrees: of freedom of the variance: clusters, or records, less strata.
+        people: of the population, as estimated.
+        told: the design, in words.
+        notes: what must be known of errors.
+    """
+
+    degrees: int
+    people: float
+    told: str
+    notes: tuple[str, ...] = ()
+
+    def degrees_for(self, target: Target) -> float:
+        """Return the degrees of freedom of intervals; of the randomisation alone no clusters limit them."""
+        return float(max(self.degrees, 1)) if target == "population" else math.inf
 
 
 def check_target(target: str, level: float, max_records: int = 1) -> None:

@@ -26,6 +26,14 @@ _OTHERS = {
     "table": "of this table (only the randomisation is random)",
     "population": "of the population (the table is a random sample)",
 }
+_SAMPLED_COUNTS = {
+    "table": "weighted counts of this table (only the randomisation is random)",
+    "population": "people of the population (sample and randomisation are random)",
+}
+_SAMPLED_OTHERS = {
+    "table": "of this table, weighted (only the randomisation is random)",
+    "population": "of the population (sample and randomisation are random)",
+}
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
 _BOUNDS = "low and high are no interval of confidence but bounds that are certain: {} can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
@@ -153,7 +161,9 @@ def _head(found: Result) -> tuple[str, ...]:
     """Return what the rows are, of whom, and what low and high are."""
     where = "" if found.where is None else f" where {visible(found.where)}"
     counts = any(m.whole is not None for m in found.measured)
-    if found.target == "table" and (found.biased or found.exact):
+    if found.sample is not None:
+        of = (_SAMPLED_COUNTS if counts else _SAMPLED_OTHERS)[found.target]
+    elif found.target == "table" and (found.biased or found.exact):
         of = "this table's counts" if counts else "of this table"
     else:
         of = (_COUNTS if counts else _OTHERS)[found.target]
@@ -165,6 +175,7 @@ def _head(found: Result) -> tuple[str, ...]:
     return (
         f"{visible(found.title)}{where}: {of}",
         f"{found.records:,} records; {told}",
+        *(() if found.sample is None else (visible(found.sample.told),)),
         *map(visible, found.preface()),
     )
 

@@ -79,7 +79,16 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
         )
     subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
     found = release.tables(by, subsets, where, split(where, release.columns), target=target, level=level)
-    return Cube(found[-1].by, tuple(found), where=where, target=target, level=level, records=release.records)
+    return Cube(
+        found[-1].by,
+        tuple(found),
+        where=where,
+        target=target,
+        level=level,
+        records=release.records,
+        sample=found[-1].sample,
+        notes=found[-1].notes,
+    )
 
 
 def tables(
@@ -107,6 +116,10 @@ def tables(
         PolicyError: as `Release.crosstab`.
     """
     check_target(target, level, release.max_records)
+    if release.design is not None:
+        from rrpolicy.estimate.survey.table import people
+
+        return [people(release, subset, where, condition, target, level) for subset in subsets]
     names, axes = grouping(release.columns, by, condition)
     check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
     first, second, support = release.moments(axes, condition)

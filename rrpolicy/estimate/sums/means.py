@@ -19,7 +19,7 @@ from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.condition import read
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, NOT_ESTIMABLE, flags_of
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import Target, check_target
@@ -91,6 +91,8 @@ def mean(
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
     """
     check_target(target, level, release.max_records)
+    if release.design is not None:
+        return _of_people(release, value, by, where, target, level)
     sums = sums_of(release, value, by, read(where), "means")
     numbers, N = sums.numbers, release.records
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
@@ -125,4 +127,46 @@ def mean(
         categories=numbers.categories,
         left_out=left_out,
         max_records=release.max_records,
+    )
+
+
+def _of_people(  # noqa: PLR0917 what a mean is asked
+    release: Release,
+    value: str,
+    by: Sequence[str],
+    where: str | Sequence[Expression] | None,
+    target: Target,
+    level: float,
+) -> Means:
+    """Estimate means of the population by the design of the sample."""
+    from rrpolicy.estimate.survey.numbers import numbers_of
+
+    sums = numbers_of(release, value, by, read(where), "means")
+    survey = sums.survey
+    found = survey.ratio(sums.numbers, sums.counts, sums.within)
+    errors = found.errors()
+    whole = float(survey.totals(sums.everybody).sum())
+    few = (sums.released < FEW) & (errors[target] > 0)
+    return Means(
+        target=target,
+        level=level,
+        records=release.records,
+        where=where if isinstance(where, str) else None,
+        by=sums.by,
+        keys=sums.keys,
+        estimate=found.estimate,
+        errors=errors,
+        range=found.within,
+        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
+        flags=flags_of(((FEW_RECORDS, few), *found.doubts(level, target))),
+        ends=found.ends,
+        released=sums.released,
+        value=sums.name,
+        missing=survey.weighted.missing,
+        sizes=found.d,
+        categories=sums.categories,
+        left_out=1 - float(found.d.sum()) / whole if sums.categories and whole else 0.0,
+        max_records=release.max_records,
+        sample=survey.sample,
+        notes=(UNFLAGGED, *survey.sample.notes),
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of, kind_of_type
+from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     GroupAxis,
@@ -22,6 +22,7 @@ from rrpolicy.estimate.counts.grouping import (
     groups_of,
     weighed,
 )
+from rrpolicy.estimate.counts.numbers import numbers_on
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
@@ -157,12 +158,8 @@ def _categories(
     Records of a category that is no number (missing, or text for what is outside) count as 0 in omega, and as 0 in
     kappa, the weight of having a number.
     """
-    j = own.columns.index(name)
-    labels = [cell[j] for cell in own.original]
     absent = release.columns.numberless(name)
-    known = np.array([not any(same_category(v, a) for a in absent) for v in labels])
-    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
-        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
+    y, known = numbers_on(own, name, absent)
     others = beside(axes, condition)
     if any(own is axis for axis in [*axes, *(a for a, _ in others)]):
         raise PolicyError(
@@ -172,7 +169,6 @@ def _categories(
                 hint="average it from the crosstab of its categories",
             )
         )
-    y = np.array([float(v) if there else 0.0 for v, there in zip(labels, known, strict=True)])
     centre = float(y[known].mean())
     y = np.where(known, y - centre, 0.0)
     table = own.table

@@ -19,10 +19,10 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_values, grouping, groups_of, weighed
-from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.counts.scan import Number, count
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, flags_of
+from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
@@ -95,10 +95,13 @@ def shares(
     groups = tuple(groups_of(axis, names, larger)[0] for axis in axes)
     check_size(axes, groups, names)
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
-    found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
     N = release.records
-    square = (found.part_part, found.part_whole, found.whole_whole)
-    ratio = Ratios.shares(found.part, found.whole, square, N)
+    if release.design is not None:
+        ratio = _of_people(release, axes, masks, smaller, larger)
+    else:
+        found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
+        square = (found.part_part, found.part_whole, found.whole_whole)
+        ratio = Ratios.shares(found.part, found.whole, square, N)
     return Shares(
         target=target,
         level=level,
@@ -113,7 +116,30 @@ def shares(
         flags=flags_of(ratio.doubts(level, target)),
         ends=ratio.ends,
         max_records=release.max_records,
+        sample=ratio.sample,
+        notes=(UNFLAGGED, *(ratio.sample.notes if ratio.sample else ())),
     )
+
+
+def _of_people(
+    release: Release,
+    axes: Sequence[AxisWeights],
+    masks: Sequence[tuple[Mask, Mask]],
+    smaller: Condition,
+    larger: Condition,
+) -> Ratios:
+    """Return shares of people of the population, by the design of the sample."""
+    from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Survey
+
+    assert release.design is not None
+    part = Number("part", f"CASE WHEN {smaller.filter or 'true'} THEN 1 ELSE 0 END", smaller.parameters)
+    every = [*axes, *(axis for axis, _ in beside(axes, smaller))]
+    survey = Survey.of(release.design, release.columns, release.data, every, larger, part)
+    parts, wholes = (
+        survey.indicators([(axis, mask[i]) for axis, mask in zip(axes, masks, strict=True)], condition)
+        for i, condition in enumerate((smaller, larger))
+    )
+    return survey.ratio(survey.functions({VALUE: parts}), survey.functions({INSIDE: wholes}), (0.0, 1.0))
 
 
 def _masks(

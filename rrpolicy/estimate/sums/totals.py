@@ -14,7 +14,7 @@ import numpy as np
 
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, flags_of
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
@@ -61,6 +61,8 @@ def totals(
         PolicyError: as `Release.mean`.
     """
     check_target(target, level, release.max_records)
+    if release.design is not None:
+        return _of_people(release, value, by, condition, target, level)
     sums = sums_of(release, value, by, condition, "totals")
     numbers = sums.numbers
     c = numbers.centre
@@ -99,4 +101,38 @@ def totals(
         ends=normal_ends(estimate, errors, within),
         max_records=release.max_records,
         released=released,
+    )
+
+
+def _of_people(  # noqa: PLR0917 what a total is asked
+    release: Release, value: str, by: Sequence[str], condition: Sequence[Expression], target: Target, level: float
+) -> Totals:
+    """Estimate totals of the population by the design of the sample."""
+    from rrpolicy.estimate.survey.numbers import numbers_of
+
+    sums = numbers_of(release, value, by, condition, "totals")
+    survey, estimate = sums.survey, sums.survey.totals(sums.numbers)
+    population = np.maximum(survey.variance(sums.numbers, "population"), 0.0)
+    randomised = survey.variance(sums.numbers, "table")
+    table, stand_in = of_table(randomised, np.zeros(len(estimate)), population, at=(randomised, population))
+    errors: dict[Target, Array] = {"table": np.sqrt(table), "population": np.sqrt(population)}
+    few = (sums.released < FEW) & (errors[target] > 0)
+    within = np.tile([-np.inf, np.inf], (len(estimate), 1))
+    return Totals(
+        target=target,
+        level=level,
+        records=release.records,
+        where=None,
+        by=sums.by,
+        keys=sums.keys,
+        estimate=estimate,
+        errors=errors,
+        range=within,
+        estimator=(MOMENT,) * len(estimate),
+        flags=flags_of(((FEW_RECORDS, few), (POPULATION_VARIANCE, stand_in & (target == "table")))),
+        ends=normal_ends(estimate, errors, within, survey.sample),
+        max_records=release.max_records,
+        released=sums.released,
+        sample=survey.sample,
+        notes=(UNFLAGGED, *survey.sample.notes),
     )

@@ -67,9 +67,7 @@ def sample(seed: int = 1, villages: int = 12, people: int = 12) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.fixture
-def released(tmp_path: Path) -> Callable[..., Release]:
-    """Return a function (table, keep, changes of the policy) -> the opened release; what is in `keep` is randomised."""
+def _releasing(folder: Path) -> Callable[..., Release]:
     made = count()
 
     def release(
@@ -82,10 +80,22 @@ def released(tmp_path: Path) -> Callable[..., Release]:
         for old, new in (changes or {}).items():
             assert old in text
             text = text.replace(old, new)
-        folder = tmp_path / str(next(made))
-        folder.mkdir()
-        (folder / "policy.toml").write_text(text)
-        rrpolicy.release(folder / "policy.toml", folder / "bundle", source=table.assign(dice="a"))
-        return rrpolicy.open_release(folder / "bundle")
+        own = folder / str(next(made))
+        own.mkdir()
+        (own / "policy.toml").write_text(text)
+        rrpolicy.release(own / "policy.toml", own / "bundle", source=table.assign(dice="a"))
+        return rrpolicy.open_release(own / "bundle")
 
     return release
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Callable[..., Release]:
+    """Return a function (table, keep, changes of the policy) -> the opened release; what is in `keep` is randomised."""
+    return _releasing(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def released_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Release]:
+    """Return the same for all tests of a module."""
+    return _releasing(tmp_path_factory.mktemp("released"))

@@ -1,0 +1,213 @@
+"""The design of a survey as an analyst holds it: which released columns are its weight, strata and clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import Columns, kind_of_type
+from rrpolicy.policy.model import weight_of
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.weights.base import AxisWeights
+    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.source.counts import Array
+
+Alone: TypeAlias = Literal["refused", "centred"]
+Totals: TypeAlias = Mapping[str, Mapping[Value, float]]
+_TOGETHER = 1e-6
+"""Margins may differ by this share of the population: published totals are rounded."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the released records were sampled. Clusters are taken to be drawn with replacement inside strata.
+
+    Attributes:
+        weight: the released column that says of how many people a record stands for; None: all alike, of one.
+        strata: released columns whose combinations are the strata; none for one.
+        clusters: released columns whose combinations, inside a stratum, are the primary sampling units; none where
+            records were drawn one by one.
+        totals: known numbers of people of the population by category of released columns, to which estimates are
+            calibrated.
+        alone: what becomes of a stratum with one cluster: an error, or its deviation is from the mean of all clusters.
+        left_out: columns that the release says are strata and that were randomised.
+        hidden: those that it says are clusters and that were randomised: nothing is known of the population's errors.
+    """
+
+    weight: str | None = None
+    strata: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    totals: Totals = field(default_factory=dict)
+    alone: Alone = "refused"
+    left_out: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """Return the design in words."""
+        parts = [
+            f"weighted by {self.weight}" if self.weight else "records of equal weight",
+            f"strata by {', '.join(self.strata)}" if self.strata else "one stratum",
+            f"clusters by {', '.join(self.clusters)}" if self.clusters else "records drawn one by one",
+        ]
+        if self.totals:
+            parts.append(f"calibrated to known totals of {', '.join(self.totals)}")
+        return "; ".join(parts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what must be known of errors."""
+        if not self.left_out:
+            return ()
+        names = ", ".join(map(repr, self.left_out))
+        told = f"{names} was randomised: errors take the sample for one without these strata, and are rather too large"
+        return (told,)
+
+
+def design_of(manifest: Manifest, columns: Columns) -> Design | None:
+    """Return the design that a release states; None if it states none, or one that it hides.
+
+    Strata that were randomised are left out, which makes errors larger on average.
+
+    Args:
+        manifest: of the release.
+        columns: of the release.
+    """
+    of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": []}
+    for name, attribute in manifest.of_column.items():
+        if attribute.design is not None:
+            of[attribute.design].append(name)
+    if not any(of.values()):
+        return None
+    left_out = tuple(name for name in of["stratum"] if _randomised(columns, name))
+    return Design(
+        weight=next(iter(of["weight"]), None),
+        strata=tuple(name for name in of["stratum"] if name not in left_out),
+        clusters=tuple(of["cluster"]),
+        left_out=left_out,
+        hidden=tuple(name for name in of["cluster"] if _randomised(columns, name)),
+    )
+
+
+def _randomised(columns: Columns, name: str) -> bool:
+    return name in columns.refused or (name in columns.axes and columns.axes[name].randomised)
+
+
+def stated(  # noqa: PLR0917 the parts of a design
+    columns: Columns,
+    known: Design | None,
+    weight: str | None,
+    strata: Sequence[str] | str,
+    clusters: Sequence[str] | str,
+    totals: Totals | None,
+    alone: Alone | None,
+) -> Design:
+    """Return a design that an analyst states; what is not stated stays as it is known.
+
+    Args:
+        columns: of the release.
+        known: the design so far; None for none.
+        weight: as for `Design`, names as they are typed.
+        strata: likewise.
+        clusters: likewise.
+        totals: likewise.
+        alone: likewise.
+
+    Raises:
+        PolicyError: RR262 for a name that is no column; RR545 if a column cannot be what it is said to be, RR547 for
+            totals that do not fit, RR271 for another `alone`.
+    """
+    design = known or Design()
+    if alone not in {None, "refused", "centred"}:
+        raise PolicyError(Problem("RR271", f"no such treatment: alone={alone!r}", expected='"refused" or "centred"'))
+    if weight is not None:
+        design = replace(design, weight=_weight(columns, weight))
+    if strata:
+        design = replace(design, strata=_kept(columns, strata), left_out=())
+    if clusters:
+        design = replace(design, clusters=_kept(columns, clusters), hidden=())
+    if totals is not None:
+        exact = {columns.name(name): dict(known) for name, known in totals.items()}
+        _check_totals(columns, exact)
+        design = replace(design, totals=exact)
+    return design if alone is None else replace(design, alone=alone)
+
+
+def _weight(columns: Columns, name: str) -> str:
+    exact = columns.name(name)
+    if exact not in columns.axes and kind_of_type(columns.columns[exact].type) != "number":
+        raise PolicyError(Problem("RR545", f"{exact!r} holds no numbers, and a weight is one"))
+    sizes(columns, exact)
+    return exact
+
+
+def _kept(columns: Columns, names: Sequence[str] | str) -> tuple[str, ...]:
+    """Return the exact names of columns that tell which records are together."""
+    exact = tuple(map(columns.name, [names] if isinstance(names, str) else names))
+    for name in exact:
+        if _randomised(columns, name):
+            raise hidden(name)
+    return exact
+
+
+def _check_totals(columns: Columns, totals: Totals) -> None:
+    """Refuse totals that do not fit categories, or one another (RR547)."""
+    for name, known in totals.items():
+        labels = tuple(dict.fromkeys(columns.axis(name).told_of(name)))
+        unlike = [v for v in known if v not in labels] or [v for v in labels if v not in known]
+        if unlike:
+            raise PolicyError(
+                Problem(
+                    "RR547",
+                    f"the known totals of {name!r} and its categories differ in {unlike[0]!r}",
+                    expected=f"a number for each of {', '.join(map(repr, labels))}",
+                    hint="a category that nobody of the population has has the total 0",
+                )
+            )
+        if not all(math.isfinite(n) and n >= 0 for n in known.values()) or sum(known.values()) <= 0:
+            raise PolicyError(Problem("RR547", f"the known totals of {name!r} are no numbers of people"))
+    whole = [sum(known.values()) for known in totals.values()]
+    if whole and max(whole) - min(whole) > _TOGETHER * max(whole):
+        told = ", ".join(f"{name} {n:,.0f}" for name, n in zip(totals, whole, strict=True))
+        message = f"the known totals are of populations of different sizes: {told}"
+        raise PolicyError(Problem("RR547", message, hint="make them agree"))
+
+
+def hidden(name: str) -> PolicyError:
+    """Return the error for a column of strata or clusters that was randomised."""
+    return PolicyError(
+        Problem(
+            "RR545",
+            f"{name!r} was randomised: which records are together in its strata or clusters is not in the release",
+            hint="leave strata out, and errors are larger rather than smaller; without clusters they would be too "
+            "small. `release.without_design()`, or --design none, estimates this table",
+        )
+    )
+
+
+def sizes(columns: Columns, name: str) -> tuple[AxisWeights, Array] | None:
+    """Return the axis of a weight that has categories, and (V,) how large each is; None for a column of numbers.
+
+    Raises:
+        PolicyError: RR545 if a category tells no size.
+    """
+    if name not in columns.axes:
+        return None
+    axis = columns.axes[name]
+    found = [weight_of(label) for label in axis.told_of(name)]
+    if None in found:
+        raise PolicyError(
+            Problem(
+                "RR545",
+                f"the categories of {name!r} tell no sizes, and a weight is a number",
+                hint="bins need labels that are numbers, such as the mean weight of each",
+            )
+        )
+    return axis, np.array(found, dtype=np.float64)

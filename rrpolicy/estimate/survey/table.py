@@ -1,0 +1,101 @@
+"""Tables of the population, estimated from a sample by its design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.estimate.counts.condition import Condition
+from rrpolicy.estimate.counts.grouping import grouping, groups_of
+from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.estimate.results.variance import of_table
+from rrpolicy.estimate.survey.sums import INSIDE, Functions, Survey
+from rrpolicy.estimate.weights.base import Mask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.target import Target
+    from rrpolicy.source.counts import Array
+
+METHOD = "weighted by the design"
+
+
+@dataclass(frozen=True)
+class PeopleTable(Crosstab):
+    """Estimated numbers of people of the population by category.
+
+    `estimate` are weighted sums; "table" speaks of the sums that the original records have.
+    """
+
+    survey: Survey = field(kw_only=True, repr=False)
+    _functions: Functions = field(kw_only=True, repr=False)
+
+    def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
+        """Return the variance of each estimate by the design, and where the population's stands in for a negative one.
+
+        Raises:
+            PolicyError: as `Crosstab.variance`; RR546 for a stratum with one cluster.
+        """
+        target = self.spoken.of(target)
+        population = self.survey.variance(self._functions, "population").reshape(self.estimate.shape)
+        if target == "population":
+            return np.maximum(population, 0.0), np.zeros(self.estimate.shape, dtype=bool)
+        table = self.survey.variance(self._functions, "table").reshape(self.estimate.shape)
+        return of_table(table, np.zeros_like(table), population, at=(table, np.abs(population)))
+
+    def covariance(self, target: Target | None = None) -> Array:
+        """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
+        return self.survey.covariance(self._functions, self.spoken.of(target))
+
+    def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.errors_of`."""
+        asked = np.tensordot(functions, self._functions, axes=1)
+        population, table = (self.survey.variance(asked, target) for target in ("population", "table"))
+        kept, stand_in = of_table(table, np.zeros_like(table), population, at=(table, np.abs(population)))
+        return {"table": np.sqrt(kept), "population": np.sqrt(np.maximum(population, 0.0))}, stand_in
+
+
+def people(  # noqa: PLR0917 what a table is asked
+    release: Release,
+    by: Sequence[str],
+    where: str | None,
+    condition: Condition,
+    target: Target,
+    level: float,
+) -> PeopleTable:
+    """Estimate a table of people; arguments as for `rrpolicy.estimate.sums.cube.tables`.
+
+    Raises:
+        PolicyError: as `Survey.of`.
+    """
+    assert release.design is not None
+    names, axes = grouping(release.columns, by, condition)
+    grouped = [groups_of(axis, names, condition) for axis in axes]
+    survey = Survey.of(release.design, release.columns, release.data, axes, condition)
+    masks = [(axis, mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
+    functions = survey.functions({INSIDE: survey.indicators(masks, condition)})
+    shape = tuple(len(group.labels) for group, _ in grouped)
+    support = survey.speaking(masks, condition).reshape(shape)
+    return PeopleTable(
+        names,
+        tuple(group for group, _ in grouped),
+        survey.totals(functions).reshape(shape),
+        np.zeros(shape),
+        support,
+        METHOD,
+        survey=survey,
+        _functions=functions,
+        _axes=tuple(masks),
+        where=where,
+        target=target,
+        level=level,
+        records=release.records,
+        max_records=release.max_records,
+        sample=survey.sample,
+        notes=survey.sample.notes,
+    )

@@ -1,0 +1,198 @@
+"""What is asked of a release with a design: by default of the population, from the command line too, or refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+
+from .conftest import sample
+
+KEEP = {"sex": "9/10", "ill": "4/5", "visits": "4/5"}
+
+
+@pytest.fixture(scope="module")
+def release(released_once):
+    return released_once(sample(), KEEP)
+
+
+def refusal(question, *arguments, **keys):
+    with pytest.raises(PolicyError) as caught:
+        question(*arguments, **keys)
+    return caught.value.problems[0]
+
+
+def test_the_population_is_spoken_of_by_default_and_the_table_when_asked(release):
+    table = release.crosstab("ill", target="table")
+    people = release.crosstab("ill")
+
+    assert people.target == "population"
+    assert people.estimate == pytest.approx(table.estimate)
+    assert (people.se() > table.se()).all()
+    assert people.estimate.sum() == pytest.approx(sample()["weight"].sum())
+    assert release.without_design().crosstab("ill").target == "table"
+
+
+def test_a_cube_sums_to_its_margins(release):
+    cube = release.cube(["ill", "sex"])
+    assert cube.table("ill").estimate == pytest.approx(cube.table("ill", "sex").estimate.sum(axis=1))
+    assert cube.table().estimate == pytest.approx(sample()["weight"].sum())
+
+
+def test_intervals_are_students(release):
+    from scipy.stats import t
+
+    found = release.mean("income")
+    assert found.sample.degrees == 33
+    low, high = found.conf_int()[0]
+    assert (high - low) / 2 / found.se()[0] == pytest.approx(t.ppf(0.975, 33), rel=1e-3)  # Fieller's is not symmetric
+
+
+def test_what_is_printed_says_what_it_is_of(release):
+    text = release.crosstab("ill").summary()
+    assert "people of the population (sample and randomisation are random)" in text
+    assert "weighted by weight; strata by region; clusters by village" in text
+    assert release.crosstab("ill").to_dict()["design"].startswith("weighted by weight")
+    assert "design" not in release.without_design().crosstab("ill").to_dict()
+
+
+def test_measures_of_association_have_the_errors_of_the_design(release):
+    found, naive = release.association("sex", "ill", "phi"), release.without_design().association("sex", "ill", "phi")
+    assert found.estimator == ("moment",)
+    assert "linearised" in found.flags[0]
+    assert found.se()[0] > naive.se("table")[0]
+    table = release.crosstab(["sex", "ill"])
+    (a, b), (c, d) = table.estimate / table.estimate.sum()
+    phi = (a * d - b * c) / np.sqrt((a + b) * (c + d) * (a + c) * (b + d))
+    assert found["phi"] == pytest.approx(phi)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda r: r.crosstab("ill", estimator="em"),
+        lambda r: r.independence("sex", "ill"),
+        lambda r: r.loglinear("sex*ill"),
+        lambda r: r.rules(0.1, 0.1),
+        lambda r: r.change_since(r, "ill"),
+        lambda r: r.bootstrap(lambda one: one.crosstab("ill"), 50),
+        lambda r: r.association("sex", "ill", deflate=True),
+    ],
+)
+def test_what_knows_no_design_is_refused_and_answered_without(release, question):
+    assert refusal(question, release).code == "RR548"
+
+
+def test_a_stratum_with_one_cluster_is_refused_or_centred(released_once):
+    table = sample()
+    release = released_once(table[(table["region"] != "west") | (table["village"] == 203)])
+
+    found = refusal(lambda: release.crosstab("ill").se())
+    assert (found.code, found.message[:33]) == ("RR546", "a stratum has one cluster alone, ")
+    assert (release.with_design(alone="centred").crosstab("ill").se() > 0).all()
+
+
+def test_randomised_clusters_are_refused_and_randomised_strata_left_out(released_once):
+    changes = {
+        'region = { role = "insensitive"': 'region = { role = "quasi-identifier"',
+        'village = { role = "insensitive", design = "cluster", unchanged = "so" }': "village = { role = "
+        f'"quasi-identifier", domain = {sorted(sample()["village"].unique().tolist())}, design = "cluster" }}',
+    }
+    release = released_once(sample(), {"region": "3/4", "village": "3/4"}, changes)
+    assert refusal(release.crosstab, "ill").code == "RR545"
+
+    known = released_once(sample(), {"region": "3/4"}, dict([next(iter(changes.items()))]))
+    found = known.mean("income")
+    assert "strata by" not in found.sample.told
+    assert any("region" in note and "rather too large" in note for note in found.notes)
+
+
+def test_a_weight_in_bins_counts_by_its_labels(released_once):
+    changes = {
+        'weight = { role = "insensitive", design = "weight", assume_unlinkable = "so" }': "weight = { role = "
+        '"insensitive", design = "weight", bins = [0, 6, 9, 20], labels = ["4.5", "7.5", "11"], unchanged = "so" }'
+    }
+    table = sample()
+    size = np.select([table["weight"] < 6, table["weight"] < 9], [4.5, 7.5], 11.0)
+    found = released_once(table, None, changes).crosstab("ill")
+    assert found.estimate == pytest.approx([size[table["ill"] == v].sum() for v in ("no", "yes")])
+
+
+@pytest.mark.parametrize(
+    ("totals", "told"),
+    [
+        ({"sex": {"F": 10}}, "differ in 'M'"),
+        ({"sex": {"F": 10, "M": 5, "X": 1}}, "differ in 'X'"),
+        ({"sex": {"F": 10, "M": -1}}, "no numbers of people"),
+        ({"sex": {"F": 10, "M": 5}, "ill": {"no": 10, "yes": 6}}, "populations of different sizes: sex 15, ill 16"),
+    ],
+)
+def test_totals_that_do_not_fit_are_refused(release, totals, told):
+    found = refusal(release.with_design, totals=totals)
+    assert found.code == "RR547"
+    assert told in found.message
+
+
+def test_calibrated_estimates_have_the_known_totals_without_error(release):
+    known = {"sex": {"F": 1400, "M": 1300}, "region": {"north": 600, "south": 900, "west": 1200}}
+    calibrated = release.with_design(totals=known)
+
+    for name, totals in known.items():
+        table = calibrated.crosstab(name)
+        assert table.estimate == pytest.approx(list(totals.values()))
+        assert table.se() == pytest.approx(np.zeros(len(totals)), abs=1e-4)
+
+
+def bundle(release):
+    return str(release.folder.parent)
+
+
+def run(capsys, *arguments):
+    status = main([str(a) for a in arguments])
+    return status, capsys.readouterr()
+
+
+def test_the_command_line_takes_the_design_of_the_release_and_others(release, capsys, tmp_path):
+    def rows(*more):
+        status, printed = run(capsys, "estimate", bundle(release), "--by", "ill", "--json", *more)
+        assert status == 0, printed.err
+        return json.loads(printed.out)
+
+    totals = tmp_path / "totals.csv"
+    totals.write_text("column,category,total\nsex,F,1400\nsex,M,1300\n")
+    found, plain = rows(), rows("--design", "none")
+    weighted, calibrated = rows("--design", "none", "--design", "weight=weight"), rows("--design", f"totals={totals}")
+
+    assert (found["target"], plain["target"]) == ("population", "table")
+    assert sum(r["estimate"] for r in plain["rows"]) == pytest.approx(432)
+    assert found["design"] != weighted["design"]
+    assert [r["estimate"] for r in weighted["rows"]] == pytest.approx([r["estimate"] for r in found["rows"]])
+    assert sum(r["estimate"] for r in calibrated["rows"]) == pytest.approx(2700)
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [("weigth=weight", "RR250"), ("weight=", "RR250"), ("totals=nowhere.csv", "RR547"), ("weight=region", "RR545")],
+)
+def test_a_part_that_is_none_is_refused(release, capsys, part, code):
+    status, printed = run(capsys, "estimate", bundle(release), "--design", part)
+    assert status != 0
+    assert code in printed.err
+
+
+def test_every_command_of_analysis_takes_a_design(release, capsys):
+    for command in (
+        ["query", bundle(release), "SELECT ill, count(*) FROM release GROUP BY ill"],
+        ["glm", bundle(release), "ill ~ sex", "--family", "binomial"],
+        ["association", bundle(release), "sex", "ill", "--measure", "phi"],
+        ["independence", bundle(release), "sex", "ill", "--design", "none"],
+        ["loglinear", bundle(release), "sex*ill", "--design", "none"],
+        ["rules", bundle(release), "--min-support", "0.1", "--min-confidence", "0.5", "--design", "none"],
+    ):
+        status, printed = run(capsys, *command)
+        assert status == 0, printed.err
+        assert ("weighted by weight" in printed.out) == ("none" not in command)
