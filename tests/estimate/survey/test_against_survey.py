@@ -89,3 +89,22 @@ def test_models(asked):
 def test_degrees_of_freedom(asked):
     numbers, release = asked
     assert release.mean("income").sample.degrees == numbers["degrees"]
+
+
+SAMPLICS = json.loads((HERE / "samplics.json").read_text())
+
+
+@pytest.mark.parametrize("name", SAMPLICS)
+def test_samplics_says_the_same(name, released_once):
+    numbers, release = SAMPLICS[name], DESIGNS[name](released_once(sample()))
+    agrees(release.mean("income"), numbers["mean"])
+    agrees(release.mean("visits"), numbers["visits"])
+    agrees(release.mean("income", "sex"), numbers["means"])
+    for sql, one in (
+        ("SELECT sum(income) FROM release", "total"),
+        ("SELECT count(*) FILTER (WHERE ill = 'yes') / count(*) FROM release", "share"),
+    ):
+        (row,) = release.query(sql).to_dict()["rows"]
+        assert (row["estimate"], row["se"]) == pytest.approx(
+            (numbers[one]["estimate"][0], numbers[one]["se"][0]), rel=1e-8
+        )

@@ -20,7 +20,7 @@ from rrpolicy.estimate.release import Release
 
 from .conftest import sample
 
-DRAWS, VILLAGES, PEOPLE = 200, 14, 12
+DRAWS, VILLAGES, PEOPLE = 160, 14, 12
 KEEP = {"sex": "9/10", "ill": "4/5", "visits": "4/5"}
 DOMAINS = {"sex": ["F", "M"], "ill": ["no", "yes"], "visits": [0, 1, 2, 3]}
 FALSE_ALARM = 1e-6
@@ -161,7 +161,7 @@ def test_intervals_cover_the_population_and_those_of_other_designs_do_not(releas
     assert set(covered["right"].index) == set(true)
     assert (covered["right"] >= least(0.93, len(true))).all(), told
     assert 0.93 <= covered["right"].mean() / DRAWS <= 0.975, told
-    assert ratio.between(0.75, 1.3).all(), ratio  # five standard errors of a standard deviation of 200 draws
+    assert ratio.between(0.75, 1.3).all(), ratio  # five standard errors of a standard deviation of 160 draws
     assert (apart.abs() < 5.5).all(), apart
     assert covered["clusters"].item() < least(0.93, len(true)), told
     assert covered["weights"].item() < least(0.93, len(true)), told
