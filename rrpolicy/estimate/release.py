@@ -470,6 +470,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.replicates import replicates
 
+        refuse_design(self, "a jackknife of single records")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:

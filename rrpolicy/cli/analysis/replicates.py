@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import Bundle, NoVerify, Plugins, Where, names, opened
+from rrpolicy.cli.analysis.result import Bundle, Designed, NoVerify, Plugins, Where, names, opened
 from rrpolicy.untrusted.printable import line
 
 
@@ -20,6 +20,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", help="A file that is not there yet: .parquet or .csv.")],
     where: Where = None,
     plugin: Plugins = None,
+    design: Designed = None,
     *,
     no_verify: NoVerify = False,
 ) -> int:
@@ -28,7 +29,7 @@ def command(
     A row for each combination of original categories: its weight is the estimated count, the replicate weights rep_1,
     rep_2, … are a jackknife's. Errors are of randomisation and sampling together.
     """
-    release = opened(bundle, plugin, no_verify=no_verify)
+    release = opened(bundle, plugin, design, no_verify=no_verify)
     found = release.replicates(names(by, release), where)
     found.write(out)
     rows, size = found.replicates.shape

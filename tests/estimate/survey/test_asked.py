@@ -77,6 +77,7 @@ def test_measures_of_association_have_the_errors_of_the_design(release):
         lambda r: r.crosstab("ill", estimator="em"),
         lambda r: r.independence("sex", "ill"),
         lambda r: r.loglinear("sex*ill"),
+        lambda r: r.replicates("ill"),
         lambda r: r.rules(0.1, 0.1),
         lambda r: r.change_since(r, "ill"),
         lambda r: r.bootstrap(lambda one: one.crosstab("ill"), 50),
