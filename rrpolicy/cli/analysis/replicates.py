@@ -12,7 +12,7 @@ from rrpolicy.cli.analysis.result import Bundle, Designed, NoVerify, Plugins, Wh
 from rrpolicy.untrusted.printable import line
 
 
-def command(
+def command(  # noqa: PLR0917 each option is one
     bundle: Bundle,
     by: Annotated[
         list[str], typer.Option(help="Released columns that the analysis needs, with commas between, or repeat it.")
