@@ -73,6 +73,7 @@ class ReleasedAttribute:
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
+        totals: how many people of the population each category has; None if that is not stated.
     """
 
     name: str
@@ -86,6 +87,7 @@ class ReleasedAttribute:
     assume_unlinkable: str | None
     unchanged: str | None
     design: DesignPart | None = field(default=None, metadata=SPARSE)
+    totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class _Reader:
             unchanged=self.table.unchanged,
             missing=missing,
             design=self.design(full, bins),
+            totals=self.totals(full),
             place=place,
         )
 
@@ -107,8 +108,25 @@ class _Reader:
             self.refuse("RR142", message, self.node.get("labels") or at, expected, labels)
         return "weight"
 
+    def totals(self, full: tuple[Value, ...] | None) -> tuple[float, ...] | None:
+        """Return how many people of the population each category has."""
+        at = self.node.get("totals")
+        if at is None or self.table.totals is None:
+            return None
+        found = tuple(map(float, self.table.totals))
+        if full is None:
+            hint = "list the categories: the totals stand in their order"
+            self.refuse("RR145", f"'{self.name}' has totals and no list of categories", at, "a domain or bins", hint)
+        elif len(found) != len(full):
+            message = f"'{self.name}' has {len(full)} categories and {len(found)} totals"
+            hint = f"one for each of {', '.join(map(spelled, full))}; 0 for one that nobody of the population has"
+            self.refuse("RR145", message, at, f"{len(full)} totals", hint)
+        elif not sum(found):
+            self.refuse("RR145", f"the totals of '{self.name}' are of nobody", at, "numbers of people")
+        return found
+
     def fit_role(self) -> None:
-        for key in ("release_as", "assume_unlinkable", "unchanged", "design"):
+        for key in ("release_as", "assume_unlinkable", "unchanged", "design", "totals"):
             at = self.node.get(key)
             if at is not None and self.role.dropped:
                 self.refuse("RR219", f"'{self.name}' is {self.role.value} and never released, so it has no {key}", at)

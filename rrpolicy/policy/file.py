@@ -136,6 +136,7 @@ Relaxable = Annotated[
 ]
 Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
 Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["string", "number"]})]
+Total = Annotated[Rational, AfterValidator(_not_negative)]
 Delimiter = Annotated[
     str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
 ]
@@ -331,6 +332,11 @@ class AttributeTable(Table):
         None,
         description="What the column is in the design of a survey, so that estimates and their errors are of the "
         "population: weight (of how many people a record stands for), stratum, or cluster (the primary sampling unit).",
+    )
+    totals: list[Total] | None = Field(
+        None,
+        description="How many people of the population each category has, in the order of the domain, known without "
+        "the table: estimates of the population are calibrated to them.",
     )
     missing: list[Code] | None = Field(
         None, description="Codes that stand for a missing value in this column, in place of those of [source]."

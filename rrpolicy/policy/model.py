@@ -81,6 +81,10 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
 
 
+ROUNDED = 1e-6
+"""By this share of the population known totals of different columns may differ: published ones are rounded."""
+
+
 def weight_of(category: Value) -> float | None:
     """Return the size of a weight: a number, or a label that spells one; None if it is neither, or is negative."""
     try:
@@ -113,6 +117,7 @@ class Attribute:
         missing: codes that stand for a missing value in this column; None: those of [source].
         design: what the column is in the design of a survey: the weight (of how many people a record stands for), a
             stratum, or a cluster (the primary sampling unit); None of any other column.
+        totals: how many people of the population each category of the domain has; None if that is not known.
         place: where the attribute stands in the policy.
     """
 
@@ -130,6 +135,7 @@ class Attribute:
     unchanged: str | None = None
     missing: tuple[Value, ...] | None = None
     design: DesignPart | None = field(default=None, metadata=SPARSE)
+    totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
     @property

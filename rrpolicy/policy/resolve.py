@@ -27,6 +27,7 @@ from rrpolicy.policy.file import (
 from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
+    ROUNDED,
     Attribute,
     CsvSettings,
     Gate,
@@ -189,6 +190,7 @@ class Resolver:
             found[name] = None if one.wrong else resolve_attribute(name, one, self.problems, self.files)
         self.released_names([a for a in found.values() if a is not None and not a.role.dropped], node)
         self.one_weight([a for a in found.values() if a is not None and a.design == "weight"], node)
+        self.one_population([a for a in found.values() if a is not None and a.totals is not None], node)
         if found and all(a is not None and a.role.dropped for a in found.values()):
             message = "no attribute is released: all are dropped"
             self.problems.append(Problem("RR220", message, node.place, "one quasi-identifier or sensitive attribute"))
@@ -219,6 +221,15 @@ class Resolver:
             hint = "of several weights, leave `design` out of all but the one that most estimates need"
             place = node.table[other.name].table["design"].place
             self.problems.append(Problem("RR143", message, place, "one weight", hint))
+
+    def one_population(self, known: Sequence[Attribute], node: Node) -> None:
+        """Refuse totals of populations of different sizes; published ones are rounded."""
+        sizes = {a.name: sum(a.totals or ()) for a in known}
+        if sizes and max(sizes.values()) - min(sizes.values()) > ROUNDED * max(sizes.values()):
+            told = ", ".join(f"'{name}' {size:,.0f}" for name, size in sizes.items())
+            place = node.table[known[-1].name].table["totals"].place
+            message = f"the totals are of populations of different sizes: {told}"
+            self.problems.append(Problem("RR145", message, place, "totals of the same people"))
 
     def formula_names(self, release: ReleaseSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
         """Refuse released columns of CSV whose names a spreadsheet would run: a header is never escaped."""

@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
-from rrpolicy.policy.model import weight_of
+from rrpolicy.policy.model import ROUNDED, weight_of
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import AxisWeights
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Alone: TypeAlias = Literal["refused", "centred"]
 Totals: TypeAlias = Mapping[str, Mapping[Value, float]]
-_TOGETHER = 1e-6
-"""Margins may differ by this share of the population: published totals are rounded."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,12 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     for name, attribute in manifest.of_column.items():
         if attribute.design is not None:
             of[attribute.design].append(name)
-    if not any(of.values()):
+    totals = {
+        name: dict(zip(attribute.domain, attribute.totals, strict=True))
+        for name, attribute in manifest.of_column.items()
+        if attribute.totals is not None and attribute.domain is not None and _told(columns, name, attribute.domain)
+    }
+    if not any(of.values()) and not totals:
         return None
     left_out = tuple(name for name in of["stratum"] if _randomised(columns, name))
     return Design(
@@ -92,8 +95,14 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
         strata=tuple(name for name in of["stratum"] if name not in left_out),
         clusters=tuple(of["cluster"]),
         left_out=left_out,
+        totals=totals,
         hidden=tuple(name for name in of["cluster"] if _randomised(columns, name)),
     )
+
+
+def _told(columns: Columns, name: str, domain: tuple[Value, ...]) -> bool:
+    """Return whether records can be counted by the categories of a domain: labels of generalised ones are others."""
+    return name in columns.axes and set(columns.axes[name].told_of(name)) == set(domain)
 
 
 def _randomised(columns: Columns, name: str) -> bool:
@@ -174,7 +183,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
         if not all(math.isfinite(n) and n >= 0 for n in known.values()) or sum(known.values()) <= 0:
             raise PolicyError(Problem("RR547", f"the known totals of {name!r} are no numbers of people"))
     whole = [sum(known.values()) for known in totals.values()]
-    if whole and max(whole) - min(whole) > _TOGETHER * max(whole):
+    if whole and max(whole) - min(whole) > ROUNDED * max(whole):
         told = ", ".join(f"{name} {n:,.0f}" for name, n in zip(totals, whole, strict=True))
         message = f"the known totals are of populations of different sizes: {told}"
         raise PolicyError(Problem("RR547", message, hint="make them agree"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from .conftest import sample
 
 DESIGN = {"region": "stratum", "village": "cluster", "weight": "weight"}
@@ -21,6 +23,19 @@ def test_the_design_stands_in_every_description(released):
     assert {name: part for name, part in fields.items() if part} == DESIGN
     assert said["weight"].endswith("survey weight")
     assert "insensitive (cluster of the survey)" in (release.folder / "report.html").read_text()
+
+
+def test_known_totals_of_the_policy_calibrate_everybodys_estimates(released):
+    changes = {'domain = ["F", "M"]': 'domain = ["F", "M"], totals = [1_400, 1_300.5]'}
+    release = released(sample(), {"sex": "9/10", "ill": "4/5"}, changes)
+
+    assert release.design.totals == {"sex": {"F": 1400.0, "M": 1300.5}}
+    assert release.crosstab("sex").estimate == pytest.approx([1400, 1300.5])
+    assert release.crosstab("ill").estimate.sum() == pytest.approx(2700.5)
+    stated = release.without_design().with_design(
+        weight="weight", strata="region", clusters="village", totals={"sex": {"F": 1400, "M": 1300.5}}
+    )
+    assert release.mean("income", "ill").se() == pytest.approx(stated.mean("income", "ill").se())
 
 
 def test_a_weight_is_released_as_it_is_decimals_and_all(released):
