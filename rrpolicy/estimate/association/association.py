@@ -33,10 +33,8 @@ from rrpolicy.estimate.results.flags import (
     MOMENT,
     NOT_ESTIMABLE,
     POPULATION_VARIANCE,
-    SPREAD,
 )
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
-from rrpolicy.estimate.results.measured import Measured
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
@@ -87,11 +85,6 @@ class Association(Estimates):
             return f"Association of {self.row} (rows) and {self.column} (columns)"
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
-
-    @property
-    def quantity(self) -> Measured:
-        """Return the measures, a row each; those of spread counts without an error."""
-        return replace(super().quantity, biased=SPREAD in self.estimator)
 
     def drawn(self) -> tuple[Drawn, ...]:
         """Return the measures, those of a kind on one axis."""

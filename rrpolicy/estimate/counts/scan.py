@@ -419,6 +419,35 @@ def _together(columns: Sequence[Ints], rows: int) -> Ints:
     return np.asarray(found.reshape(-1), dtype=np.int64)
 
 
+def values(
+    data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
+) -> tuple[list[Ints], Array, int]:
+    """Return the numbers of a column, released as it is, one a record; arguments as for `count`.
+
+    Returns:
+        For each axis the (records,) released cell; the (records,) numbers; and how many records have none.
+
+    Raises:
+        PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
+    """
+    y = f"CAST({identifier(value)} AS DOUBLE)"
+    parts = [
+        f"coalesce(list({y} ORDER BY {y}) FILTER (WHERE {y} IS NOT NULL), []) AS held",
+        f"count(*) - count({y}) AS missing",
+    ]
+    table = _grouped(data, axes, parts, condition, parameters).combine_chunks()
+    codes, lists = codes_of(axes, table), table.column("held").to_pylist()
+    order = np.lexsort(codes) if codes else np.arange(len(lists))
+    lengths = np.array(list(map(len, lists)), dtype=np.int64)
+    found = np.array([v for i in order for v in lists[i]], dtype=np.float64)
+    if not np.isfinite(found).all():
+        raise PolicyError(
+            Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+        )
+    missing = int(sum(table.column("missing").to_pylist()))
+    return [np.repeat(code[order], lengths[order]) for code in codes], found, missing
+
+
 def extremes(
     data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
 ) -> tuple[list[Ints], list[Any], list[Any]]:

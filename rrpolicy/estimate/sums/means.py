@@ -25,6 +25,7 @@ from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.sums.numbers import sums_of
+from rrpolicy.estimate.sums.spread_numbers import spread_numbers
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -93,6 +94,29 @@ def mean(
     check_target(target, level, release.max_records)
     if release.design is not None:
         return _of_people(release, value, by, where, target, level)
+    known = spread_numbers(release, value, by, read(where), "means")
+    if known is not None:
+        return Means(
+            target=target,
+            level=level,
+            records=release.records,
+            where=where if isinstance(where, str) else None,
+            by=known.by,
+            keys=known.keys,
+            estimate=known.means.estimate,
+            errors=known.means.errors,
+            range=np.tile([-np.inf, np.inf], (len(known.keys), 1)),
+            estimator=known.means.estimator,
+            flags=known.means.flags,
+            ends=known.means.ends,
+            notes=(),
+            value=known.name,
+            missing=known.missing,
+            sizes=known.sizes,
+            categories=known.categories,
+            left_out=known.left_out,
+            max_records=release.max_records,
+        )
     sums = sums_of(release, value, by, read(where), "means")
     numbers, N = sums.numbers, release.records
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)

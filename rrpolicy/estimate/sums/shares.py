@@ -10,12 +10,13 @@ Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_values, grouping, groups_of, weighed
@@ -25,6 +26,8 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, ratio, shares_of
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array, Ints
@@ -71,6 +74,9 @@ def shares(
 ) -> Shares:
     """Estimate which share of larger groups lies in smaller ones.
 
+    Where labels or groups that were released are cut by what is asked, the estimate is an even spread, and low and high
+    are certain (`rrpolicy.estimate.sums.spread`).
+
     Args:
         release: opened.
         by: what the smaller groups are formed by.
@@ -81,8 +87,8 @@ def shares(
         level: as for `Release.crosstab`.
 
     Raises:
-        PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288 if
-            counts are spread inside released groups.
+        PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288
+            where a generalised column is cut by what is asked and another one was randomised.
     """
     check_target(target, level, release.max_records)
     release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
@@ -91,11 +97,37 @@ def shares(
     outer = {release.columns.name(c) for c in within}
     if not outer <= set(names):
         raise PolicyError(Problem("RR263", "a share is taken within some of the columns that are grouped by"))
-    refuse_biased([*axes, *(axis for axis, _ in smaller.masks.values())], "shares")
     groups = tuple(groups_of(axis, names, larger)[0] for axis in axes)
     check_size(axes, groups, names)
-    masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
     N = release.records
+    asked = [*axes, *(axis for axis, _ in smaller.masks.values())]
+    keys = tuple(group_values(names, groups))
+    if not all(axis.unbiased for axis in asked):
+        if release.design is not None:
+            refuse_biased(asked, "shares of people of a population")
+        if any(isinstance(axis, AnatomyWeights) for axis in asked):
+            inner = [n for n in names if n in outer]
+            known = _dealt(release, (names, smaller), (inner, larger), keys)
+        else:
+            masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
+            known = _generalised(release, axes, masks, smaller, larger)
+        return Shares(
+            target=target,
+            level=level,
+            records=N,
+            where=None,
+            by=names,
+            keys=keys,
+            estimate=known.estimate,
+            errors=known.errors,
+            range=np.tile([0.0, 1.0], (len(keys), 1)),
+            estimator=known.estimator,
+            flags=known.flags,
+            ends=known.ends,
+            notes=(),
+            max_records=release.max_records,
+        )
+    masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
     if release.design is not None:
         ratio = _of_people(release, axes, masks, smaller, larger)
     else:
@@ -108,7 +140,7 @@ def shares(
         records=N,
         where=None,
         by=names,
-        keys=tuple(group_values(names, groups)),
+        keys=keys,
         estimate=ratio.estimate,
         errors=ratio.errors(),
         range=ratio.within,
@@ -140,6 +172,73 @@ def _of_people(
         for i, condition in enumerate((smaller, larger))
     )
     return survey.ratio(survey.functions({VALUE: parts}), survey.functions({INSIDE: wholes}), (0.0, 1.0))
+
+
+def _generalised(
+    release: Release,
+    axes: Sequence[AxisWeights],
+    masks: Sequence[tuple[Mask, Mask]],
+    smaller: Condition,
+    larger: Condition,
+) -> Spread:
+    """Return what is known where labels are cut by the groups or the conditions.
+
+    Raises:
+        PolicyError: RR288 where values of another column were exchanged.
+    """
+    others = beside(axes, smaller)
+    every = [*axes, *(axis for axis, _ in others)]
+    wider = [larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask) for a, mask in others]
+    choices = [Choice.of(axis, part, whole) for axis, (part, whole) in zip(axes, masks, strict=True)]
+    choices += [Choice.of(a, m[:, None], w[:, None]) for (a, m), w in zip(others, wider, strict=True)]
+    codes, counted = count(release.data, every, larger.filter, larger.parameters)
+    n, inside = counted.astype(float), counted.astype(float)
+    if (smaller.filter, smaller.parameters) != (larger.filter, larger.parameters):
+        own, few = count(release.data, every, smaller.filter, smaller.parameters)
+        kept = dict(zip(zip(*(c.tolist() for c in own), strict=True), few.tolist(), strict=True))
+        cells = list(zip(*(c.tolist() for c in codes), strict=True)) if codes else [()] * len(n)
+        kept = kept if own else {(): float(few.sum())}
+        inside = np.array([kept.get(cell, 0.0) for cell in cells], dtype=float)
+    sums = [
+        np.stack(
+            [
+                inside[at] @ c.surely_part,
+                inside[at] @ c.part,
+                inside[at] @ (c.surely_whole & ~c.part) + (n - inside)[at] @ c.surely_whole,
+                inside[at] @ c.rest + (n - inside)[at] @ c.whole,
+                inside[at] @ c.part_share,
+                n[at] @ c.whole_share,
+            ]
+        )
+        for at, c in blocks(choices, codes, len(n))
+    ]
+    least, most, least_rest, most_rest, part, whole = sum(sums, np.zeros((6, 1)))
+    return shares_of(least, most, least_rest, most_rest, ratio(part, whole))
+
+
+def _dealt(
+    release: Release,
+    smaller: tuple[Sequence[str], Condition],
+    larger: tuple[Sequence[str], Condition],
+    keys: Sequence[Mapping[str, Value]],
+) -> Spread:
+    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded.
+
+    Raises:
+        PolicyError: RR288 for two columns of which each is released in a table of its own.
+    """
+
+    def bounds(by: Sequence[str], condition: Condition) -> Array:
+        (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+        ends = (table.estimate, table.estimate) if table.certain is None else (table.certain, table.support)
+        known = np.stack([table.estimate.reshape(-1), *(x.reshape(-1) for x in ends)], axis=1)
+        place = {tuple(key[n] for n in by): row for key, row in zip(table.group_values(), known, strict=True)}
+        return np.array([place.get(tuple(key[n] for n in by), np.zeros(3)) for key in keys]).reshape(-1, 3).T
+
+    part, least, most = bounds(*smaller)
+    whole, least_whole, most_whole = bounds(*larger)
+    least_rest, most_rest = np.maximum(least_whole - most, 0.0), np.maximum(most_whole - least, 0.0)
+    return shares_of(least, most, least_rest, most_rest, ratio(part, whole))
 
 
 def _masks(

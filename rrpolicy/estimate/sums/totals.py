@@ -19,6 +19,7 @@ from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
 from rrpolicy.estimate.sums.numbers import sums_of
+from rrpolicy.estimate.sums.spread_numbers import spread_numbers
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -63,6 +64,24 @@ def totals(
     check_target(target, level, release.max_records)
     if release.design is not None:
         return _of_people(release, value, by, condition, target, level)
+    known = spread_numbers(release, value, by, condition, "totals")
+    if known is not None:
+        return Totals(
+            target=target,
+            level=level,
+            records=release.records,
+            where=None,
+            by=known.by,
+            keys=known.keys,
+            estimate=known.totals.estimate,
+            errors=known.totals.errors,
+            range=np.tile([-np.inf, np.inf], (len(known.keys), 1)),
+            estimator=known.totals.estimator,
+            flags=known.totals.flags,
+            ends=known.totals.ends,
+            notes=(),
+            max_records=release.max_records,
+        )
     sums = sums_of(release, value, by, condition, "totals")
     numbers = sums.numbers
     c = numbers.centre

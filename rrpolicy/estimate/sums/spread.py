@@ -1,0 +1,240 @@
+"""Shares and means of generalised records: spread evenly inside their labels, with bounds that are certain.
+
+A record whose label stands for several categories may be any of them, whatever the others are: the tables that a
+release leaves open are all such choices. Of a part inside a whole, each record is in the part, in the rest of the
+whole, or outside of it. With X records in the part and Z in the rest, each record chosen by itself,
+
+    low = least X / (least X + most Z)        high = most X / (most X + least Z)
+
+are attained: for the lower end every record that can be in the rest is. Of a mean, the records that are certain to be
+counted stand with the least (most) that their label allows, and others are added from the end, as long as they lower
+(raise) the mean. Where the whole may be empty, the bounds are of the tables in which it is not.
+
+Of dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`); bounds of Z
+that follow from these hold always, and are the tightest where the whole is known exactly.
+
+References:
+    Xiao, Tao 2006, "Anatomy", section 4, for the even spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, SPREAD, Flags
+from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.source.counts import Array, Ints
+
+_BLOCK = 4_000_000
+"""Records times groups that are looked at together."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What is known of ratios of spread counts.
+
+    Attributes:
+        estimate: (rows,) by even spread; NaN where nobody can be counted.
+        low: (rows,) certain of this table.
+        high: (rows,) likewise.
+    """
+
+    estimate: Array
+    low: Array
+    high: Array
+
+    @property
+    def exact(self) -> Mask:
+        """Return (rows,) where one value is possible."""
+        return np.asarray(self.low == self.high)
+
+    @property
+    def errors(self) -> dict[Target, Array]:
+        """Return standard errors: 0 for this table where it is exact, else none."""
+        unknown = np.full(self.estimate.shape, np.nan)
+        return {"table": np.where(self.exact, 0.0, unknown), "population": unknown}
+
+    @property
+    def flags(self) -> Flags:
+        """Return the flag of each row that is not exact."""
+        return tuple(
+            () if exact or math.isnan(v) else (SPREAD,) for exact, v in zip(self.exact, self.estimate, strict=True)
+        )
+
+    @property
+    def estimator(self) -> tuple[str, ...]:
+        """Return how each row was estimated."""
+        return tuple(
+            NOT_ESTIMABLE if math.isnan(v) else MOMENT if exact else SPREAD
+            for exact, v in zip(self.exact, self.estimate, strict=True)
+        )
+
+    @property
+    def ends(self) -> Ends:
+        """Return the bounds, which are of this table and of no level; none for the population."""
+
+        def ends(level: float, target: Target) -> Array:
+            del level
+            bounds = np.stack([self.low, self.high], axis=1)
+            return bounds if target == "table" else np.full(bounds.shape, np.nan)
+
+        return ends
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a released cell of an axis leaves open of the part and of the whole: (U, groups) each.
+
+    Attributes:
+        part: whether it can be in the part.
+        whole: whether it can be in the whole.
+        surely_part: whether it is.
+        surely_whole: whether it is.
+        rest: whether it can be in the whole without being in the part.
+        part_share: how much of it lies in the part.
+        whole_share: likewise of the whole.
+    """
+
+    part: Mask
+    whole: Mask
+    surely_part: Mask
+    surely_whole: Mask
+    rest: Mask
+    part_share: Array
+    whole_share: Array
+
+    @classmethod
+    def of(cls, axis: AxisWeights, part: Mask, whole: Mask) -> Choice:
+        """Return the choices of an axis.
+
+        Args:
+            axis: generalised, or released as it is.
+            part: (V, groups) which categories are in the part; all of them are in the whole.
+            whole: (V, groups) likewise.
+
+        Raises:
+            PolicyError: RR288 if its values were exchanged as well: then nothing is certain.
+        """
+        held = np.eye(len(axis.original), dtype=bool)
+        if isinstance(axis, RecodeWeights):
+            held = np.zeros((len(axis.released), len(axis.original)), dtype=bool)
+            for u, group in enumerate(axis.groups):
+                held[u, list(group)] = True
+        elif axis.randomised:
+            raise exchanged(axis)
+        n = held.astype(float)
+        size = n.sum(axis=1, keepdims=True)
+        p, w, r = n @ part, n @ whole, n @ (whole & ~part)
+        return cls(p > 0, w > 0, p == size, w == size, r > 0, p / size, w / size)
+
+    def at(self, code: Ints) -> Choice:
+        """Return the choices of groups of records, by their released cells."""
+        return Choice(*(getattr(self, name)[code] for name in self.__dataclass_fields__))
+
+    def beside(self, other: Choice) -> Choice:
+        """Return the choices of records by two axes, for every combination of their groups."""
+
+        def every(a: Array | Mask, b: Array | Mask) -> Any:
+            return (a[:, :, None] * b[:, None, :]).reshape(len(a), a.shape[1] * b.shape[1])
+
+        def both(a: Mask, b: Mask) -> Mask:
+            return cast("Mask", every(a, b))
+
+        rest = both(self.rest, other.whole) | both(self.whole, other.rest)
+        return Choice(
+            both(self.part, other.part),
+            both(self.whole, other.whole),
+            both(self.surely_part, other.surely_part),
+            both(self.surely_whole, other.surely_whole),
+            rest,
+            every(self.part_share, other.part_share),
+            every(self.whole_share, other.whole_share),
+        )
+
+
+def exchanged(axis: AxisWeights) -> PolicyError:
+    """Return the error (RR288) for a column whose values were exchanged, beside one that was generalised."""
+    column = axis.columns[0]
+    message = f"{column!r} was randomised, and stands beside a column that was generalised: nothing is certain of both"
+    return PolicyError(
+        Problem("RR288", message, hint=f"ask without {column!r}, or count the groups as they were released")
+    )
+
+
+def blocks(choices: Sequence[Choice], codes: Sequence[Ints], size: int) -> list[tuple[slice, Choice]]:
+    """Return the choices of groups of released records by all axes, a block of groups at a time.
+
+    Args:
+        choices: of each axis.
+        codes: the released cell of each group, by axis.
+        size: groups.
+    """
+    cells = math.prod(choice.part.shape[1] for choice in choices)
+    step = max(1, _BLOCK // max(cells, 1))
+    found = []
+    for start in range(0, max(size, 1), step):
+        piece = slice(start, start + step)
+        length = len(range(*piece.indices(size)))
+        true, one = np.ones((length, 1), dtype=bool), np.ones((length, 1))
+        whole = Choice(true, true, true, true, ~true, one, one)
+        for choice, code in zip(choices, codes, strict=True):
+            whole = whole.beside(choice.at(code[piece]))
+        found.append((piece, whole))
+    return found
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """Return part / whole, NaN where the whole is 0."""
+    found: Array = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    return found
+
+
+def shares_of(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> Spread:
+    """Return what is known of shares.
+
+    Args:
+        least: (rows,) the fewest records that can be in the part.
+        most: the most.
+        least_rest: the fewest that can be in the rest of the whole.
+        most_rest: the most.
+        estimate: the shares by even spread.
+    """
+    low = np.where(least + most_rest > 0, ratio(least, least + most_rest), np.where(most > 0, 1.0, np.nan))
+    high = np.where(most + least_rest > 0, ratio(most, most + least_rest), np.where(most_rest > 0, 0.0, np.nan))
+    return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
+
+
+def mean_of(n: Array, sure: Mask, least: Array, most: Array) -> tuple[float, float]:
+    """Return the least and the largest mean of records, some of which may not be counted.
+
+    Args:
+        n: (groups,) records.
+        sure: (groups,) whether they are certain to be counted.
+        least: (groups,) the least number that each can have.
+        most: (groups,) the largest.
+
+    Returns:
+        NaN twice if nobody can be counted.
+    """
+    return -_largest(n, sure, -least), _largest(n, sure, most)
+
+
+def _largest(n: Array, sure: Mask, value: Array) -> float:
+    count, total = float(n[sure].sum()), float((n * value)[sure].sum())
+    open_n, open_value = n[~sure], value[~sure]
+    order = np.argsort(-open_value, kind="stable")
+    counts = count + np.concatenate([[0.0], np.cumsum(open_n[order])])
+    totals = total + np.concatenate([[0.0], np.cumsum((open_n * open_value)[order])])
+    means = ratio(totals, counts)
+    if count == 0 and len(order):
+        return float(open_value[order][0])
+    return float(np.nanmax(means)) if not np.isnan(means).all() else math.nan

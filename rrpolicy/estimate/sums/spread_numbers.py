@@ -1,0 +1,186 @@
+"""Numbers of generalised records: which records a group can hold, and between which numbers each of them has one.
+
+A record may be counted, or must be; its number is known, or lies among those of its label. Means and totals that are
+certain follow record by record (`rrpolicy.estimate.sums.spread`), and even spread gives an estimate between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value, same_category
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import kind_of, kind_of_type
+from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
+from rrpolicy.estimate.counts.scan import count, values
+from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, exchanged, mean_of, ratio
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.recode import RecodeWeights, refuse_biased
+from rrpolicy.source.counts import Array, Ints
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Released records alike in what is asked, with the numbers that each can have.
+
+    Attributes:
+        codes: of each axis, (groups,) the released cell.
+        n: (groups,) records.
+        least: (groups,) the least number.
+        most: (groups,) the largest.
+        middle: (groups,) the mean of the numbers of its label.
+        has: (groups,) how much of its label is numbers; below 1 the record may have none.
+        missing: records that certainly have none, and are left out.
+        categories: those that are no number.
+    """
+
+    codes: list[Ints]
+    n: Array
+    least: Array
+    most: Array
+    middle: Array
+    has: Array
+    missing: int
+    categories: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class SpreadNumbers:
+    """Numbers by groups of generalised records.
+
+    Attributes:
+        name: of the column.
+        by: names of what is grouped by.
+        keys: what each group is of.
+        means: what is known of the means.
+        totals: of the sums.
+        sizes: (rows,) records with a number, by even spread.
+        missing: records without it.
+        categories: those that are no number.
+        left_out: the estimated share of the records that have none.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    keys: tuple[Mapping[str, Value], ...]
+    means: Spread
+    totals: Spread
+    sizes: Array
+    missing: int
+    categories: tuple[Value, ...]
+    left_out: float
+
+
+def spread_numbers(
+    release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str
+) -> SpreadNumbers | None:
+    """Return the numbers by groups where labels are cut by what is asked; None where nothing is spread.
+
+    Args:
+        release: opened.
+        value: the column of numbers.
+        by: as for `Release.crosstab`.
+        conjuncts: what records must satisfy.
+        what: the numbers are for, in words.
+
+    Raises:
+        PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR288 where another column was
+            randomised, or dealt.
+    """
+    release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
+    condition = split(conjuncts, release.columns)
+    names, axes = grouping(release.columns, by, condition)
+    others = beside(axes, condition)
+    name = release.columns.name(value)
+    own = release.columns.axes.get(name)
+    every = [*axes, *(axis for axis, _ in others), *([own] if own is not None else [])]
+    if all(axis.unbiased for axis in every):
+        return None
+    if any(isinstance(axis, AnatomyWeights) for axis in every):
+        refuse_biased(every, what)
+    grouped = [groups_of(axis, names, condition) for axis in axes]
+    check_size(axes, [g for g, _ in grouped], names)
+    whole = [np.eye(len(axis.original), dtype=bool) for axis in axes]
+    masks = [one if mask is None else mask for one, (_, mask) in zip(whole, grouped, strict=True)]
+    asked = [*zip(axes, masks, strict=True), *((axis, mask[:, None]) for axis, mask in others)]
+    choices = [Choice.of(axis, mask, mask) for axis, mask in asked]
+    if own is not None and any(own is axis for axis in every[:-1]):
+        message = f"{name!r} is averaged and stands in the groups or the condition as well"
+        raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))
+    told = [axis for axis in every if axis is not own]
+    found = _carried(release, name, told, condition) if own is None else _labels(release, name, own, told, condition)
+    keys = tuple(group_values(names, [g for g, _ in grouped]))
+    ends: list[list[tuple[float, float]]] = [[], []]
+    chosen = [c for _, c in blocks(choices, found.codes, len(found.n))]
+    can = np.concatenate([c.part for c in chosen]) & (found.has > 0)[:, None]
+    sure = np.concatenate([c.surely_part for c in chosen]) & (found.has == 1)[:, None]
+    share = np.concatenate([c.part_share for c in chosen])
+    sizes, sums = (found.n * found.has) @ share, (found.n * found.has * found.middle) @ share
+    everybody = float((found.n @ share).sum())
+    for row in range(len(keys)):
+        at = can[:, row]
+        n, certain, least, most = found.n[at], sure[at, row], found.least[at], found.most[at]
+        ends[0].append(mean_of(n, certain, least, most))
+        open_least = np.where(certain, least, np.minimum(least, 0))
+        open_most = np.where(certain, most, np.maximum(most, 0))
+        ends[1].append((float(n @ open_least), float(n @ open_most)))
+    mean_ends, total_ends = (np.array(e).reshape(-1, 2) for e in ends)
+    return SpreadNumbers(
+        name,
+        names,
+        keys,
+        _within(ratio(sums, sizes), mean_ends),
+        _within(sums, total_ends),
+        sizes,
+        found.missing,
+        found.categories,
+        1 - float(sizes.sum()) / everybody if found.categories and everybody else 0.0,
+    )
+
+
+def _within(estimate: Array, ends: Array) -> Spread:
+    low, high = ends[:, 0], ends[:, 1]
+    return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
+
+
+def _carried(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> Numbers:
+    """Return the numbers of a column that is released as it is."""
+    if kind_of_type(release.columns.columns[name].type) != "number":
+        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    codes, y, missing = values(release.data, axes, name, condition.filter, condition.parameters)
+    one = np.ones(len(y))
+    return Numbers(codes, one, y, y, y, one, missing, ())
+
+
+def _labels(
+    release: Release, name: str, own: AxisWeights, axes: Sequence[AxisWeights], condition: Condition
+) -> Numbers:
+    """Return the numbers of a column whose categories are numbers, some of its labels standing for several."""
+    if own.randomised and own.unbiased:
+        raise exchanged(own)
+    j = own.columns.index(name)
+    labels = [cell[j] for cell in own.original]
+    absent = release.columns.numberless(name)
+    known: Mask = np.array([not any(same_category(v, a) for a in absent) for v in labels])
+    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
+        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
+    y = np.array([float(v) if there else np.nan for v, there in zip(labels, known, strict=True)])
+    groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(labels)))
+    held = [y[[v for v in group if known[v]]] for group in groups]
+    has = np.array([len(h) / len(group) for h, group in zip(held, groups, strict=True)])
+    least, most, middle = (
+        np.array([float(of(h)) if len(h) else 0.0 for h in held]) for of in (np.min, np.max, np.mean)
+    )
+    codes, n = count(release.data, [*axes, own], condition.filter, condition.parameters)
+    code = codes[-1]
+    return Numbers(codes[:-1], n.astype(float), least[code], most[code], middle[code], has[code], 0, absent)
