@@ -359,9 +359,27 @@ def test_generalised_columns_are_modelled_by_their_labels(tmp_path):
     rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
     release = rrpolicy.open_release(tmp_path / "bundle")
 
-    found = release.glm("ill ~ sex + area + age", "binomial", target="table")
+    found = release.glm("ill ~ sex + area", "binomial", target="table")
 
     assert found.se() == pytest.approx(np.zeros(len(found.estimate)), abs=1e-9)
     with pytest.raises(PolicyError) as raised:
         release.inside().glm("ill ~ sex + area + age", "binomial")
     assert raised.value.problems[0].code == "RR288"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "k", "said"),
+    [("mondrian", 8, "overlap"), ("full-domain", 120, "one category in this release")],
+)
+def test_labels_that_overlap_or_say_nothing_are_no_covariates(algorithm, k, said, tmp_path):
+    """A slope beside a covariate that vanished, or that labels hide here and there, is another model's."""
+    codes = people(800, 23)
+    labels = {a.name: a.domain for a in POLICY.policy.released}
+    write_csv(tmp_path / "people.csv", {n: [labels[n][c] for c in codes[n]] for n in codes})
+    text = f'{ATTRIBUTES}[[privacy]]\nmodel = "k-anonymity"\nk = {k}\n[mechanism]\nname = "l-diversity"\nalgorithm = "{algorithm}"\n'
+    accept = '[release]\naccept = ["node", "released"]\n' if algorithm == "full-domain" else ""
+    (tmp_path / "policy.toml").write_text(policy_text(text + accept, "people.csv"))
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    with pytest.raises(PolicyError, match=said) as raised:
+        rrpolicy.open_release(tmp_path / "bundle").glm("ill ~ sex + area + age", "binomial")
+    assert raised.value.problems[0].code == "RR544"

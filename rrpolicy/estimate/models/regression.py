@@ -262,6 +262,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     told = {
         name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns
     }  # labels, where values have some
+    _refuse_coarse(release, asked, columns, told)
     design = Design.of(asked, cells, {name: told[name] for name in asked.covariates})
     outcome, equations, yes = _outcome(
         asked, [cell[asked.outcome] for cell in cells], told[asked.outcome], family, success
@@ -314,6 +315,26 @@ def regression(  # noqa: PLR0917 what a regression is asked
         design=design,
         _fit=found,
     )
+
+
+def _refuse_coarse(
+    release: Release, asked: Formula, columns: Mapping[str, str], told: Mapping[str, Sequence[Value]]
+) -> None:
+    """Refuse covariates that tell nothing, and labels of which some stand for what others stand for.
+
+    Raises:
+        PolicyError: RR544.
+    """
+    for name in columns.values():
+        groups = release.columns.spread.get(name)
+        if groups is not None and len(groups.own) < len(groups.released):
+            message = f"labels of {name!r} overlap, so that no coefficient of theirs is one of the original categories"
+            hint = "ask for counts, shares and means, whose bounds are certain"
+            raise PolicyError(Problem("RR544", message, hint=hint))
+    for name in asked.covariates:
+        if len(told[name]) == 1:
+            message = f"{name!r} has one category in this release, {told[name][0]!r}, and explains nothing"
+            raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
 
 
 def _outcome(
