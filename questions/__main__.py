@@ -6,7 +6,6 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
-from questions.drawing import Combination
 from questions.kept import PAGE, combinations, draws, keep, kept
 from questions.page import page
 
@@ -20,7 +19,7 @@ def main(mechanisms: list[str]) -> int:
     made = [c for c in combinations() if not mechanisms or c.mechanism.name in mechanisms]
     letters = dict(kept()) if mechanisms else {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for combination, found in zip(made, pool.map(_asked, made), strict=True):
+        for combination, found in zip(made, pool.map(_asked, [c.name for c in made]), strict=True):
             letters[combination.name] = found
             print(combination.name, flush=True)
     keep(letters)
@@ -28,7 +27,8 @@ def main(mechanisms: list[str]) -> int:
     return 0
 
 
-def _asked(combination: Combination) -> dict[str, str]:
+def _asked(name: str) -> dict[str, str]:
+    combination = next(c for c in combinations() if c.name == name)
     return dict(combination.asked(draws(combination)))
 
 
