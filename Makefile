@@ -6,7 +6,7 @@ DEMO ?= demo
 
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # what the tests start would compile everything anew
-.PHONY: help demo test coverage lint format bench papers docs build schemas constraints clean
+.PHONY: help demo test coverage lint format bench papers questions docs build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -55,6 +55,9 @@ bench: $(STAMP)  ## speed and memory, as ratios to something run in the same min
 
 papers: $(STAMP)  ## the papers' tables and figures again, in docs/explanation/results.md (needs RRPOLICY_DATA; ten minutes)
 	$(BIN)/python -m papers
+
+questions: $(STAMP)  ## how often intervals hold, in docs/explanation/coverage.md: twenty questions, three surveys (an hour)
+	$(BIN)/python -m questions
 
 docs: $(STAMP)  ## the documentation site, in site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -16,7 +16,7 @@ _HEAD = """\
 
 Twenty questions are asked of three public surveys that ship with statsmodels, released by each mechanism {draws} times, and of samples of {sample}
 records of them as well. The truth is computed from the records by pandas and statsmodels. An interval of 95 % should hold it in 95 % of draws: by
-chance alone a single combination of {draws} lies between {low} and {high} in all but one of a thousand. `make coverage-of-answers`
+chance alone a single combination of {draws} lies between {low} and {high} in all but one of a thousand. `make questions`
 computes all of it again; the tests make some draws of each again, and find the same.
 
 {surveys}

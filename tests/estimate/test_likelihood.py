@@ -11,6 +11,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models import regression
 from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.likelihood import _Model, likeliest
+from rrpolicy.estimate.opening import open_release
 from tests.estimate.test_regression import EXACT, KEEP, columns, full, one, people, releases
 
 __all__ = ["one"]
@@ -184,3 +185,49 @@ def test_where_scores_have_none_the_likelihood_may_and_every_row_says_so(one):
     assert all("likelihood" in flags for flags in found.flags)
     assert "maximum likelihood" in found.summary()
     assert all("likelihood" in flags for flags in found.margins().flags)
+
+
+PLAGIARISM = {
+    0: [14, 2, 22, 1, 8, 8, 6, 13, 20, 27, 27, 41],
+    1: [34, 4, 26, 5, 15, 34, 17, 29, 61, 80, 54, 66],
+}
+"""Answers of the crosswise model at p = .25, by place, kind of plagiarism and gender, the last fastest (Jann and
+Brandenberger 2012, as GLMMRR 0.7.0 has them: `Plagiarism`, 620 records)."""
+GLMMRR = {
+    "answer ~ gender + pp + uni": (
+        {"Intercept": -3.430035612548, "gender": -0.122500517401, "pp": 2.527345045277, "uni": -0.238207130033},
+        {"Intercept": 2.361368878790, "gender": 0.683295110942, "pp": 2.343633011361, "uni": 0.406629182209},
+    ),
+    "answer ~ gender + pp": (
+        {"Intercept": -3.994981850587, "gender": -0.133262764969, "pp": 2.774707463571},
+        {"Intercept": 3.006022133344, "gender": 0.642913910774, "pp": 3.010003523040},
+    ),
+}
+"""`RRglm(response ~ ..., link = "RRlink.logit", RRmodel = RRmodel, p1 = RRp1, p2 = RRp2, data = subset(Plagiarism, RRmodel
+== "Crosswise"), etastart = rep(.01, 620), control = list(epsilon = 1e-14, maxit = 200))`: coefficients, and the roots of
+`diag(summary(.)$cov.unscaled)`."""
+
+
+@pytest.mark.usefixtures("without_scores")
+@pytest.mark.parametrize("formula", GLMMRR)
+def test_coefficients_and_errors_are_those_of_glmmrr(formula, made, publish):
+    axes = [
+        made.matrix("answer", [0, 1], ["no", "yes"], [["1/4", "3/4"], ["3/4", "1/4"]]),
+        *(made.identity(name, labels) for name, labels in (("uni", [0, 1, 2]), ("pp", [0, 1]), ("gender", [0, 1]))),
+    ]
+    cells = [(uni, pp, gender) for uni in range(3) for pp in range(2) for gender in range(2)]
+    rows = [
+        (answer, *cell)
+        for answer, counts in PLAGIARISM.items()
+        for cell, n in zip(cells, counts, strict=True)
+        for _ in range(n)
+    ]
+    columns = zip(("answer", "uni", "pp", "gender"), zip(*rows, strict=True), strict=True)
+    release = open_release(publish(axes, {name: list(values) for name, values in columns}))
+
+    found = release.glm(formula, "binomial", target="population")
+
+    coefficients, errors = GLMMRR[formula]
+    terms = [k["term"] for k in found.keys]
+    assert dict(zip(terms, found.estimate.tolist(), strict=True)) == pytest.approx(coefficients, rel=2e-4)
+    assert dict(zip(terms, found.se().tolist(), strict=True)) == pytest.approx(errors, rel=2e-3)
