@@ -59,6 +59,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "analysis": {
         "estimate": "Estimate counts, with standard errors and intervals, from a release.",
         "query": "Ask a release in SQL.",
+        "compare-estimates": "Ask several releases in SQL, and estimate differences, ratios or trends.",
         "association": "Estimate how strongly two columns of a release go together.",
         "independence": "Test whether two columns of a release are independent.",
         "glm": "Fit a regression model to the original of a release.",

@@ -13,7 +13,7 @@ function is called.
 
 from __future__ import annotations
 
-from rrpolicy.door.analysis import check_table, export, open_release, what_holds
+from rrpolicy.door.analysis import check_table, compare_estimates, export, open_release, what_holds
 from rrpolicy.door.collection import collect, open_questionnaire, randomize
 from rrpolicy.door.ledgers import add_to_ledger, init_ledger, show_ledger, verify_ledger
 from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
@@ -27,6 +27,7 @@ __all__ = [
     "check_table",
     "collect",
     "compare",
+    "compare_estimates",
     "counted",
     "diff",
     "evidence",

@@ -10,7 +10,9 @@ from rrpolicy.blame.raised import blaming
 from rrpolicy.door.arguments import PathLike, Threshold, path_of
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.comparison.comparison import Comparison, Kind, Question
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.uncorrected.holds import Holds
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.releasing.plan.opening import PolicyLike
@@ -45,6 +47,50 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
 
     registry = load_registry(plugins)
     return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
+
+
+@blaming
+def compare_estimates(
+    releases: Sequence[Release | PathLike],
+    question: Question,
+    *,
+    kind: Kind = "difference",
+    times: Sequence[float] | None = None,
+    overlap: int | None = None,
+    target: Target | None = None,
+    level: float | None = None,
+) -> Comparison:
+    """Ask several releases one question, and estimate what became of the answers.
+
+    Draws of different releases are independent of each other, but for releases of a series. Answers about a population
+    depend on each other as far as people are in two of the samples: intervals allow for any dependence that the number
+    of these people leaves room for.
+
+    Args:
+        releases: from the earliest on; opened, or their folders.
+        question: a query as for `Release.query`, or a function of a release that returns a result, such as `lambda r:
+            r.association("sex", "disease", "phi")`. Rows are put beside each other by what they are of.
+        kind: "difference": each release's answer less that of the first. "ratio": divided by it. "trend": the slope of
+            the least-squares line over the releases' times.
+        times: of the releases, for a trend; default 0, 1, 2 and so on.
+        overlap: the most people, or other units, that are in two of the releases; 0 for separate samples; None if
+            nobody knows: as many as there can be. It makes no difference to this table's answers.
+        target: as for `Release.crosstab`; default what the answers speak of.
+        level: of the intervals; default that of the answers.
+
+    Returns:
+        A row for each row of the answers; of differences and ratios the rows of the second release come first, then
+        those of the third. Standard errors allow for the largest dependence as well.
+
+    Raises:
+        PolicyError: RR572 for what cannot be compared, RR288 for counts that are spread inside groups; as
+            `open_release` and as the question.
+    """
+    from rrpolicy.estimate.comparison.comparison import compare_estimates as compared
+    from rrpolicy.estimate.release import Release as Opened
+
+    found = [release if isinstance(release, Opened) else open_release(release) for release in releases]
+    return compared(found, question, kind, times, overlap, target, level)
 
 
 @blaming

@@ -8,12 +8,14 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
 
+import rrpolicy
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, key_columns, nothing
@@ -33,6 +35,7 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "means of the population": lambda r: r.with_design(strata="region").mean("hours", ["sex"]),
     "cube": lambda r: r.cube(["sex", "age"]),
     "changes": lambda r: r.change_since(r, ["sex", "age"]),
+    "comparison": lambda r: rrpolicy.compare_estimates([r, _other(r)], lambda one: one.crosstab(["sex", "age"])),
     "bounds": lambda r: r.crosstab(["region", "town"], spread=True),
     "bounds of a cube": lambda r: r.cube(["region", "town"], spread=True),
     "no bounds where values are exchanged": lambda r: r.crosstab(["sex", "town"], spread=True),
@@ -81,6 +84,11 @@ def release(publish: Any, made: Any) -> Any:
         made.Axis(spread, (made.column("town", ("North", "South")),), []),
     ]
     return open_release(publish(axes, rows, carried=[made.column("hours", (), "carried", "DOUBLE")]))
+
+
+def _other(release: Any) -> Any:
+    """The same release under another label."""
+    return replace(release, manifest=replace(release.manifest, release="another"))
 
 
 @pytest.fixture(params=list(KINDS))

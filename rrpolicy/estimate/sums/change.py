@@ -98,7 +98,7 @@ def change(  # noqa: PLR0917 those of the method
         message = "the two releases have other categories, so that their counts are not of the same"
         raise PolicyError(Problem("RR501", message, hint="ask for columns whose categories are the same in both"))
     refuse_biased([axis for table in (before, after) for axis, _ in table.axes], "changes")
-    series = _shared(earlier, later)
+    series = shared_series(earlier, later)
     share = _share(unchanged, earlier.records, later.records)
     if series is not None and share is not None and where is None:
         _refuse_refuted(share, before, after)
@@ -129,7 +129,7 @@ def change(  # noqa: PLR0917 those of the method
     )
 
 
-def _shared(earlier: Release, later: Release) -> str | None:
+def shared_series(earlier: Release, later: Release) -> str | None:
     """Return the series that two releases share their noise in; None if they share none."""
     one, other = earlier.manifest.series, later.manifest.series
     return one.name if one is not None and other is not None and one.id == other.id else None

@@ -1,0 +1,1 @@
+"""What several releases say of the same question, beside one another."""

@@ -1,0 +1,243 @@
+"""Several releases asked one question: differences, ratios and trends, whatever the samples have in common."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
+from rrpolicy.estimate.release import Release
+from rrpolicy.testing import TableInMemory
+from rrpolicy.testing.releases import drawn, plan_of
+from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people
+
+SHARE = "SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release GROUP BY sex"
+ILL = "SELECT count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release"
+DRAWS = 150
+LEAST = binom.ppf(1e-7, DRAWS, 0.95)
+
+
+def some(stack: ExitStack, tables: list[dict[str, np.ndarray]], keep: dict[str, str], seed: int = 0) -> list[Release]:
+    """Release tables by draws of their own."""
+    made = [TableInMemory.of(POLICY.policy, codes) for codes in tables]
+    plans = [plan_of(POLICY, table, channel(keep)) for table in made]
+    return [
+        stack.enter_context(drawn(plan, POLICY, table, seed * 100 + place)).release
+        for place, (plan, table) in enumerate(zip(plans, made, strict=True))
+    ]
+
+
+def share(codes: dict[str, np.ndarray], sex: int) -> float:
+    return float(codes["ill"][codes["sex"] == sex].mean())
+
+
+def test_without_randomisation_they_are_the_tables_own_and_certain():
+    tables = [people(400, 1), people(500, 2), people(600, 3)]
+    with ExitStack() as stack:
+        releases = some(stack, tables, EXACT)
+        told = rrpolicy.compare_estimates(releases, SHARE)
+        ratios = rrpolicy.compare_estimates(releases, SHARE, kind="ratio")
+        trend = rrpolicy.compare_estimates(releases, SHARE, kind="trend", times=[2020, 2022, 2026])
+
+    shares = np.array([[share(codes, sex) for sex in (0, 1)] for codes in tables])
+    frame = told.to_frame()
+    assert frame["release"].tolist() == [2, 2, 3, 3]
+    assert frame["ill"].tolist() == pytest.approx((shares[1:] - shares[0]).reshape(-1))
+    assert told.exact
+    assert frame["ill_low"].tolist() == pytest.approx(frame["ill_high"])
+    assert ratios.to_frame()["ill"].tolist() == pytest.approx((shares[1:] / shares[0]).reshape(-1))
+    slopes = [np.polyfit([2020, 2022, 2026], shares[:, sex], 1)[0] for sex in (0, 1)]
+    assert trend.to_frame()["ill"].tolist() == pytest.approx(slopes)
+    assert "release" not in trend.to_frame()
+
+
+def test_variances_of_separate_draws_add_up_and_the_text_says_so():
+    with ExitStack() as stack:
+        releases = some(stack, [people(900, 1), people(900, 2)], KEEP)
+        found = rrpolicy.compare_estimates(releases, lambda r: r.crosstab("sex"))
+        parts = [release.crosstab("sex") for release in releases]
+    assert found.measured[0].estimate == pytest.approx(parts[1].estimate - parts[0].estimate)
+    assert found.measured[0].errors["table"] ** 2 == pytest.approx(parts[1].se() ** 2 + parts[0].se() ** 2)
+    assert "draws of different releases are independent" in found.summary()
+    assert found.to_dict()["compared"] == [900, 900]
+    assert "<svg" in str(found.plot())
+
+
+def test_any_result_can_be_asked_for():
+    with ExitStack() as stack:
+        releases = some(stack, [people(4000, 1), people(4000, 2)], KEEP)
+        model = rrpolicy.compare_estimates(releases, lambda r: r.glm("ill ~ sex + age", "binomial"))
+        measure = rrpolicy.compare_estimates(releases, lambda r: r.association("sex", "ill", ["phi", "odds_ratio"]))
+        slopes = [release.glm("ill ~ sex + age", "binomial") for release in releases]
+    assert model.named_rows()[1][:3] == (("Intercept",), ("sex[T.m]",), ("age",))
+    assert model.measured[0].estimate == pytest.approx(slopes[1].estimate - slopes[0].estimate)
+    assert len(measure.named_rows()[1]) == 2
+
+
+@pytest.mark.slow
+def test_intervals_hold_for_these_tables_and_those_of_one_release_alone_do_not():
+    tables = [people(400, 1), people(900, 2), people(1600, 3)]
+    shares = np.array([share(codes, 1) for codes in tables])
+    true = {
+        "difference": shares[2] - shares[0],
+        "ratio": shares[2] / shares[0],
+        "trend": np.polyfit([0, 1, 2], shares, 1)[0],
+    }
+    held, alone = dict.fromkeys(true, 0), 0
+    for seed in range(DRAWS):
+        with ExitStack() as stack:
+            releases = some(stack, tables, KEEP, seed + 1)
+            for kind, value in true.items():
+                row = rrpolicy.compare_estimates(releases, SHARE, kind=kind).to_frame().iloc[-1]
+                held[kind] += row["ill_low"] <= value <= row["ill_high"]
+                if kind == "difference":
+                    last = releases[2].query(SHARE).to_frame().iloc[-1]
+                    alone += abs(row["ill"] - value) <= (last["ill_high"] - last["ill_low"]) / 2
+    assert min(held.values()) >= LEAST, held
+    assert alone < LEAST, "an error that leaves the first release out passes as well"
+
+
+@pytest.mark.slow
+def test_people_who_are_in_both_samples_and_changed_their_minds_are_allowed_for():
+    """All of them: what is above the mean in one sample is below it in the other, the worst that can be."""
+    rng = np.random.default_rng(3)
+    held, apart, true = 0, 0, 0.0
+    keep = {**EXACT, "ill": "19/20"}
+    for seed in range(DRAWS):
+        first = people(500, 5000 + seed)
+        first["ill"] = (rng.random(500) < 0.5).astype(int)
+        second = {**first, "ill": 1 - first["ill"]}
+        with ExitStack() as stack:
+            releases = some(stack, [first, second], keep, seed)
+            for overlap in (500, 0):
+                found = (
+                    rrpolicy.compare_estimates(releases, lambda r: r.query(ILL, "population"), overlap=overlap)
+                    .to_frame()
+                    .iloc[0]
+                )
+                inside = bool(found["ill_low"] <= true <= found["ill_high"])
+                held, apart = (held + inside, apart) if overlap else (held, apart + inside)
+    assert held >= LEAST
+    assert apart < LEAST, "intervals of separate samples pass as well"
+
+
+def test_of_the_population_what_is_not_stated_is_bounded_by_the_smaller_sample():
+    with ExitStack() as stack:
+        releases = some(stack, [people(900, 1), people(400, 2)], EXACT)
+        errors = {
+            overlap: rrpolicy.compare_estimates(releases, ILL, overlap=overlap, target="population").measured[0].errors
+            for overlap in (0, 100, 400, None)
+        }
+        parts = [release.query(ILL).measured[0].errors["population"][0] for release in releases]
+    first, second = parts
+    for overlap, told in errors.items():
+        both = 400 if overlap is None else overlap
+        expected = first**2 + second**2 + 2 * both / 600 * first * second
+        assert told["population"][0] ** 2 == pytest.approx(expected)
+
+
+def test_a_combination_of_normal_intervals_is_the_normal_one():
+    errors, weights = np.array([[1.0], [2.0], [0.5]]), np.array([-1.0, 0.5, 2.0])
+    estimates, none = np.array([[3.0], [4.0], [5.0]]), np.zeros((3, 3, 1))
+    half = norm.ppf(0.975) * errors
+    ends = np.stack([estimates - half, estimates + half], axis=-1)
+    low, high = combined(weights, estimates, distances(estimates, ends, half), none, none)[0]
+    reach = norm.ppf(0.975) * np.sqrt((weights**2) @ errors**2)[0]
+    assert (low, high) == pytest.approx((9 - reach, 9 + reach))
+
+
+@given(st.lists(st.floats(0.01, 3), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
+def test_the_variance_is_the_largest_that_correlations_allow(errors, seed):
+    rng = np.random.default_rng(seed)
+    weights, own = rng.normal(size=3), np.array(errors)[:, None]
+    least, most = -rng.random((3, 3, 1)), rng.random((3, 3, 1))
+    least, most = (np.triu(m[..., 0], 1)[..., None] for m in (least, most))
+    least, most = (m + m.transpose(1, 0, 2) for m in (least, most))
+    bound = variance(weights, own, least, most)[0]
+    for _ in range(20):
+        among = least + (most - least) * rng.random((3, 3, 1))
+        R = np.triu(among[..., 0], 1)
+        R = R + R.T + np.eye(3)
+        scaled = weights * own[:, 0]
+        assert scaled @ R @ scaled <= bound + 1e-9
+
+
+@given(st.floats(1, 50), st.floats(1, 50), st.floats(0.01, 3), st.floats(0.01, 3), st.floats(0, 1))
+def test_a_ratio_is_fiellers_set(above, below, one, other, correlation):
+    """The ends are the ratios at which the difference is as far from 0 as its interval reaches."""
+    reach = np.array([[one], [other]])
+    low, high = ratio(np.array([above]), np.array([below]), (reach, reach), np.array([correlation]))[0]
+    for end in (low, high):
+        if 0 < end < np.inf:
+            far = one**2 + (end * other) ** 2 + 2 * correlation * end * one * other
+            assert (above - end * below) ** 2 == pytest.approx(far, rel=1e-6)
+    assert low <= above / below <= high
+    assert (high == np.inf) == (below <= other)
+
+
+def test_a_clipped_end_does_not_shorten_a_difference():
+    """Counts of a rare value: intervals end at 0, and estimates may be negative."""
+    reach = distances(np.array([[-3.0], [50.0]]), np.array([[[0.0, 7.0]], [[40.0, 60.0]]]), np.array([[10.0], [10.0]]))
+    assert reach[0][0, 0] == 10
+    assert reach[1][0, 0] == 10
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "said"),
+    [
+        (1, {}, "1 releases"),
+        (2, {"kind": "sum"}, "no such comparison"),
+        (2, {"overlap": -1}, "cannot be in two"),
+        (2, {"overlap": 401}, "cannot be in two"),
+        (2, {"times": [1, 2]}, "belong to a trend"),
+        (2, {"kind": "trend", "times": [1]}, "1 times of 2"),
+        (2, {"kind": "trend", "times": [1, 1]}, "all at one time"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(count, options, said):
+    with ExitStack() as stack:
+        releases = some(stack, [people(400, 1), people(500, 2)], EXACT)[:count]
+        with pytest.raises(PolicyError, match=said) as raised:
+            rrpolicy.compare_estimates(releases, SHARE, **options)
+        assert raised.value.problems[0].code == "RR572"
+
+
+def test_answers_of_other_rows_the_same_release_and_ratios_of_signed_numbers_are_refused():
+    with ExitStack() as stack:
+        one, two = some(stack, [people(400, 1), people(500, 2)], KEEP)
+        for releases, ask, kind, said in (
+            ((one, two), lambda r: r.crosstab("sex" if r is one else "area"), "difference", "other columns"),
+            ((one, two), lambda r: r.mean("visits", "age", f"age = {1 if r is one else 2}"), "difference", "no row"),
+            ((one, one), SHARE, "difference", "named twice"),
+            ((one, two), lambda r: r.association("sex", "ill", "phi"), "ratio", "can be negative"),
+        ):
+            with pytest.raises(PolicyError, match=said) as raised:
+                rrpolicy.compare_estimates(releases, ask, kind=kind)
+            assert raised.value.problems[0].code == "RR572"
+
+
+def test_the_command_prints_what_the_function_returns(tmp_path, capsys):
+    folders = [str(tmp_path / name) for name in ("one", "two")]
+    for folder in folders:
+        rrpolicy.release("policies/pram.toml", folder)
+    sql = "SELECT sex, count(*) AS n FROM release GROUP BY sex"
+    capsys.readouterr()
+
+    assert main(["compare-estimates", *folders, "--query", sql, "--json", "--population", "--overlap", "0"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    found = rrpolicy.compare_estimates(folders, lambda r: r.query(sql, "population"), overlap=0)
+    assert told == json.loads(json.dumps(found.to_dict()))
+    assert main(["compare-estimates", *folders, "--query", sql, "--kind", "trend"]) == 0
+    assert "slopes" in capsys.readouterr().out
+    assert main(["compare-estimates", folders[0], "--query", sql]) == 2
+    assert "RR572" in capsys.readouterr().err
