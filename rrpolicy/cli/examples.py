@@ -52,15 +52,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rrpolicy estimate release --by disease --where \"age = '65+'\" --population",
     ),
     "query": ('rrpolicy query release "SELECT sex, count(*) FROM release GROUP BY sex"',),
+    "compare-estimates": (
+        "rrpolicy compare-estimates survey-2025 survey-2026 --query 'SELECT sex, count(*) FROM release GROUP BY sex'",
+    ),
     "association": (
         "rrpolicy association release disease sex",
         "rrpolicy association release disease sex --measure odds_ratio --row-present asthma --column-present female",
     ),
     "independence": ("rrpolicy independence release disease sex",),
     "glm": ("rrpolicy glm release 'disease ~ sex + region' --family binomial --success asthma --population",),
-    "compare-estimates": (
-        "rrpolicy compare-estimates survey-2025 survey-2026 --query 'SELECT sex, count(*) FROM release GROUP BY sex'",
-    ),
     "loglinear": ("rrpolicy loglinear release 'sex*region + disease'",),
     "rules": ("rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",),
     "replicates": ("rrpolicy replicates release --by sex,disease --out weights.parquet",),

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.source.runs import differs
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,7 +20,11 @@ class Singles:
 
     def take(self, values: pa.Array, n: Ints) -> None:
         """Take the next values, sorted over all calls, and how many records have each."""
+        import numpy as np
         import pyarrow as pa
+
+        from rrpolicy.engine.arrays import as_numpy
+        from rrpolicy.source.runs import differs
 
         if len(values) == 0:
             return
