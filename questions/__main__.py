@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from questions.kept import PAGE, combinations, draws, keep, kept
+from questions.kept import KEPT, PAGE, combinations, draws, keep, kept
 from questions.page import page
 
 
@@ -16,20 +16,24 @@ def main(mechanisms: list[str]) -> int:
     if unknown := [name for name in mechanisms if name not in known]:
         print(f"there is no mechanism {', '.join(unknown)}; there are {', '.join(sorted(known))}")
         return 2
-    made = [c for c in combinations() if not mechanisms or c.mechanism.name in mechanisms]
-    letters = dict(kept()) if mechanisms else {}
+    letters = dict(kept()) if KEPT.exists() else {}
+    names = [c.name for c in combinations() if not mechanisms or c.mechanism.name in mechanisms]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for combination, found in zip(made, pool.map(_asked, [c.name for c in made]), strict=True):
-            letters[combination.name] = found
-            print(combination.name, flush=True)
-    keep(letters)
+        for asked in as_completed([pool.submit(_asked, name) for name in names]):
+            name, found = asked.result()
+            letters[name] = found
+            keep({c.name: letters[c.name] for c in combinations() if c.name in letters})
+            print(name, flush=True)
+    if unmade := [c.name for c in combinations() if c.name not in letters]:
+        print(f"the page is written when all are made; still to make: {'; '.join(unmade)}")
+        return 0
     PAGE.write_text(page(kept()), encoding="utf-8")
     return 0
 
 
-def _asked(name: str) -> dict[str, str]:
+def _asked(name: str) -> tuple[str, dict[str, str]]:
     combination = next(c for c in combinations() if c.name == name)
-    return dict(combination.asked(draws(combination)))
+    return name, dict(combination.asked(draws(combination)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 OWN = "RR"
 """What codes of rrpolicy itself begin with; plugins have others, with pages of their own."""
@@ -78,6 +78,10 @@ class RRPolicyError(Exception):
         hints = (f" ({p.hint})" if p.hint else "" for p in self.problems)
         told = (f"{p.code}{f' {p.place}' if p.place else ''}: {p.message}" for p in self.problems)
         super().__init__("\n".join(map("".join, zip(told, hints, strict=True))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how it is made again, in another process as well."""
+        return type(self), (self.problems,), {"asked_of": self.asked_of}
 
 
 class RequirementError(RRPolicyError):
