@@ -194,9 +194,9 @@ def test_two_releases_of_one_plan_are_one_release(folder: Path) -> None:
 
 def test_an_error_reaches_another_process_with_its_problems(folder: Path) -> None:
     """As from a pool of workers: pickled and made again."""
-    with pytest.raises(PolicyError) as raised:
+    with pytest.raises(rrpolicy.PolicyError) as raised:
         rrpolicy.check(folder / "nothing.toml")
     raised.value.asked_of = "nothing.toml"
     again = pickle.loads(pickle.dumps(raised.value))
-    assert type(again) is PolicyError
+    assert type(again) is rrpolicy.PolicyError
     assert (again.problems, again.asked_of, str(again)) == (raised.value.problems, "nothing.toml", str(raised.value))
