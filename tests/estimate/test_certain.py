@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -178,3 +179,82 @@ def test_what_was_exchanged_beside_makes_nothing_certain(made, publish):
             "SELECT town, count(*) FILTER (WHERE ill = 'yes') / count(*) AS s FROM release GROUP BY town"
         ).estimate
     ).any()
+
+
+POLICY = """schema = 1
+[policy]
+name = "dealt"
+version = "1.0.0"
+owner = "o"
+purpose = "a test"
+[source]
+uri = "people.csv"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+score = { role = "sensitive", domain = [1, 2, 3, 7] }
+hours = { role = "insensitive", nulls = "keep", assume_unlinkable = "told to the interviewer only, and hardly known to others" }
+[[privacy]]
+model = "l-diversity"
+kind = "distinct"
+l = 3
+[mechanism]
+name = "anatomy"
+"""
+DEALT = {
+    "SELECT avg(hours) AS s FROM release WHERE score IN (1, 2)":
+        mean(lambda sex, h, v: h, lambda sex, h, v: v in {1, 2}),
+    "SELECT avg(hours) AS s FROM release WHERE score = 3 AND sex = 'f'":
+        mean(lambda sex, h, v: h, lambda sex, h, v: v == 3 and sex == "f"),
+    "SELECT sum(hours) AS s FROM release WHERE score = 7 AND sex = 'm'":
+        total(lambda sex, h, v: h, lambda sex, h, v: v == 7 and sex == "m"),
+    "SELECT avg(score) AS s FROM release WHERE sex = 'f'": mean(lambda sex, h, v: v, lambda sex, h, v: sex == "f"),
+    "SELECT sum(score) AS s FROM release WHERE sex = 'm' AND hours > 0":
+        total(lambda sex, h, v: v, lambda sex, h, v: sex == "m" and h is not None and h > 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_means_and_totals_of_dealt_groups_are_bounded_by_every_matching(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    people = [("fm"[rng.integers(2)], rng.choice([None, -2.5, 0.0, 1.0, 4.0]), int(v)) for v in [1, 2, 3, 7, 1, 2, 3]]
+    lines = [f"{sex},{score},{'' if h is None else h}" for sex, h, score in people]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,score,hours", *lines]) + "\n")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out")
+    public = tmp_path / "out" / "public"
+    qit = duckdb.sql(f"SELECT group_id, sex, hours FROM '{public}/qit.parquet'").fetchall()
+    st_ = duckdb.sql(f"SELECT group_id, score, count FROM '{public}/st.parquet'").fetchall()
+    groups = sorted({g for g, *_ in qit})
+    members = [[row[1:] for row in qit if row[0] == g] for g in groups]
+    held = [[v for own, v, n in st_ if own == g for _ in range(n)] for g in groups]
+    every = [
+        [(*p, v) for g, m in zip(members, matching, strict=True) for p, v in zip(g, m, strict=True)]
+        for matching in itertools.product(*(itertools.permutations(values) for values in held))
+    ]
+    assert len(every) > 6
+    release = rrpolicy.open_release(public)
+    for sql, truth in DEALT.items():
+        values = [v for v in map(truth, every) if v is not None]
+        frame = release.query(sql).to_frame()
+        estimate, low, high = (float(frame[c][0]) for c in ("s", "s_low", "s_high"))
+        if not values:
+            assert math.isnan(estimate)
+            continue
+        assert (low, high) == pytest.approx((min(values), max(values))), sql
+        assert low <= estimate <= high
+        own = truth(people)
+        assert own is None or low - 1e-12 <= own <= high + 1e-12
+
+
+def test_by_dealt_values_every_row_has_its_own_bounds(tmp_path):
+    people = [("f", 1.0, 1), ("m", 2.0, 2), ("f", 5.0, 3), ("m", 7.0, 1), ("f", 3.0, 2), ("m", 4.0, 7)]
+    (tmp_path / "people.csv").write_text("sex,score,hours\n" + "".join(f"{s},{v},{h}\n" for s, h, v in people))
+    (tmp_path / "policy.toml").write_text(POLICY)
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out")
+    release = rrpolicy.open_release(tmp_path / "out")
+    both = release.mean("hours", ["sex", "score"])
+    for key, (low, high) in zip(both.keys, both.conf_int().tolist(), strict=True):
+        (one,) = release.mean("hours", where=f"sex = '{key['sex']}' AND score = {key['score']}").conf_int().tolist()
+        assert (low, high) == pytest.approx(tuple(one), nan_ok=True)
+    with pytest.raises(PolicyError, match="RR274"):
+        release.mean("score", "score", "sex = 'f'")

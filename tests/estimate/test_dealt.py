@@ -310,19 +310,6 @@ def test_shares_of_drawn_groups_hold_the_truth(tmp_path, seed):
             assert row["s_low"] <= row["s"] <= row["s_high"]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT avg(hours) FROM release WHERE disease = 'flu'",
-        "SELECT sex, sum(hours) FROM release WHERE disease = 'flu' GROUP BY sex",
-    ],
-)
-def test_means_and_sums_by_a_dealt_column_are_refused(tmp_path, sql):
-    with pytest.raises(PolicyError) as caught:
-        publish(tmp_path, people(300, 5)).query(sql.replace("hours", "age"))
-    assert caught.value.problems[0].code in {"RR288", "RR274"}
-
-
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 def test_an_empty_label_loses_nobody(tmp_path, form, monkeypatch):
     monkeypatch.setitem(DOMAINS, "sex", ("", "m"))

@@ -94,7 +94,7 @@ def mean(
     check_target(target, level, release.max_records)
     if release.design is not None:
         return _of_people(release, value, by, where, target, level)
-    known = spread_numbers(release, value, by, read(where), "means")
+    known = spread_numbers(release, value, by, read(where))
     if known is not None:
         return Means(
             target=target,

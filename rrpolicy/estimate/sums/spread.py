@@ -213,28 +213,32 @@ def shares_of(least: Array, most: Array, least_rest: Array, most_rest: Array, es
     return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
 
 
-def mean_of(n: Array, sure: Mask, least: Array, most: Array) -> tuple[float, float]:
-    """Return the least and the largest mean of records, some of which may not be counted.
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest that numbers of which some are optional can come to.
+
+    Attributes:
+        mean: NaN if nobody can be counted.
+        total: 0 then.
+    """
+
+    mean: float
+    total: float
+
+
+def largest(n: Array, sure: Mask, value: Array) -> Largest:
+    """Return the largest mean and total of records, some of which may not be counted.
 
     Args:
         n: (groups,) records.
         sure: (groups,) whether they are certain to be counted.
-        least: (groups,) the least number that each can have.
-        most: (groups,) the largest.
-
-    Returns:
-        NaN twice if nobody can be counted.
+        value: (groups,) the largest number that each can have.
     """
-    return -_largest(n, sure, -least), _largest(n, sure, most)
-
-
-def _largest(n: Array, sure: Mask, value: Array) -> float:
     count, total = float(n[sure].sum()), float((n * value)[sure].sum())
     open_n, open_value = n[~sure], value[~sure]
     order = np.argsort(-open_value, kind="stable")
     counts = count + np.concatenate([[0.0], np.cumsum(open_n[order])])
     totals = total + np.concatenate([[0.0], np.cumsum((open_n * open_value)[order])])
-    means = ratio(totals, counts)
     if count == 0 and len(order):
-        return float(open_value[order][0])
-    return float(np.nanmax(means)) if not np.isnan(means).all() else math.nan
+        return Largest(float(open_value[order][0]), float(totals.max()))
+    return Largest(float(np.max(ratio(totals, counts))) if count else math.nan, float(totals.max()))

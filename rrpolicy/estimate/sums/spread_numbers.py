@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of, kind_of_type
+from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
+from rrpolicy.estimate.counts.numbers import numbers_on
 from rrpolicy.estimate.counts.scan import count, values
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, exchanged, mean_of, ratio
+from rrpolicy.estimate.sums.dealt_numbers import dealt_numbers
+from rrpolicy.estimate.sums.spread import Choice, Largest, Spread, blocks, exchanged, largest, ratio
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.estimate.weights.recode import RecodeWeights, refuse_biased
+from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class SpreadNumbers:
 
 
 def spread_numbers(
-    release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str
+    release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression]
 ) -> SpreadNumbers | None:
     """Return the numbers by groups where labels are cut by what is asked; None where nothing is spread.
 
@@ -91,11 +93,10 @@ def spread_numbers(
         value: the column of numbers.
         by: as for `Release.crosstab`.
         conjuncts: what records must satisfy.
-        what: the numbers are for, in words.
 
     Raises:
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR288 where another column was
-            randomised, or dealt.
+            randomised, or two columns are released in tables of their own.
     """
     release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
     condition = split(conjuncts, release.columns)
@@ -106,46 +107,90 @@ def spread_numbers(
     every = [*axes, *(axis for axis, _ in others), *([own] if own is not None else [])]
     if all(axis.unbiased for axis in every):
         return None
-    if any(isinstance(axis, AnatomyWeights) for axis in every):
-        refuse_biased(every, what)
     grouped = [groups_of(axis, names, condition) for axis in axes]
     check_size(axes, [g for g, _ in grouped], names)
     whole = [np.eye(len(axis.original), dtype=bool) for axis in axes]
     masks = [one if mask is None else mask for one, (_, mask) in zip(whole, grouped, strict=True)]
     asked = [*zip(axes, masks, strict=True), *((axis, mask[:, None]) for axis, mask in others)]
-    choices = [Choice.of(axis, mask, mask) for axis, mask in asked]
     if own is not None and any(own is axis for axis in every[:-1]):
         message = f"{name!r} is averaged and stands in the groups or the condition as well"
         raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))
+    keys = tuple(group_values(names, [g for g, _ in grouped]))
+    if any(isinstance(axis, AnatomyWeights) for axis in every):
+        return _dealt(release, name, every, asked, condition, names, keys)
     told = [axis for axis in every if axis is not own]
     found = _carried(release, name, told, condition) if own is None else _labels(release, name, own, told, condition)
-    keys = tuple(group_values(names, [g for g, _ in grouped]))
-    ends: list[list[tuple[float, float]]] = [[], []]
-    chosen = [c for _, c in blocks(choices, found.codes, len(found.n))]
+    chosen = [c for _, c in blocks([Choice.of(axis, mask, mask) for axis, mask in asked], found.codes, len(found.n))]
     can = np.concatenate([c.part for c in chosen]) & (found.has > 0)[:, None]
     sure = np.concatenate([c.surely_part for c in chosen]) & (found.has == 1)[:, None]
     share = np.concatenate([c.part_share for c in chosen])
-    sizes, sums = (found.n * found.has) @ share, (found.n * found.has * found.middle) @ share
-    everybody = float((found.n @ share).sum())
+    ends = []
     for row in range(len(keys)):
         at = can[:, row]
-        n, certain, least, most = found.n[at], sure[at, row], found.least[at], found.most[at]
-        ends[0].append(mean_of(n, certain, least, most))
-        open_least = np.where(certain, least, np.minimum(least, 0))
-        open_most = np.where(certain, most, np.maximum(most, 0))
-        ends[1].append((float(n @ open_least), float(n @ open_most)))
-    mean_ends, total_ends = (np.array(e).reshape(-1, 2) for e in ends)
-    return SpreadNumbers(
-        name,
-        names,
-        keys,
-        _within(ratio(sums, sizes), mean_ends),
-        _within(sums, total_ends),
-        sizes,
-        found.missing,
-        found.categories,
-        1 - float(sizes.sum()) / everybody if found.categories and everybody else 0.0,
+        low, high = (largest(found.n[at], sure[at, row], y[at]) for y in (-found.least, found.most))
+        ends.append((low, high))
+    return _found(
+        (name, names, keys),
+        ends,
+        sizes=(found.n * found.has) @ share,
+        sums=(found.n * found.has * found.middle) @ share,
+        everybody=float((found.n @ share).sum()),
+        missing=found.missing,
+        categories=found.categories,
     )
+
+
+def _dealt(  # noqa: PLR0917 what is asked, and of what
+    release: Release,
+    name: str,
+    every: Sequence[AxisWeights],
+    asked: Sequence[tuple[AxisWeights, Mask]],
+    condition: Condition,
+    by: tuple[str, ...],
+    keys: tuple[Mapping[str, Value], ...],
+) -> SpreadNumbers:
+    """Return the numbers of dealt groups."""
+    shared, *more = {id(a): a for a in every if isinstance(a, AnatomyWeights)}.values()
+    if more:
+        raise shared.beside(more[0])
+    drawn = next((a for a in every if a.randomised and not isinstance(a, AnatomyWeights)), None)
+    if drawn is not None:
+        raise exchanged(drawn)
+    found = dealt_numbers(release, name, shared, asked, condition)
+    ends = []
+    for row in found.rows:
+        low, high = (
+            largest(np.ones(len(must) + len(can)), np.arange(len(must) + len(can)) < len(must), np.append(must, can))
+            for must, can in (row.mirrored().extreme(), row.extreme())
+        )
+        ends.append((low, high))
+    return _found(
+        (name, by, keys),
+        ends,
+        sizes=np.array([row.weight.sum() for row in found.rows]),
+        sums=np.array([row.weight @ row.y for row in found.rows]),
+        everybody=sum(row.everybody for row in found.rows),
+        missing=found.missing,
+        categories=found.categories,
+    )
+
+
+def _found(
+    of: tuple[str, tuple[str, ...], tuple[Mapping[str, Value], ...]],
+    ends: Sequence[tuple[Largest, Largest]],
+    *,
+    sizes: Array,
+    sums: Array,
+    everybody: float,
+    missing: int,
+    categories: tuple[Value, ...],
+) -> SpreadNumbers:
+    """Return what is known of means and totals; of the least, the ends are those of the numbers with the other sign."""
+    means = np.array([(-low.mean, high.mean) for low, high in ends]).reshape(-1, 2)
+    totals = np.array([(-low.total, high.total) for low, high in ends]).reshape(-1, 2) + 0.0
+    left_out = 1 - float(sizes.sum()) / everybody if categories and everybody else 0.0
+    known = _within(ratio(sums, sizes), means), _within(sums, totals)
+    return SpreadNumbers(*of, *known, sizes, missing, categories, left_out)
 
 
 def _within(estimate: Array, ends: Array) -> Spread:
@@ -168,14 +213,9 @@ def _labels(
     """Return the numbers of a column whose categories are numbers, some of its labels standing for several."""
     if own.randomised and own.unbiased:
         raise exchanged(own)
-    j = own.columns.index(name)
-    labels = [cell[j] for cell in own.original]
     absent = release.columns.numberless(name)
-    known: Mask = np.array([not any(same_category(v, a) for a in absent) for v in labels])
-    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
-        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
-    y = np.array([float(v) if there else np.nan for v, there in zip(labels, known, strict=True)])
-    groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(labels)))
+    y, known = numbers_on(own, name, absent)
+    groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(y)))
     held = [y[[v for v in group if known[v]]] for group in groups]
     has = np.array([len(h) / len(group) for h, group in zip(held, groups, strict=True)])
     least, most, middle = (

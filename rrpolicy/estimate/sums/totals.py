@@ -64,7 +64,7 @@ def totals(
     check_target(target, level, release.max_records)
     if release.design is not None:
         return _of_people(release, value, by, condition, target, level)
-    known = spread_numbers(release, value, by, condition, "totals")
+    known = spread_numbers(release, value, by, condition)
     if known is not None:
         return Totals(
             target=target,

@@ -1,0 +1,217 @@
+"""Numbers of dealt groups: between which means and totals lie, whatever values of a group go with which records.
+
+Of a group of n records and values, a records are in what is asked of one table, and b values in what is asked of the
+other: between max(0, a + b - n) and min(a, b) records are in both, and each choice of so many of the a is possible. So
+the largest mean takes the largest numbers of each group, as few as must be, and more of them as long as they raise it.
+Where the numbers are the dealt values themselves, a of the n values of a group are those of the records asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.engine.asking import asking
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import kind_of_type
+from rrpolicy.estimate.counts.condition import Condition
+from rrpolicy.estimate.counts.numbers import numbers_on
+from rrpolicy.estimate.counts.scan import codes_of, relation, sql_of, unlike_description
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
+from rrpolicy.source.counts import Array, Ints
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical import Value
+    from rrpolicy.estimate.counts.scan import DataFile
+    from rrpolicy.estimate.release import Release
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Records and values by group, numbered from 0.
+
+    Attributes:
+        of: (records,) the group.
+        codes: of each axis of the records, (records,) the released cell.
+        y: (records,) the number; NaN for none.
+        group: (entries,) of the table of values: the group.
+        value: (entries,) the position of the value.
+        times: (entries,) how often it stands there.
+        groups: how many.
+    """
+
+    of: Ints
+    codes: list[Ints]
+    y: Array
+    group: Ints
+    value: Ints
+    times: Ints
+    groups: int
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Numbers of which so many of each group are counted, for one row.
+
+    Attributes:
+        group: (numbers,) the group of each.
+        y: (numbers,).
+        least: (groups,) the fewest of them.
+        most: (groups,) the most.
+        weight: (numbers,) the chance of each if values go with records by chance.
+        everybody: records of the row by that chance, those without a number included.
+    """
+
+    group: Ints
+    y: Array
+    least: Ints
+    most: Ints
+    weight: Array
+    everybody: float
+
+    def extreme(self) -> tuple[Array, Array]:
+        """Return the numbers that are certain to be counted, and those that may be, where the largest are taken."""
+        order = np.lexsort((-self.y, self.group))
+        group = self.group[order]
+        first = np.searchsorted(group, group)
+        rank = np.arange(len(group)) - first
+        y = self.y[order]
+        return y[rank < self.least[group]], y[(rank >= self.least[group]) & (rank < self.most[group])]
+
+    def mirrored(self) -> Chosen:
+        """Return the same with the sign of every number turned."""
+        return replace(self, y=-self.y)
+
+
+@dataclass(frozen=True)
+class DealtNumbers:
+    """Numbers by rows, where values of groups may go with any of their records.
+
+    Attributes:
+        rows: what each row can count.
+        categories: those of the column that are no number.
+        missing: records without a number, if it is released as it is.
+    """
+
+    rows: tuple[Chosen, ...]
+    categories: tuple[Value, ...]
+    missing: int
+
+
+def dealt_numbers(
+    release: Release,
+    name: str,
+    shared: AnatomyWeights,
+    asked: Sequence[tuple[AxisWeights, Mask]],
+    condition: Condition,
+) -> DealtNumbers:
+    """Return the numbers that each row can count.
+
+    Args:
+        release: of dealt groups.
+        name: the column of numbers.
+        shared: the sensitive column.
+        asked: the axes with what each group counts, (V, groups); the sensitive one among them or not.
+        condition: on columns that are released as they are.
+
+    Raises:
+        PolicyError: RR274 if the column holds no numbers.
+    """
+    plain = [(axis, mask) for axis, mask in asked if axis is not shared]
+    own = release.columns.axes.get(name)
+    numbers, absent = np.zeros(0), release.columns.numberless(name)
+    if own is not None:
+        y, known = numbers_on(own, name, absent)
+        numbers = np.where(known, y, np.nan)
+    elif kind_of_type(release.columns.columns[name].type) != "number":
+        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    source = own if own is not None and own is not shared else None
+    read = [*(axis for axis, _ in plain), *([source] if source else [])]
+    found = _read(release, name, shared, read, condition, carried=own is None)
+    y = numbers[found.codes[-1]] if source else found.y
+    size = np.bincount(found.group, found.times, found.groups).astype(np.int64)
+    rows: list[Chosen] = []
+    shape = [mask.shape[1] for _, mask in asked]
+    for place in np.ndindex(*shape) if shape else [()]:
+        inside: Mask = np.ones(len(found.of), dtype=bool)
+        values: Mask = np.ones(len(shared.original), dtype=bool)
+        code = iter(found.codes)
+        for (axis, mask), k in zip(asked, place, strict=True):
+            if axis is shared:
+                values = values & mask[:, k]
+            else:
+                inside &= mask[next(code), k]
+        a = np.bincount(found.of[inside], minlength=found.groups)
+        if own is shared:
+            rows.append(_of_values(found, numbers, a, size))
+            continue
+        held = values[found.value]
+        b = np.bincount(found.group[held], found.times[held], found.groups).astype(np.int64)
+        has = inside & ~np.isnan(y)
+        numbered = np.bincount(found.of[has], minlength=found.groups)
+        least = np.maximum(np.maximum(a + b - size, 0) - (a - numbered), 0)
+        most = np.minimum(np.minimum(a, b), numbered)
+        chance = b / np.maximum(size, 1)
+        rows.append(Chosen(found.of[has], y[has], least, most, chance[found.of[has]], float(a @ chance)))
+    return DealtNumbers(tuple(rows), absent, int(np.isnan(found.y).sum()) if own is None else 0)
+
+
+def _of_values(found: Dealt, numbers: Array, a: Ints, size: Ints) -> Chosen:
+    """Return the dealt values of which each group's records have some."""
+    known = ~np.isnan(numbers[found.value])
+    group = np.repeat(found.group[known], found.times[known])
+    y = np.repeat(numbers[found.value[known]], found.times[known])
+    numbered = np.bincount(group, minlength=found.groups)
+    least, most = np.maximum(a - (size - numbered), 0), np.minimum(a, numbered)
+    return Chosen(group, y, least, most, (a / np.maximum(size, 1))[group], float(a.sum()))
+
+
+def _read(
+    release: Release,
+    name: str,
+    shared: AnatomyWeights,
+    axes: Sequence[AxisWeights],
+    condition: Condition,
+    *,
+    carried: bool,
+) -> Dealt:
+    """Return both tables, by group."""
+    import duckdb
+
+    held = next(file for file in release.files if file.table == shared.held_in)
+    kinds = {c.name: c for c in release.data.columns}
+    cells = [sql_of(kinds[column], release.data.form) for axis in axes for column in axis.columns]
+    shown = "".join(f"{sql} AS c{i}, " for i, sql in enumerate(cells))
+    y = f"CAST({identifier(name)} AS DOUBLE)" if carried else "NULL::DOUBLE"
+    key = identifier(shared.key)
+    where = f" WHERE {condition.filter}" if condition.filter else ""
+    value = sql_of(next(c for c in held.columns if c.name == shared.columns[0]), held.form)
+
+    def asked(connection: Any, file: DataFile, select: str, rest: str, parameters: Sequence[Any]) -> Any:
+        query = f"SELECT {select} FROM {relation(connection, file)}{rest} ORDER BY ALL"  # noqa: S608 - names quoted
+        return connection.sql(query, params=list(parameters)).to_arrow_table()
+
+    with asking(alone=release.data.form.alone) as connection:
+        try:
+            qit = asked(connection, release.data, f"{shown}{key} AS g, {y} AS y", where, condition.parameters)
+            st = asked(connection, held, f"{value} AS c0, {key} AS g, {identifier(shared.count)} AS n", "", ())
+        except duckdb.Error as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
+    own = IdentityWeights(shared.columns, shared.original, shared.original)
+    ids, group = np.unique(as_numpy(st.column("g")), return_inverse=True)
+    of = np.searchsorted(ids, as_numpy(qit.column("g")))
+    if len(of) and (of.max() >= len(ids) or not np.array_equal(ids[of], as_numpy(qit.column("g")))):
+        raise unlike_description("a record is in a group without values")
+    numbers = np.array(qit.column("y").to_pylist(), dtype=np.float64)
+    if np.isinf(numbers).any():
+        hint = "leave them out by a condition"
+        raise PolicyError(Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint=hint))
+    (values,) = codes_of([own], st)
+    times = np.asarray(as_numpy(st.column("n")), dtype=np.int64)
+    return Dealt(of, codes_of(axes, qit), numbers, group.reshape(-1), values, times, len(ids))
