@@ -6,7 +6,7 @@ DEMO ?= demo
 
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # what the tests start would compile everything anew
-.PHONY: help demo test coverage lint format bench papers questions docs build schemas constraints clean
+.PHONY: help demo test test-all coverage lint format bench papers questions docs build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -33,10 +33,13 @@ demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is
 	$(BIN)/rrpolicy estimate $(DEMO)/release --by sex,education
 	@echo "the report: $(DEMO)/release/audit/report.html; what the public sees: $(DEMO)/release/public/report.html"
 
-test: $(STAMP)  ## the whole test suite, warnings as errors
+test: $(STAMP)  ## the test suite but for what takes long, warnings as errors
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+test-all: $(STAMP)  ## the whole test suite, as CI runs it
 	$(BIN)/pytest -n auto --dist worksteal
 
-coverage: $(STAMP)  ## the test suite again, counting which lines it runs; slower, so no part of `make test`
+coverage: $(STAMP)  ## the test suite again, counting which lines it runs; slower, so no part of `make test-all`
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms

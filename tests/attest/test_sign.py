@@ -208,6 +208,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_whatever_is_done_to_it_fails(bundle, other, keys, attack, capsys):
     assert run("sign", bundle, "--key", keys / "steward.pem") == 0

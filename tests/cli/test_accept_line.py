@@ -28,6 +28,7 @@ format = "csv"
 READS = '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = 0.9'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accepted", ["", 'accept = ["released"]'], ids=["none", "some"])
 @pytest.mark.parametrize("domain", ['["no", "yes"]', '"observed"'], ids=["declared", "observed"])
 @pytest.mark.parametrize("mechanism", ["pram", "rr-both", "rr-qi", "rr-s"])

@@ -119,6 +119,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_at_any_moment_leaves_nothing(place, name):
     if "bundle" in COMMANDS[name]:
@@ -170,6 +171,7 @@ def test_a_signal_ends_a_long_call_of_the_engine_at_once(place, sent):
     assert not list((place / "temporary").glob("*/*"))
 
 
+@pytest.mark.slow
 def test_what_was_killed_is_swept_by_the_next_run_and_what_lives_is_not(place, monkeypatch):
     many = "\n".join(["sex,note", *(f"{'FM'[i % 2]},{CANARY}-{i}" for i in range(200_000)), ""])
     (place / "people.csv").write_text(many)

@@ -23,6 +23,7 @@ def loaded(*commands: list[str]) -> set[str]:
     return set(subprocess.run(command, capture_output=True, check=True, text=True).stderr.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "none"),
     [
@@ -42,6 +43,7 @@ def test_a_command_loads_what_it_needs(arguments: list[str], none: tuple[str, ..
     assert loaded(arguments) & set(none) == set()
 
 
+@pytest.mark.slow
 def test_releases_and_their_estimates_load_no_pandas(tmp_path: Path) -> None:
     """One process after another: what any of a process' commands loads is found when it ends."""
     policies = sorted(set(POLICIES.glob("*.toml")) - {POLICIES / "baseline.toml"})

@@ -25,6 +25,7 @@ def ran(words: list[str], folder: Path, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_tests_of_every_kind_pass(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
@@ -42,6 +43,7 @@ def test_the_tests_of_every_kind_pass(tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.rglob("__pycache__")) or "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
+@pytest.mark.slow
 def test_what_is_written_is_typed_and_tidy(tmp_path):
     assert main(["plugins", "new", "acme-all", "--into", str(tmp_path), *EVERY]) == 0
 

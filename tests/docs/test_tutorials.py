@@ -11,6 +11,7 @@ from tests.docs.console import BLOCK, ROOT, hold
 TUTORIALS = ROOT / "docs" / "tutorials"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["tutorials/steward", "tutorials/ci", "tutorials/auditor", "how-to/tables"])
 def test_a_page_runs_as_written(page: str, tmp_path: Path) -> None:
     hold(ROOT / "docs" / f"{page}.md", tmp_path)

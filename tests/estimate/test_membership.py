@@ -304,6 +304,7 @@ def test_what_sets_do_not_allow_is_refused(write: Write) -> None:
     assert mean.value.problems[0].code == "RR279"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["table", "population"])
 def test_intervals_cover(publish: Any, made: Any, target: Any) -> None:
     """At 90, 95 and 99 %, for every value, within 5.4 standard errors of a binomial share and a little more."""

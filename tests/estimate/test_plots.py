@@ -265,6 +265,7 @@ def test_more_categories_than_can_be_told_apart_are_refused(publish: Any, made: 
     assert len(chart(found, facet="a").panels) == 5
 
 
+@pytest.mark.slow
 def test_altair_holds_the_same_marks_limits_and_names(found: Result) -> None:
     document = found.to_altair().to_dict()
     shown = chart(found)

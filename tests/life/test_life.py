@@ -322,6 +322,7 @@ def what_analysts_get_is_enough_for_an_estimate_and_a_signature(tmp_path, capsys
     assert "flu" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("office")
 def test_a_repository_lives_a_year(capsys, tmp_path):
     the_draft_waits_for_what_is_to_be_filled_in(capsys)

@@ -103,6 +103,7 @@ def test_what_does_not_hold_fails_the_job_and_is_shown_at_its_line(run, workspac
     assert code in (workspace / "out.sarif").read_text()
 
 
+@pytest.mark.slow
 def test_a_tag_is_released_and_verified(run, workspace):
     ran = run(TAG, policy="policies/good.toml", out="november")
     assert ran.status == 0
@@ -172,6 +173,7 @@ def test_check_alone_and_a_mode_that_is_none(run):
     assert run(policy="policies/good.toml", mode="destroy").status == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -195,6 +197,7 @@ def test_no_input_is_run_as_a_script(run, workspace, text):
         assert not (workspace / "taken").exists()
 
 
+@pytest.mark.slow
 def test_the_action_installs_what_it_brings(workspace, tmp_path):
     """Without a network: what rrpolicy needs is lent from here, and only rrpolicy itself is installed."""
     lent = next(path for path in sys.path if path.endswith("site-packages"))
@@ -239,6 +242,7 @@ def test_a_merge_request_is_planned_with_gitlabs_reports(job, workspace):
     assert job("rrpolicy-plan", {"CI_COMMIT_TAG": "v1"}, policy="policies/good.toml") is None
 
 
+@pytest.mark.slow
 def test_a_tag_is_released_by_the_component(job, workspace):
     ran = job("rrpolicy-release", {"CI_COMMIT_TAG": "2026-11"}, policy="policies/good.toml", out="november")
     assert ran.status == 0, ran.log
@@ -249,6 +253,7 @@ def test_a_tag_is_released_by_the_component(job, workspace):
     assert not (workspace / "december").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["$(touch taken)", "; touch taken", '"; touch taken; "', "--out=taken", "$HOME"])
 def test_no_input_of_the_component_is_run_as_a_script(job, workspace, text):
     others = dict.fromkeys(("source", "out"), text)
@@ -313,6 +318,7 @@ def test_pre_commit_refuses_a_weakening_that_nobody_explains(workspace, hooked):
     assert explained.returncode == 0, explained.stdout + explained.stderr
 
 
+@pytest.mark.slow
 def test_pre_commit_holds_policies_to_their_tables(workspace, hooked):
     shutil.rmtree(workspace / "policies")
     shutil.copytree(ROOT / "policies", workspace / "policies")

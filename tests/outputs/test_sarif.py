@@ -164,6 +164,7 @@ def test_a_real_client_reads_it(write, tmp_path):
     assert counted is None or counted["error"] == 1
 
 
+@pytest.mark.slow
 def test_the_loudest_are_kept_where_a_run_can_hold_no_more(tmp_path, validator):
     def entry(index, kind):
         return Entry(f"m{index % 7}", f"e/{index}", Part.REQUIREMENT, kind, "t", "m")
@@ -200,6 +201,7 @@ MORE = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(MORE), unique=True), st.integers(0, 4), st.data())
 def test_a_line_or_an_entry_put_before_changes_no_other_fingerprint(tmp_path_factory, more, blank, data):

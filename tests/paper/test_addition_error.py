@@ -54,6 +54,7 @@ def test_there_are_no_more_cases(vectors: dict[str, Any]) -> None:
     assert len(vectors["addition"]["cases"]) == CASES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(CASES))
 def test_simulated_errors_are_those_of_the_formulas(vectors: dict[str, Any], number: int) -> None:
     case = vectors["addition"]["cases"][number]
@@ -69,6 +70,7 @@ def test_simulated_errors_are_those_of_the_formulas(vectors: dict[str, Any], num
     assert not agrees(this_table, 1.5 * case["this_table"])
 
 
+@pytest.mark.slow
 @pytest.mark.adult
 def test_simulated_errors_on_adult_relationship_by_sex(adult_csv: Path) -> None:
     with gzip.open(adult_csv, "rt", newline="") as file:

@@ -54,6 +54,7 @@ def run(*arguments: object, status: int = 0) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_plan_release_verify_and_estimate(policy: Path, vectors: dict[str, Any], tmp_path: Path) -> None:
     plan_file, key = tmp_path / "plan.json", tmp_path / "key.json"
     plan = json.loads(run("plan", policy, "--out", plan_file, "--key", key, "--json"))

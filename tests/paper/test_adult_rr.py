@@ -177,6 +177,7 @@ def run(*arguments: object, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_from_the_command_line_to_an_estimate(policy: Write, tmp_path: Path) -> None:
     path = policy("rr-both", 3)
     plan = json.loads(run("plan", path, "--json"))

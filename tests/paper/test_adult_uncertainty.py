@@ -73,6 +73,7 @@ def coefficient(release: Any, row: str, column: str) -> float:
     return 100 * MEASURES["u"].of(x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.adult
 @pytest.mark.parametrize("threshold", ["1/3", "1/4", "1/5"])
 def test_errors_are_below_the_published_ones(

@@ -194,6 +194,7 @@ def test_the_conformance_kit_passes(write, tmp_path):
             check_mechanism(opened.registry.mechanisms["anatomy"], opened, [original])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 def test_a_release_is_verified_at_every_level_and_estimated(write, tmp_path, form, capsys):
     path = write(rest=f'[release]\nformat = "{form}"\n' + REST)

@@ -129,6 +129,7 @@ def test_the_conformance_kit_passes(write: Write, tmp_path: Path) -> None:
 DISCLOSURE = '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = 0.99\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "duckdb"])
 def test_a_release_is_verified_estimated_and_attacked(
     write: Write, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

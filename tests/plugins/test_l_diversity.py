@@ -196,6 +196,7 @@ def test_data_are_needed_and_what_is_out_of_reach_is_said(write: Write) -> None:
         assert refused.value.problems[0].hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_release_is_whole_verified_and_what_it_promises(write: Write, name: str, form: str, capsys: Any) -> None:

@@ -87,6 +87,7 @@ def told(capsys: Any, *command: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_is_held_to_one_threshold(write: Write, name: str, capsys: Any) -> None:
     path = write(MECHANISMS[name])

@@ -308,6 +308,7 @@ def test_an_observed_domain_needs_the_data(write: Write) -> None:
     assert planned(path).decision.passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [TWO, TOGETHER], ids=["each", "together"])
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 def test_a_release_is_verified_and_estimated(write: Write, form: str, rest: str, capsys: Any) -> None:

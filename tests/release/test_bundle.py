@@ -32,6 +32,7 @@ def left_of(folder: Path) -> set[str]:
     return {p.name for p in folder.iterdir()} - {"people.csv", "policy.toml"}
 
 
+@pytest.mark.slow
 def test_kill_at_any_moment_leaves_nothing_or_a_whole_bundle(case):
     whole = case.folder / "whole"
     start = time.monotonic()

@@ -70,6 +70,7 @@ def validated(*paths: Path) -> dict[str, tuple[bool, list[int], list[object]]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_bundle_is_a_valid_data_package(packages):
     found = validated(*packages.values())
     assert {key: found[str(path)][2] for key, path in packages.items() if not found[str(path)][0]} == {}

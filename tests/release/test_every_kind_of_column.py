@@ -201,6 +201,7 @@ def cases() -> list[Case]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_it_is_released_and_verified(case, tmp_path, monkeypatch, capsys):
     table: dict[str, Any] = {"id": [f"p{i}" for i in range(RECORDS)]}

@@ -132,6 +132,7 @@ def new_forgeries(bundles: Path, case: str, file: str) -> list[tuple[Path_, Any]
     return list(forgeries(load(bundles / case / "bundle" / file), seen))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_field_of_release_json_is_recomputed_or_stated(bundles, case, tmp_path):
     public = tmp_path / "bundle" / "public"
@@ -151,6 +152,7 @@ def test_every_field_of_release_json_is_recomputed_or_stated(bundles, case, tmp_
     assert missed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "file"), [(TESTED, TEST), *((case, file) for case in CASES for file in RECORDS)])
 def test_every_field_of_a_record_is_recomputed_with_the_key_or_stated(bundles, case, file, tmp_path):
     inputs = {"source": str(bundles / "people.csv"), "key": bundles / case / "key.json"}

@@ -100,6 +100,7 @@ def graph(public: Path, name: str = "dpv.jsonld") -> Graph:
     return Graph().parse(public / name, format="json-ld")
 
 
+@pytest.mark.slow
 def test_the_client_of_croissant_accepts_every_example(releases, caplog):
     for (name, form), public in releases.items():
         caplog.clear()

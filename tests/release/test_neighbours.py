@@ -262,6 +262,7 @@ def unexplained(one: Outcome, other: Outcome) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_whatever_tells_neighbours_apart_is_a_named_derived_statistic(name, tmp_path):
     one = CASES[name]

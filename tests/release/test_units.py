@@ -152,6 +152,7 @@ def findings(bundle: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return public, audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [PRAM, ANATOMY, GENERAL], ids=["pram", "anatomy", "generalised"])
 @pytest.mark.parametrize("tested", [True, False])
 def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: str, tested: bool) -> None:

@@ -29,6 +29,7 @@ def codes(found):
     return {p.code for p in found.problems}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_level_holds(made, form, capsys):
     case = made(form)
@@ -60,6 +61,7 @@ def test_other_writers_are_compared_row_for_row(copied):
     assert found.undecided == ("public/data.csv: its bytes were written by pyarrow 0.1",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["public", "audit"])
 def test_every_changed_file_is_named(copied, side):
     case = copied("parquet")
@@ -75,6 +77,7 @@ def test_every_changed_file_is_named(copied, side):
     assert verify(case.bundle).passed
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_changed_byte_is_found(made, data):

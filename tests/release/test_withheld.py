@@ -158,6 +158,7 @@ def leaks(bundle: Path, text: str, least: int = 3) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fixed", "solved"])
 def test_no_parameter_and_no_number_that_it_follows_from_is_told(folder, name):
     """The same search finds them in the release that publishes them."""

@@ -22,6 +22,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_read_at_every_width(
     comparison: Path, visited: Callable[..., Any], contrast: str, scheme: str

@@ -71,6 +71,7 @@ def first_screen(bundle: Path) -> str:
     return " ".join(re.sub(r"<[^>]*>", "", screen).replace("&#39;", "'").split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIX)
 def test_the_first_screen_has_the_facts(released: Callable[[str], Path], name: str) -> None:
     screen = first_screen(released(name))

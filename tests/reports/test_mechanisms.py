@@ -273,6 +273,7 @@ LOOK = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("name", NAMES)
 def test_both_pages_can_be_read_by_everybody(

@@ -104,6 +104,7 @@ def test_long_and_wide_names_wrap(shown: Any) -> None:
     assert page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1000, "light")])
 def test_axe_finds_nothing_in_plots_and_tables(
     results: Any, shown: Any, contrast: str, width: int, scheme: str

@@ -63,6 +63,7 @@ def best_of_all(search):
     return next(good, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*small.REQUIREMENTS, *small.DISCLOSURE])
 @settings(max_examples=45, deadline=None, derandomize=True)
 @given(rows=ROWS, loss=st.sampled_from(LOSSES), suppression=st.sampled_from([0, 0, Fraction(1, 10), Fraction(1, 3)]))
@@ -77,6 +78,7 @@ def test_the_search_finds_the_best_node(name, rows, loss, suppression):
     assert (None if found is None else found.order) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in small.REQUIREMENTS if n != "some"])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(rows=ROWS, loss=st.sampled_from(LOSSES), suppression=st.sampled_from([0, Fraction(1, 10), Fraction(1, 3)]))

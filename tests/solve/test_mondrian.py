@@ -40,6 +40,7 @@ def partitioned(requirements, rows, *, nominal=False):
     return task, multidimensional(task, task.original, found, GOAL, lambda axes: Product.of(policy.released, axes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nominal", [False, True])
 @pytest.mark.parametrize("name", [n for n in small.REQUIREMENTS if n != "some"])
 @settings(max_examples=120, deadline=None, derandomize=True)

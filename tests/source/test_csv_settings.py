@@ -111,6 +111,7 @@ def test_another_encoding_than_said_is_refused(opened, tmp_path):
 LONG = "x" * 33_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_record_that_the_engine_loses_is_an_error(ending, packed, opened, tmp_path):

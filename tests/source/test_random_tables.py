@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def code(attribute: Attribute, value: Any) -> int:
     return min(bisect_right(edges, value), len(edges) - 1) - 1
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(columns(), min_size=1, max_size=3))
 def test_tally_and_rows_are_what_plain_python_counts(drawn):

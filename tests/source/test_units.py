@@ -44,6 +44,7 @@ def counted(values: list[Any]) -> Units:
     return Units(dict(Counter(sizes.values())), len(missing))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(sorted(TYPES)), st.sampled_from([1, 4, 1 << 23]))
 def test_units_are_counted_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data, kind, texts) -> None:

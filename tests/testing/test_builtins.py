@@ -269,6 +269,7 @@ def assessor_of(policy, requirement, outline):
     return policy.registry.assessor(requirement, policy.policy, outline)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_assessors(name):
     policy = example(MECHANISMS[name])
@@ -294,6 +295,7 @@ ASKED = {
 OF_CLASSES = [asked for asked in ASKED if "dp" not in asked and "average" not in asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("planned", "asked"),
     [
@@ -372,6 +374,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", sorted(set(DRAWN.values())))
 def test_metrics(mechanism):
     """All metrics of a mechanism look at the same draws."""
@@ -441,6 +444,7 @@ def into_database(folder):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("into", "table"), [(into_parquet, ""), (into_csv, ""), (into_database, "people")])
 def test_sources(into, table, everything, tmp_path):
     check_source(DuckDBSource(), everything, into(tmp_path), table=table)

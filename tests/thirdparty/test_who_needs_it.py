@@ -133,6 +133,7 @@ def cells() -> dict[tuple[str, str], str]:
     return {(row[0], kind): cell for row in rows for kind, cell in zip(header[1:], row[1:], strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", cells(), ids=" without ".join)
 def test_every_cell_of_the_table(only, made, tmp_path, capsys, at):
     (row, kind), cell = at, cells()[at]

@@ -77,6 +77,7 @@ def draws_of(table, keeps, number):
         yield deflated(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records).shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.15, 0.5, 1.5])
 def test_the_inflation_of_randomised_tables_is_taken_out(strength):
     """Uncorrected, U of sixteen by fourteen categories is up to fifteen times the original's; here it is near it."""
@@ -94,6 +95,7 @@ def test_the_inflation_of_randomised_tables_is_taken_out(strength):
         assert abs(own - true).mean() < 0.5 * abs(raw - true).mean()
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_the_residuals():
     """Of 200 draws, cell by cell: the ratio of what is said to what is seen has mean 1 and a spread of (2/199)^(1/2)."""
     table = dependent(1.5, 4_000)

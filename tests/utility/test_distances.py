@@ -139,6 +139,7 @@ def agrees(measure: Measure, truth: float) -> bool:
     return abs(measure.value - truth) <= 5 * measure.error + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_expected_is_the_mean_over_every_release(case):
     channel, table, attributes, releases = CASES[case]

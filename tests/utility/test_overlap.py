@@ -93,6 +93,7 @@ def test_what_is_expected_is_the_mean_over_every_release():
     assert agrees(found, by_enumeration((0.9, 0.8)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keeps", "slip"), [((0.85, 0.7), 1.0), ((0.9, 0.8), 0.7)])
 def test_another_channel_and_another_variance_are_caught(keeps, slip):
     found = IntervalOverlap().expected(OPTIONS, CHANNEL, TINY)

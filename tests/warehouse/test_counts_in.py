@@ -30,6 +30,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "carried"),
     [

@@ -13,6 +13,7 @@ from tests.docs.console import ROOT, hold
 from .conftest import Engine
 
 
+@pytest.mark.slow
 def test_the_way_from_the_warehouse_runs_as_written(
     in_postgres: Engine, socket_of_postgres: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ def test_duckdb_makes_the_categories_of_every_kind_of_column(in_duckdb: Engine, 
     assert sum(found.values()) == len(nearly(values, arrow))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_postgres_makes_the_categories_of_every_kind_of_column(in_postgres: Engine, tmp_path: Path, kind: str) -> None:
     attribute, arrow, values = KINDS[kind]

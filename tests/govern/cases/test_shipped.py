@@ -32,6 +32,7 @@ def deletions(policy: str) -> Iterator[tuple[str, int, int]]:
 DELETED = [(policy, *deletion) for policy in SHIPPED for deletion in deletions(policy)]
 
 
+@pytest.mark.slow
 def test_every_shipped_policy_has_tests_of_every_entry():
     found = rrpolicy.run_tests(POLICIES)
 
@@ -46,6 +47,7 @@ def test_there_is_something_to_delete():
     assert len(DELETED) > 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deleted", DELETED, ids=lambda d: d[1])
 def test_no_line_of_a_requirement_goes_unnoticed(deleted, tmp_path):
     policy, _, start, end = deleted

@@ -173,6 +173,7 @@ def worse(models, one, other) -> bool:
     return bool(one[2] and other[2] and more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m.policy}: {m.name}")
 def test_the_verdict_is_what_planning_both_again_comes_to(mutation, survey, tmp_path):
     old, new = (write(tmp_path / f"{side}", mutation, mutated=side == "new") for side in ("old", "new"))

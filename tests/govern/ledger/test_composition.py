@@ -255,6 +255,7 @@ def test_what_is_too_wide_to_list_is_bounded_and_of_retention_exactly(monkeypatc
     assert (exposure(skewed.channel).record or 0) >= (ratio(law_of(SKEW, OTHER, SKEW, OTHER)) or 0)
 
 
+@pytest.mark.slow
 def test_generalisation_then_randomisation_hides_in_the_smallest_class():
     coarse, noisy = groups("x", "p", "p", "q", "q"), retention("x", 4, "0.7")
     table = [0, 1, 1, 2, 3]

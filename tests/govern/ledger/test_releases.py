@@ -236,6 +236,7 @@ def test_generalisation_composes_with_itself_and_gives_a_class_to_hide_in_to_wha
     assert "satisfied k >= 101/100: alone" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -294,6 +295,7 @@ def guessed(folder: Path, names: list[str]) -> float:
     return sum(votes[room].most_common(1)[0][0] == sex for room, sex in true.items()) / len(true)
 
 
+@pytest.mark.slow
 def test_averaging_twenty_releases_tells_everybody_without_the_ledger_and_is_refused_with_it(office):
     people(office.folder / "people.csv", ROOMS)
     body = ATTRIBUTE_SCOPE + 'keep_probability = { sex = "4/5" }\n'
@@ -358,6 +360,7 @@ def test_nothing_is_released_into_a_ledger_that_cannot_be_relied_on(office):
     untouched(office, policy, "RR440")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

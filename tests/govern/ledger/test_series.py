@@ -113,6 +113,7 @@ def test_a_value_that_comes_back_is_released_as_it_was(office, key):
     assert first != second
 
 
+@pytest.mark.slow
 def test_a_series_of_one_table_costs_once_and_averaging_twenty_releases_gains_nothing(office, key):
     """Without a series the fourth is refused, and averaging wins: tests/govern/ledger/test_releases.py."""
     ledger = LEDGER + 'overlap = "same"\n' + privacy("local-dp", "ledger.budget", epsilon=5)
@@ -325,6 +326,7 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_whatever_else_than_was_begun_is_refused_and_a_new_series_is_composed_with_the_old(what, office, key):
     toml = begun(office, key)
@@ -459,6 +461,7 @@ def test_a_plan_of_a_series_is_bound_to_its_table_by_a_key_that_goes(office, key
 # --- verification -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_release_of_a_series_verifies_at_every_level(office, key):
     toml = begun(office, key)
     first = (office.folder / "people.csv").read_bytes()
@@ -544,6 +547,7 @@ def test_people_who_are_told_apart_by_decimal_numbers_are_refused(office, key):
     assert (status, "how people are told apart" in told, "as it was written before" in told) == (4, True, True), told
 
 
+@pytest.mark.slow
 def test_the_released_shares_are_those_of_the_channel(office, key):
     """Over many keys each record's released value has its column's law; the same rooms, so that rows are linked."""
     toml = policy(office, LEDGER + 'overlap = "none"\n')
@@ -569,6 +573,7 @@ FORGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FORGED)
 def test_a_series_that_was_forged_is_found(what, office, key):
     """Who rewrites release.json, and seals everything again, is found by audit/, by the key, or by the ledger."""

@@ -20,6 +20,7 @@ def cases(which):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "thing"), cases("WRONG"))
 def test_it_is_caught_by_name(kind, thing):
     wrong, said = thing
@@ -28,6 +29,7 @@ def test_it_is_caught_by_name(kind, thing):
         kind.check(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "thing"), cases("HONEST"))
 def test_it_passes(kind, thing):
     kind.check(thing)
