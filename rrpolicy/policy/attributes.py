@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import pairwise
 
 from pydantic_core import PydanticCustomError
 
@@ -148,7 +149,7 @@ class _Reader:
         edges = self.edges(at)
         if edges is None:
             return None
-        names = intervals(edges) if self.table.labels is None else tuple(self.table.labels)
+        names = self.bin_labels(edges) if self.table.labels is None else tuple(self.table.labels)
         if len(names) != len(edges) - 1:
             message = f"{len(edges) - 1} bins, but {len(names)} labels"
             self.refuse("RR213", message, labels or at, f"{len(edges) - 1} labels")
@@ -157,6 +158,13 @@ class _Reader:
             self.refuse("RR213", "a label stands twice", labels or at, "a label of its own for each bin")
             return None
         return Bins(edges, names)
+
+    def bin_labels(self, edges: Sequence[float | str]) -> tuple[str, ...]:
+        """Return the labels that bins have by themselves; those of a weight are their middles, by which it counts."""
+        numbers = [e for e in edges if isinstance(e, float) and math.isfinite(e)]
+        if self.table.design != "weight" or len(numbers) < len(edges):
+            return intervals(edges)
+        return tuple(f"{(a + b) / 2:.15g}" for a, b in pairwise(numbers))
 
     def edges(self, at: Node) -> tuple[float | str, ...] | None:
         expected = "two or more increasing numbers, dates or times; the first may be -inf, the last inf"

@@ -13,6 +13,7 @@ from pathlib import Path
 from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.channel.withheld import withholdable
@@ -368,6 +369,33 @@ def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
         for item in channel.discloses()
         if item not in policy.release.accept
     )
+
+
+def undesigned(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+    """Return which columns of the survey's design the channel leaves without their use.
+
+    Randomised strata are left out of errors, which are then larger; nothing stands in for clusters, or for a weight
+    that is told in sets or apart from the records.
+    """
+    drawn = {name: decoder for decoder in channel.decoders() if decoder.drawn for name in decoder.attributes}
+    found = []
+    for attribute in policy.released:
+        decoder = drawn.get(attribute.name)
+        apart = attribute.design == "weight" and isinstance(decoder, (AdditionDecoder, AnatomyDecoder))
+        if decoder is None or not (apart or attribute.design == "cluster"):
+            continue
+        what = "which records are together" if attribute.design == "cluster" else "what a record weighs"
+        found.append(
+            Problem(
+                "RR146",
+                f"'{attribute.name}' is a {attribute.design} of the survey, and its values would be left to chance: "
+                f"{what} would not be in the release",
+                policy.place(f"attributes.{attribute.name}.design"),
+                "a column that is released as it is, or coarser",
+                "leave it out of what the mechanism randomises, or take `design` out",
+            )
+        )
+    return tuple(found)
 
 
 def _decide(

@@ -36,6 +36,7 @@ from rrpolicy.releasing.plan.check import (
     unanswered,
     uncut,
     undeclared,
+    undesigned,
     unexplained,
     unreferenced,
 )
@@ -224,7 +225,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     channel = proposal.channel if isinstance(original, int) else settled(proposal.channel, original)
     _as_begun(resolved, channel, original, begun)
     refuse_contradictions(channel, resolved, mechanism)
-    problems = undeclared(resolved, channel)
+    problems = (*undeclared(resolved, channel), *undesigned(resolved, channel))
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)

@@ -14,6 +14,12 @@ from .conftest import sample
 
 KEEP = {"sex": "9/10", "ill": "4/5", "visits": "4/5"}
 
+AS_QUASI_IDENTIFIERS = {
+    'region = { role = "insensitive"': 'region = { role = "quasi-identifier"',
+    'village = { role = "insensitive", design = "cluster", unchanged = "so" }': 'village = { role = "quasi-identifier", '
+    f'domain = {sorted(sample()["village"].unique().tolist())}, design = "cluster" }}',
+}
+
 
 @pytest.fixture(scope="module")
 def release(released_once):
@@ -97,19 +103,29 @@ def test_a_stratum_with_one_cluster_is_refused_or_centred(released_once):
     assert (release.with_design(alone="centred").crosstab("ill").se() > 0).all()
 
 
-def test_randomised_clusters_are_refused_and_randomised_strata_left_out(released_once):
-    changes = {
-        'region = { role = "insensitive"': 'region = { role = "quasi-identifier"',
-        'village = { role = "insensitive", design = "cluster", unchanged = "so" }': "village = { role = "
-        f'"quasi-identifier", domain = {sorted(sample()["village"].unique().tolist())}, design = "cluster" }}',
-    }
-    release = released_once(sample(), {"region": "3/4", "village": "3/4"}, changes)
-    assert refusal(release.crosstab, "ill").code == "RR545"
+def test_randomised_clusters_are_refused_before_the_release_and_after(release, released_once):
+    found = refusal(released_once, sample(), {"village": "3/4"}, AS_QUASI_IDENTIFIERS)
+    assert found.code == "RR146"
+    assert found.place.key == "attributes.village.design"
 
-    known = released_once(sample(), {"region": "3/4"}, dict([next(iter(changes.items()))]))
+    assert refusal(release.with_design, clusters="ill").code == "RR545"
+
+
+def test_randomised_strata_are_left_out_of_errors_and_a_note_says_so(released_once):
+    known = released_once(sample(), {"region": "3/4"}, dict([next(iter(AS_QUASI_IDENTIFIERS.items()))]))
     found = known.mean("income")
     assert "strata by" not in found.sample.told
     assert any("region" in note and "rather too large" in note for note in found.notes)
+
+
+def test_a_weight_in_bins_without_labels_counts_by_their_middles(released_once):
+    table = sample()
+    rounded = {
+        'design = "weight", assume_unlinkable = "so"': 'design = "weight", bins = [0, 5, 10, 15], unchanged = "so"'
+    }
+    found = released_once(table, None, rounded).crosstab("ill")
+    size = 2.5 + 5 * (table["weight"] // 5)
+    assert found.estimate == pytest.approx([size[table["ill"] == v].sum() for v in ("no", "yes")])
 
 
 def test_a_weight_in_bins_counts_by_its_labels(released_once):
