@@ -458,7 +458,8 @@ class Release:
         """Return the corrected table with replicate weights, from which any survey package computes right errors.
 
         Errors are those of the population that the table is a random sample of: of randomisation and sampling together.
-        Sums and shares have those of `crosstab` and `query`; of other statistics they are the jackknife's.
+        Sums and shares have those of `crosstab` and `query`; of other statistics they are the jackknife's. With a
+        design each replicate leaves out one of its clusters.
 
         Args:
             by: released names of category columns: all that an analysis needs.
@@ -470,7 +471,6 @@ class Release:
         """
         from rrpolicy.estimate.sums.replicates import replicates
 
-        refuse_design(self, "a jackknife of single records")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:

@@ -28,7 +28,7 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_dependent
@@ -131,6 +131,8 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
     """
     refuse_dependent(release.max_records)
     condition = split(where, release.columns)
+    if release.design is not None:
+        return _without_clusters(release, by, where, condition)
     names, axes = grouping(release.columns, by, condition)
     others = beside(axes, condition)
     refuse_biased([*axes, *(axis for axis, _ in others)], "replicate weights")
@@ -158,6 +160,28 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
     left_out = N / max(N - 1, 1) * (T - W)
     stretched = T + np.sqrt(U * n / N)[:, None] * (left_out - T)
     return Replicates(names, tuple(keys), T, stretched.T, (N - 1) / U, N, where)
+
+
+def _without_clusters(release: Release, by: Sequence[str], where: str | None, condition: Condition) -> Replicates:
+    """Return a replicate for each cluster of a known design."""
+    from rrpolicy.estimate.survey.table import people
+
+    assert release.design is not None
+    if not release.design.clusters:
+        raise PolicyError(
+            Problem(
+                "RR548",
+                "replicate weights of a design leave out one cluster after the other, and it states none",
+                hint="`release.with_design(clusters=...)`, or --design cluster=COLUMN",
+            )
+        )
+    table = people(release, by, where, condition, "population", 0.95)
+    found, scale = table.replicates()
+    _check(found.shape[1], len(found))
+    weights = table.moment.reshape(-1)
+    kept = np.any(found != 0, axis=1) | (weights != 0)
+    keys = [key for key, keep in zip(table.group_values(), kept.tolist(), strict=True) if keep]
+    return Replicates(table.by, tuple(keys), weights[kept], found[kept], scale, release.records, where)
 
 
 def _check(cells: int, rows: int) -> None:

@@ -216,6 +216,24 @@ class Survey:
         """Return (functions,) the variances of the totals of functions; raises as `paired`."""
         return self.paired(functions, functions, target)
 
+    def replicates(self, functions: Functions) -> tuple[Array, float]:
+        """Return (functions, clusters) replicates of totals, each as without one cluster, and their scale.
+
+        The jackknife of clusters in strata, stretched so that all replicates have one scale: of totals, `scale` times
+        the sum of squared differences is the variance exactly (Wolter 2007, section 4.5).
+
+        Args:
+            functions: of the original cells.
+
+        Raises:
+            PolicyError: RR546 for a stratum with one cluster.
+        """
+        values = self._released(self._residuals(functions) * self.size).reshape(len(functions), -1)
+        apart, stratum = self._apart(values)
+        scale = (apart.shape[1] - 1) / apart.shape[1]
+        stretched = np.sqrt(self._inflated[stratum] / scale) * apart
+        return self.totals(functions)[:, None] - stretched, scale
+
     def ratio(self, parts: Functions, wholes: Functions, within: tuple[float, float]) -> Ratios:
         """Return the ratios of totals of functions.
 
@@ -383,18 +401,19 @@ class Survey:
         return (self._clustered if self.design.clusters else self._unclustered)(first, second, join)
 
     def _clustered(self, first: Array, second: Array, join: Join) -> Array:
+        (apart, stratum), (other, _) = self._apart(first), self._apart(second)
+        return join(apart * self._inflated[stratum], _other(other, join))
+
+    def _apart(self, values: Array) -> tuple[Array, Ints]:
+        """Return (functions, clusters) how far the sum over each cluster is from its stratum's mean; its stratum."""
         strata, clusters = self.weighted.keys
         found, places = np.unique(clusters, return_index=True)
         stratum, n = strata[places], self._units
-
-        def apart(values: Array) -> Array:
-            z = self._summed(clusters, len(found), values)
-            sums = np.stack([np.bincount(stratum, weights=column, minlength=len(n)) for column in z.T], axis=1)
-            means = sums / n[:, None]
-            means[n == 1] = z.mean(axis=0)
-            return np.asarray((z - means[stratum]).T)
-
-        return join(apart(first) * self._inflated[stratum], _other(apart(second), join))
+        z = self._summed(clusters, len(found), values)
+        sums = np.stack([np.bincount(stratum, weights=column, minlength=len(n)) for column in z.T], axis=1)
+        means = sums / n[:, None]
+        means[n == 1] = z.mean(axis=0)
+        return np.asarray((z - means[stratum]).T), stratum
 
     def _unclustered(self, first: Array, second: Array, join: Join) -> Array:
         strata, n, inflated = self.weighted.keys[0], self._units, self._inflated

@@ -52,6 +52,10 @@ class PeopleTable(Crosstab):
         """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
         return self.survey.covariance(self._functions, self.spoken.of(target))
 
+    def replicates(self) -> tuple[Array, float]:
+        """Return (cells, clusters) replicates of the estimates, and their scale; see `Survey.replicates`."""
+        return self.survey.replicates(self._functions)
+
     def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
         """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.errors_of`."""
         asked = np.tensordot(functions, self._functions, axes=1)

@@ -77,13 +77,28 @@ def test_measures_of_association_have_the_errors_of_the_design(release):
     assert found["phi"] == pytest.approx(phi)
 
 
+@pytest.mark.parametrize("totals", [None, {"sex": {"F": 1400, "M": 1300}}])
+def test_replicate_weights_leave_out_clusters(release, totals):
+    """Of counts their variance is the design's, to the last digit; of a share it is the jackknife's."""
+    release = release.with_design(totals=totals)
+    found, table = release.replicates(["sex", "ill"]), release.crosstab(["sex", "ill"])
+    (row,) = release.query("SELECT count(*) FILTER (WHERE ill = 'yes') / count(*) FROM release").to_dict()["rows"]
+    yes = np.array([key["ill"] == "yes" for key in found.keys])
+
+    assert found.replicates.shape == (4, 36)
+    assert found.weights == pytest.approx(table.estimate.reshape(-1))
+    for i in range(4):
+        assert found.variance(lambda w, i=i: w[i]) == pytest.approx(table.se().reshape(-1)[i] ** 2)
+    assert found.variance(lambda w: w[yes].sum() / w.sum()) == pytest.approx(row["se"] ** 2, rel=0.02)
+
+
 @pytest.mark.parametrize(
     "question",
     [
         lambda r: r.crosstab("ill", estimator="em"),
         lambda r: r.independence("sex", "ill"),
         lambda r: r.loglinear("sex*ill"),
-        lambda r: r.replicates("ill"),
+        lambda r: r.without_design().with_design(weight="weight").replicates("ill"),
         lambda r: r.rules(0.1, 0.1),
         lambda r: r.change_since(r, "ill"),
         lambda r: r.bootstrap(lambda one: one.crosstab("ill"), 50),
