@@ -25,6 +25,9 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
@@ -487,6 +490,31 @@ class Release:
 
         refuse_design(self, "a loglinear model")
         return loglinear(self, formula, where)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the released records as a pandas frame that knows the release: `frame.rrpolicy.crosstab("sex")`.
+
+        Rows are as they were released, categories in the order of their domain. `frame.rrpolicy` has `crosstab`, `mean`
+        and `query`, which ask the release and return frames; of a frame of which rows were left out they are refused.
+
+        Raises:
+            PolicyError: RR269 if the data are not what the manifest describes. Of the accessor: RR516, RR517.
+        """
+        from rrpolicy.estimate.frames import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the released records as a polars frame that knows the release; see `to_pandas`.
+
+        Whatever makes another frame of it forgets the release.
+
+        Raises:
+            PolicyError: RR518 if polars is not installed; else as `to_pandas`.
+        """
+        from rrpolicy.estimate.frames import to_polars
+
+        return to_polars(self)
 
     def what_holds(self) -> Holds:
         """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""

@@ -1,0 +1,156 @@
+"""A release as a frame of pandas or polars that knows it: `frame.rrpolicy` asks the release what rows cannot tell.
+
+The rows are as they were released: counting those of randomised columns, or choosing rows by them, gives biased
+answers. What `frame.rrpolicy` returns is therefore asked of the release itself, by its own conditions, and refused of a
+frame of which rows were left out: then somebody meant others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.engine.asking import asking
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.scan import relation, unlike_description
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.result import Result
+    from rrpolicy.estimate.results.target import Target
+
+NAME = "rrpolicy"
+_OF_POLARS = "_rrpolicy_release"
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a pandas frame keeps of its release; copies of the frame keep the same.
+
+    Attributes:
+        release: that the rows are of.
+    """
+
+    release: Release
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+        """Return the same: pandas copies what frames keep with every step."""
+        return self
+
+
+class Asking:
+    """What a frame that knows its release can be asked: `frame.rrpolicy`."""
+
+    def __init__(self, frame: Any) -> None:
+        """Take the frame; nothing is looked at before a question."""
+        self._frame = frame
+
+    @property
+    def release(self) -> Release:
+        """Return the release that the frame is of.
+
+        Raises:
+            PolicyError: RR517 if it knows none; RR516 if rows were left out or added.
+        """
+        attrs = getattr(self._frame, "attrs", None)
+        known = getattr(self._frame, _OF_POLARS, None) if attrs is None else attrs.get(NAME)
+        if not isinstance(known, Known):
+            message = "this frame knows no release: it was not made by one, or a step after that forgot it"
+            hint = "take it from release.to_pandas() or release.to_polars(), or ask the release itself"
+            raise PolicyError(Problem("RR517", message, hint=hint))
+        rows, records = len(self._frame), known.release.records
+        if rows != records:
+            message = f"the frame has {rows:,} rows, and the release {records:,} records"
+            hint = "rows hold released values, by which no original records are chosen: give a condition, where=…"
+            raise PolicyError(Problem("RR516", message, expected="the whole frame", hint=hint))
+        return known.release
+
+    def crosstab(
+        self,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        target: Target | None = None,
+        level: float = 0.95,
+    ) -> Any:
+        """Return estimated counts with errors and intervals as a frame of the same library; see `Release.crosstab`."""
+        return self._shown(self.release.crosstab(by, where, target, level))
+
+    def mean(
+        self,
+        value: str,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        target: Target | None = None,
+        level: float = 0.95,
+    ) -> Any:
+        """Return estimated means with errors and intervals as a frame of the same library; see `Release.mean`."""
+        return self._shown(self.release.mean(value, by, where, target=target, level=level))
+
+    def query(self, sql: str, target: Target | None = None, level: float = 0.95) -> Any:
+        """Return the answer to a query as a frame of the same library; see `Release.query`."""
+        return self._shown(self.release.query(sql, target, level))
+
+    def _shown(self, found: Result) -> Any:
+        frame = found.to_frame()
+        if hasattr(self._frame, "attrs"):
+            return frame
+        import polars as pl
+
+        return pl.from_pandas(frame)
+
+
+def to_pandas(release: Release) -> pd.DataFrame:
+    """Return the released records; `Release.to_pandas` says how."""
+    import pandas as pd
+
+    if not hasattr(pd.DataFrame, NAME):
+        pd.api.extensions.register_dataframe_accessor(NAME)(Asking)
+    frame: pd.DataFrame = _rows(release).to_pandas()
+    for column in release.data.columns:
+        if column.labels and column.kind != "set":
+            ordered = column.kind == "interval"
+            frame[column.name] = pd.Categorical(frame[column.name], list(column.spelled), ordered=ordered)
+            if frame[column.name].isna().any():
+                raise unlike_description(f"the column {column.name!r} holds values outside its domain")
+    frame.attrs[NAME] = Known(release)
+    return frame
+
+
+def to_polars(release: Release) -> pl.DataFrame:
+    """Return the released records; `Release.to_polars` says how.
+
+    Raises:
+        PolicyError: RR518 if polars is not installed.
+    """
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise PolicyError(Problem("RR518", "polars is not installed", hint="pip install polars")) from error
+    if not hasattr(pl.DataFrame, NAME):
+        pl.api.register_dataframe_namespace(NAME)(Asking)
+    frame = pl.DataFrame(_rows(release))
+    texts = {
+        c.name: pl.Enum(list(map(str, c.spelled)))
+        for c in release.data.columns
+        if c.labels and c.kind != "set" and frame.schema[c.name] == pl.String
+    }
+    frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in texts.items())
+    setattr(frame, _OF_POLARS, Known(release))
+    return frame
+
+
+def _rows(release: Release) -> pa.Table:
+    import duckdb
+
+    with asking(alone=release.data.form.alone) as connection:
+        try:
+            return connection.sql(f"FROM {relation(connection, release.data)}").to_arrow_table()
+        except duckdb.Error as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
