@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class PeopleTable(Crosstab):
 
     `estimate` are weighted sums; "table" speaks of the sums that the original records have.
     """
+
+    intervals: ClassVar[str] = "an estimate can be negative; intervals are truncated at 0"
 
     survey: Survey = field(kw_only=True, repr=False)
     _functions: Functions = field(kw_only=True, repr=False)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 
 from .conftest import sample
 
+ROOT = Path(__file__).resolve().parents[3]
 KEEP = {"sex": "9/10", "ill": "4/5", "visits": "4/5"}
 
 AS_QUASI_IDENTIFIERS = {
@@ -62,6 +65,7 @@ def test_what_is_printed_says_what_it_is_of(release):
     text = release.crosstab("ill").summary()
     assert "people of the population (sample and randomisation are random)" in text
     assert "weighted by weight; strata by region; clusters by village" in text
+    assert "truncated at 0" in text
     assert release.crosstab("ill").to_dict()["design"].startswith("weighted by weight")
     assert "design" not in release.without_design().crosstab("ill").to_dict()
 
@@ -228,3 +232,29 @@ def test_every_command_of_analysis_takes_a_design(release, capsys):
         status, printed = run(capsys, *command)
         assert status == 0, printed.err
         assert ("weighted by weight" in printed.out) == ("none" not in command)
+
+
+@pytest.mark.parametrize(
+    ("policy", "column", "code"),
+    [("anatomy", "income_band", "RR288"), ("sensitive-addition", "disease", "RR545")],
+)
+def test_what_is_dealt_or_in_sets_is_refused_and_what_stands_beside_it_answered(policy, column, code, tmp_path):
+    rrpolicy.release(ROOT / "policies" / f"{policy}.toml", tmp_path / "bundle")
+    release = rrpolicy.open_release(tmp_path / "bundle").with_design(strata="region")
+
+    assert release.crosstab("sex").estimate.sum() == pytest.approx(50_000)
+    assert refusal(release.crosstab, column).code == code
+    assert refusal(release.crosstab, ["sex", column]).code == code
+    assert release.without_design().crosstab(column).target == "table"
+
+
+def test_generalised_columns_are_weighed_by_their_labels(made, publish):
+    parameters = {"columns": ["town"], "released": [["A", "BC"]], "original": [["A", "B", "C"]]}
+    decoder = made.decoder(["town"], "recode", parameters | {"groups": [[[0], [1, 2]]]}) | {"unbiased": False}
+    column = made.column("town", ["A", "BC"], "category", "VARCHAR")
+    rows = {"town": ["A", "BC", "BC", "A"], "w": [1.5, 2.0, 4.0, 1.0]}
+    folder = publish([made.Axis(decoder, (column,), [])], rows, carried=[made.column("w", (), "carried", "DOUBLE")])
+    release = rrpolicy.open_release(folder).with_design(weight="w")
+
+    assert release.crosstab("town").estimate.tolist() == [2.5, 6.0]
+    assert refusal(release.crosstab, "town", spread=True).code == "RR288"
