@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.plugin import Attribute, DataError, PolicyError, Problem, Reading, Snapshot, encoded
-from rrpolicy.plugin.engines import RefusedError, category_sql
+from rrpolicy.plugin import Attribute, PolicyError, Reading, Snapshot, encoded
+from rrpolicy.plugin.engines import category_sql
 from rrpolicy.plugin.types import Units
+from rrpolicy_spark.ordered import Ordered, ordered
 from rrpolicy_spark.pinned import PinnedFiles, pinned
+from rrpolicy_spark.said import said
 from rrpolicy_spark.session import quietly
-from rrpolicy_spark.tasks import KIND, Counts, UnitSizes
+from rrpolicy_spark.tasks import KIND, CodesTask, Counts, UnitSizes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
     from rrpolicy.plugin import Value
+    from rrpolicy.plugin.engines import Block, Drawn
 
 _REAL = frozenset({"FloatType", "DoubleType"})
 _WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
+MOST_HELD = 1 << 22
+"""Distinct rows that the driver holds; more are sorted in Spark, and pass through the driver a part at a time."""
 Selected = tuple[tuple[str, str], ...]
 """Of each column its name and SQL."""
 
@@ -57,6 +62,8 @@ class SparkSnapshot:
     reading: Reading
     open: ExitStack
     _counted: dict[Selected, Snapshot] = field(default_factory=dict, repr=False)
+    _lengths: dict[Selected, int] = field(default_factory=dict, repr=False)
+    _sorted: dict[tuple[Selected, bool], Ordered] = field(default_factory=dict, repr=False)
 
     def columns(self) -> Mapping[str, str]:
         """Return each column's name and type, in table order."""
@@ -82,11 +89,26 @@ class SparkSnapshot:
 
     def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return grouped counts in one pass; see `Snapshot.tally`."""
+        if self._many(attributes, carried):
+            return self._ordered(attributes, carried).tally()
         return self._counts(attributes, carried).tally(attributes, carried)
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows, sorted by all columns; see `Snapshot.rows`."""
+        if self._many(attributes, carried):
+            return self._ordered(attributes, carried, by_codes=True).rows()
         return self._counts(attributes, carried).rows(attributes, carried)
+
+    def in_blocks(
+        self,
+        attributes: Sequence[Attribute],
+        carried: Sequence[str],
+        columns: Sequence[str],
+        records: int,
+        call: Callable[[Block], Drawn],
+    ) -> Iterator[Drawn]:
+        """Yield what a call makes of each block of so many records, in turn, each in a task; see `Spread`."""
+        yield from self._ordered(attributes, carried).in_blocks(columns, records, call)
 
     def units(self, column: str) -> Units:
         """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
@@ -127,6 +149,33 @@ class SparkSnapshot:
             table = frame.toArrow()
         self.unchanged()
         return table
+
+    def _many(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> bool:
+        """Return whether the distinct rows are more than are held on the driver."""
+        selected = self.selected(attributes, carried)
+        if self.count <= MOST_HELD or selected in self._counted:
+            return False
+        if selected not in self._lengths:
+            self.unchanged()
+            with said(self.name):
+                self._lengths[selected] = self.grouped(selected).count()
+        return self._lengths[selected] > MOST_HELD
+
+    def _ordered(self, attributes: Sequence[Attribute], carried: Sequence[str], *, by_codes: bool = False) -> Ordered:
+        """Return the rows as tasks hold them, in order; sorted once."""
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        key = self.selected(attributes, carried), by_codes
+        if key not in self._sorted:
+            counts = Counts(tuple(name for name, _ in key[0]), self.name, self.reading)
+            kinds = {
+                f.name: (f.dataType.simpleString(), to_arrow_type(f.dataType))
+                for f in self.frame.schema
+                if f.name in carried
+            }
+            codes = CodesTask(counts, tuple(attributes), tuple((name, *kinds[name]) for name in carried))
+            self._sorted[key] = self.open.enter_context(ordered(self.grouped(key[0]), codes, self.held, by_codes))
+        return self._sorted[key]
 
     def _counts(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Snapshot:
         """Return what the attributes and the carried columns tell apart as a table of counts; counted once."""
@@ -179,29 +228,6 @@ def snapshot(
         opened = SparkSnapshot(name, frame, shape, held, count, scratch, reading, stack)
         opened.unchanged()
         yield opened
-
-
-@contextmanager
-def said(name: str) -> Iterator[None]:
-    """Say in words of ours what Spark fails of: its messages may hold values.
-
-    Raises:
-        DataError: RR356, or RR357 if the driver takes no more.
-    """
-    try:
-        yield
-    except (DataError, RefusedError):
-        raise
-    except Exception as error:  # noqa: BLE001 of Spark's many classes
-        told = f"{type(error).__name__}: {error}"
-        if "maxResultSize" in told or "OutOfMemoryError" in told:
-            message = f"{name}: its distinct combinations are more than the driver takes"
-            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns as they are"
-            raise DataError(Problem("RR357", message, expected="counts that the driver holds", hint=hint)) from None
-        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-        message = f"{name}: Spark cannot read it ({condition})"
-        hint = "look at it in Spark: SELECT count(*) FROM the table; catalogs are named in spark-defaults.conf"
-        raise DataError(Problem("RR356", message, expected="a table that Spark reads", hint=hint)) from None
 
 
 def _certain(attribute: Attribute, kind: DataType, codes: Sequence[Value]) -> bool:

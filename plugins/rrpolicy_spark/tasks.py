@@ -6,21 +6,24 @@ These are classes, so that Spark sends what they hold, and each worker imports w
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.plugin import MULTIPLICITY, Reading, Snapshot, encoded
+from rrpolicy.plugin import MULTIPLICITY, Attribute, Reading, Snapshot, encoded
+from rrpolicy.plugin.engines import counted, divided
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.plugin.engines import FileParts
+    from rrpolicy.plugin.engines import Block, Drawn, FileParts
     from rrpolicy.plugin.types import Ints
 
 KIND = "Spark DataFrame"
+GATHERED = 1 << 20
+"""Rows that are handed to our own engine at a time, at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,12 @@ class Cells:
     batches: tuple[bytes, ...]
 
     @staticmethod
+    def unpacked(packed: bytes) -> tuple[pa.RecordBatch, Ints]:
+        """Return what `packed` made bytes of."""
+        ((rows, n),) = Cells(0, (packed,)).rows()
+        return rows, n
+
+    @staticmethod
     def packed(rows: pa.RecordBatch, n: Ints) -> bytes:
         """Return rows with their multiplicities as bytes."""
         import pyarrow as pa
@@ -128,3 +137,173 @@ class FileTask:
     def __call__(self, cells: Cells) -> tuple[int, int]:
         """Return the number of the file, and its size in bytes."""
         return cells.number, self.parts.write(cells.number, cells.rows(), self.attempts)
+
+
+@dataclass(frozen=True)
+class CodesTask:
+    """Makes codes of distinct rows with their counts: the columns a0, a1, …, c0, c1, …, and n.
+
+    Attributes:
+        counts: how the rows are read.
+        attributes: of which there are codes.
+        carried: name, Spark's type and Arrow's of the columns that are carried.
+    """
+
+    counts: Counts
+    attributes: tuple[Attribute, ...]
+    carried: tuple[tuple[str, str, pa.DataType], ...]
+
+    @property
+    def columns(self) -> str:
+        """Return the columns as Spark's SQL declares them."""
+        codes = [f"a{i} int" for i in range(len(self.attributes))]
+        return ", ".join([*codes, *(f"c{i} {kind}" for i, (_, kind, _) in enumerate(self.carried)), "n long"])
+
+    @property
+    def names(self) -> list[str]:
+        """Return the columns as the table has them."""
+        return [*(a.name for a in self.attributes), *(name for name, *_ in self.carried), MULTIPLICITY]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns as Arrow has them, by the table's own names."""
+        import pyarrow as pa
+
+        kinds = [*[pa.int32()] * len(self.attributes), *(kind for _, _, kind in self.carried), pa.int64()]
+        return pa.schema(list(zip(self.names, kinds, strict=True)))
+
+    def ordered(self, *, by_codes: bool) -> list[str]:
+        """Return Spark's names of the columns in the order that rows are sorted by."""
+        codes = [f"a{i}" for i in range(len(self.attributes))]
+        values = [f"c{i}" for i in range(len(self.carried))]
+        return [*codes, *values] if by_codes else [*values, *codes]
+
+    def named(self, rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
+        """Return rows with their multiplicities under the table's own names."""
+        import pyarrow as pa
+
+        return pa.RecordBatch.from_arrays([*rows.columns, pa.array(n, pa.int64())], schema=self.schema)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the codes of all rows of a partition, some at a time."""
+        import pyarrow as pa
+
+        names = [*self.ordered(by_codes=True), "n"]
+        made = pa.schema([(name, f.type) for name, f in zip(names, self.schema, strict=True)])
+        for table in _gathered(batches):
+            with tempfile.TemporaryDirectory() as folder, self.counts.read(table, Path(folder)) as found:
+                for batch in found.tally(self.attributes, [name for name, *_ in self.carried]):
+                    columns = [c.cast(f.type) for c, f in zip(batch.columns, made, strict=True)]
+                    yield pa.RecordBatch.from_arrays(columns, schema=made)
+
+
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """Packs rows, each batch with the number of its partition and of its records.
+
+    Attributes:
+        alone: whether the numbers are all that is wanted.
+    """
+
+    alone: bool = False
+    schema = "part int, n long, rows binary"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each batch."""
+        part = _part()
+        for batch in batches:
+            rows, n = _parted(batch)
+            yield _row(self.schema, part, int(n.sum()), b"" if self.alone else Cells.packed(rows, n))
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksTask:
+    """Cuts rows in order where a block of records begins.
+
+    Attributes:
+        starts: how many records come before each partition.
+        records: of a block.
+    """
+
+    starts: tuple[int, ...]
+    records: int
+    schema = "block long, place long, rows binary"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield pieces of blocks, each with the place of its first record in the order."""
+        place = self.starts[_part()]
+        for batch in batches:
+            rows, n = _parted(batch)
+            while len(n):
+                block = place // self.records
+                (now, times), (rows, n) = divided(rows, n, (block + 1) * self.records - place)
+                yield _row(self.schema, block, place, Cells.packed(now, times))
+                place += int(times.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTask:
+    """Draws a block.
+
+    Attributes:
+        codes: what made the rows.
+        columns: in the order in which the call takes them.
+        call: draws.
+    """
+
+    codes: CodesTask
+    columns: tuple[str, ...]
+    call: Callable[[Block], Drawn]
+    schema = "block long, place long, rows binary"
+
+    def __call__(self, pieces: pa.Table) -> pa.Table:
+        """Return what is released of a block, a row for each batch of it."""
+        import numpy as np
+        import pyarrow as pa
+
+        inside = pieces.sort_by("place").to_pydict()
+        parts = (self.codes.named(*Cells.unpacked(packed)) for packed in inside["rows"])
+        block = pa.Table.from_batches(counted(parts)).select([*self.columns, MULTIPLICITY]).combine_chunks()
+        (number, *_), (rows,) = inside["block"], block.to_batches()
+        drawn = self.call((number, rows))
+        packed = [Cells.packed(b, np.ones(b.num_rows, dtype=np.int64) if n is None else n) for b, n in drawn]
+        return pa.Table.from_batches([_row(self.schema, number, i, each) for i, each in enumerate(packed)])
+
+
+def _part() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
+def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
+    """Return rows, and their multiplicities, which are the last column."""
+    last = batch.num_columns - 1
+    return batch.select(range(last)), batch.column(last).to_numpy()
+
+
+def _row(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
+    """Return a batch of one row."""
+    import pyarrow as pa
+
+    kinds = {"int": pa.int32(), "long": pa.int64(), "binary": pa.binary()}
+    fields = [field.split() for field in schema.split(", ")]
+    values = [first, second, packed]
+    arrays = [pa.array([value], kinds[kind]) for value, (_, kind) in zip(values, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in fields])
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield tables of many rows: our own engine takes its time to begin."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(b.num_rows for b in waiting) >= GATHERED:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

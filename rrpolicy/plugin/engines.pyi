@@ -1,5 +1,7 @@
-# What engines use that read and write tables elsewhere, and where it stands: `engines.py` reads this list.
+# What engines use that read, draw and write tables elsewhere, and where it stands: `engines.py` reads this list.
 from rrpolicy.errors import RefusedError as RefusedError
-from rrpolicy.formats.parts import FileSink as FileSink, FileParts as FileParts
+from rrpolicy.formats.parts import FileParts as FileParts, FileSink as FileSink
 from rrpolicy.formats.rows import divided as divided
+from rrpolicy.source.protocol import Block as Block, Drawn as Drawn, Spread as Spread
+from rrpolicy.source.runs import counted as counted, repeated as repeated
 from rrpolicy.warehouse.columns import category_sql as category_sql

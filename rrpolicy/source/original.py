@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
-from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.source.protocol import MULTIPLICITY, Spread
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.runs import BATCH, repeated
 from rrpolicy.source.sample import Systematic
@@ -27,7 +27,7 @@ from rrpolicy.source.singles import Singles
 from rrpolicy.source.units import Units, units_of
 
 if TYPE_CHECKING:
-    from rrpolicy.source.protocol import Snapshot
+    from rrpolicy.source.protocol import Block, Drawn, Snapshot
 
 JOINT_CELLS = 5_000_000
 """The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
@@ -211,6 +211,17 @@ class TableOriginal:
             return
         for batch in self.snapshot.tally(coded, carried):
             yield batch.select([*columns, MULTIPLICITY])
+
+    def in_blocks(self, columns: Sequence[str], records: int, call: Callable[[Block], Drawn]) -> Iterator[Drawn] | None:
+        """Return what a call makes of each block of the rows of `tally`, if it is made where these lie; see `Spread`.
+
+        Raises:
+            ValueError: if a column is not released, or stands twice.
+        """
+        coded, carried = self._chosen(columns)
+        if not isinstance(self.snapshot, Spread):
+            return None
+        return self.snapshot.in_blocks(coded, carried, columns, records, call)
 
     def _chosen(self, columns: Sequence[str]) -> tuple[list[Attribute], list[str]]:
         """Return the categorical ones of some columns, and the names of those that are carried."""

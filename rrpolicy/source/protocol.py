@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.model import PLAIN, Attribute, Policy, Reading
@@ -13,9 +13,14 @@ from rrpolicy.policy.model import PLAIN, Attribute, Policy, Reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.source.counts import Counts, Ints
     from rrpolicy.source.units import Units
 
+
+Block: TypeAlias = "tuple[int, pa.RecordBatch]"
+"""The number of a block, and its distinct rows, the last column their multiplicities."""
+Drawn: TypeAlias = "list[tuple[pa.RecordBatch, Ints | None]]"
+"""What a draw makes of a block: released rows, and how often each stands; None for once."""
 
 MULTIPLICITY = "n\x1f"
 """The last column of distinct rows, which says how often each stands. No column of a table is called so (RR217)."""
@@ -71,6 +76,36 @@ class Snapshot(Protocol):
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        ...
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """A snapshot whose rows lie where calls can be made of them: there they are drawn, and released rows travel."""
+
+    def in_blocks(
+        self,
+        attributes: Sequence[Attribute],
+        carried: Sequence[str],
+        columns: Sequence[str],
+        records: int,
+        call: Callable[[Block], Drawn],
+    ) -> Iterator[Drawn]:
+        """Yield what a call makes of each block of so many records, in the order of the blocks.
+
+        The rows are those of `tally`, in its order; equal ones stand together. A call may be made several times of one
+        block, and in other processes: it can be pickled, and gives the same each time.
+
+        Args:
+            attributes: as for `tally`.
+            carried: likewise.
+            columns: names of all of them, in the order in which the call takes them.
+            records: of a block, but for the last.
+            call: of a block.
+
+        Raises:
+            RefusedError: RR410 if the table changed.
+        """
         ...
 
 

@@ -178,7 +178,9 @@ def test_a_draw_does_not_depend_on_who_draws_which_blocks_and_when(survey, colle
 
     cut = list(enumerate(blocks(drawing.tally(original, ("sex", "education", "race"), ("x",)), 250)))
     assert len(cut) == 12
-    apart = {block[0]: drawing.draw_block(product, original, streams, block) for block in [*cut[::-1], cut[5], cut[0]]}
+    apart = {
+        block[0]: drawing.draw_block(product, original.policy, streams, block) for block in [*cut[::-1], cut[5], cut[0]]
+    }
     together = [(batch, n) for number in range(12) for batch, n in apart[number]]
     assert [b for b, _ in together] == [b for b, _, _ in first]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTINGS = {
     "spark.master": "local[2,4]",  # two tasks at a time, each tried four times
     "spark.sql.shuffle.partitions": "3",
-    "spark.driver.maxResultSize": "4m",
+    "spark.driver.maxResultSize": "12m",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # half the time to start
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.source.protocol import Snapshot
 
-NUMBERS = pa.table({"x": pa.array(range(400_000), pa.int64())})
+NUMBERS = pa.table({"x": pa.array(range(1_000_000), pa.int64())})
 
 
 def test_a_release_is_the_same_whoever_reads_the_table(spark: SparkSession, case: Case) -> None:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from rrpolicy.channel.product.channel import Product
     from rrpolicy.channel.sampling.lasting import Marks
     from rrpolicy.channel.sampling.streams import Stream, Streams
+    from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Codes, Ints
-    from rrpolicy.source.protocol import Original
+    from rrpolicy.source.protocol import Block, Drawn, Original
 
 TABLE = "data"
 _BATCH = 1 << 16
@@ -54,15 +55,17 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
 
     Each block reads streams of its own, so that what is drawn is the same whoever draws which blocks, and when.
     """
-    of_block = partial(draw_block, product, original, streams)
-    for drawn in in_turn(of_block, enumerate(blocks(_rows(product, original), BLOCK))):
-        for batch, n in drawn:
+    of_block = partial(draw_block, product, original.policy, streams)
+    if isinstance(original, _Spread) and (there := original.in_blocks(_names(product), BLOCK, of_block)) is not None:
+        drawn = there
+    else:
+        drawn = in_turn(of_block, enumerate(blocks(_rows(product, original), BLOCK)))
+    for released in drawn:
+        for batch, n in released:
             sink.write(TABLE, batch, n, sorted_by=len(product.carried))
 
 
-def draw_block(
-    product: Product, original: Original, streams: Streams, block: tuple[int, pa.RecordBatch]
-) -> list[tuple[pa.RecordBatch, Ints | None]]:
+def draw_block(product: Product, policy: Policy, streams: Streams, block: Block) -> Drawn:
     """Draw the records of a block: sampler `records/2`.
 
     Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
@@ -70,7 +73,7 @@ def draw_block(
 
     Args:
         product: the channel.
-        original: whose policy says what codes mean.
+        policy: says what codes mean, its domains known.
         streams: of the draw.
         block: its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
             and the carried columns, the last column their counts; `BLOCK` records, but for the last block.
@@ -85,8 +88,8 @@ def draw_block(
         def stream_of(axis: Axis, _: Ints) -> Stream:
             return axis_stream(streams, axis, number)
 
-        return [(_one_by_one(product, original, _repeated(rows, n), stream_of), None)]
-    cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
+        return [(_one_by_one(product, policy, _repeated(rows, n), stream_of), None)]
+    cells, carried = _cells_of(product, policy, pa.Table.from_batches([rows]))
     _split(product, cells, [axis_stream(streams, axis, number) for axis in product.axes])
     return list(_batches(product, *_released(product, cells, carried)))
 
@@ -103,7 +106,7 @@ def draw_series(product: Product, original: Original, streams: Streams, sink: Si
     for rows in original.people(*_names(product)):
         people = series.marks(rows.column(rows.num_columns - 1))
         numbers_of = partial(_of_people, series, people)
-        sink.write(TABLE, _one_by_one(product, original, rows, numbers_of))
+        sink.write(TABLE, _one_by_one(product, policy, rows, numbers_of))
 
 
 def _of_people(series: Series, people: Marks, axis: Axis, codes: Ints) -> Stream:
@@ -153,13 +156,13 @@ def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iter
 
 
 def _one_by_one(
-    product: Product, original: Original, rows: pa.RecordBatch, stream_of: Callable[[Axis, Ints], Stream]
+    product: Product, policy: Policy, rows: pa.RecordBatch, stream_of: Callable[[Axis, Ints], Stream]
 ) -> pa.RecordBatch:
     """Return released rows, each from the original one in its place."""
     columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
     for axis in product.axes:
         each = [_codes(rows.column(a)) for a in axis.attributes]
-        codes = each[0] if len(each) == 1 else flatten(np.column_stack(each), original_shape(axis, original))
+        codes = each[0] if len(each) == 1 else flatten(np.column_stack(each), original_shape(axis, policy))
         released = one_each(axis, codes, stream_of(axis, codes))
         columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
     names = list(product.order)
@@ -193,11 +196,11 @@ def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
     return rows if len(n) == int(n.sum()) else rows.take(numbers(np.repeat(np.arange(len(n)), n)))
 
 
-def original_shape(axis: Axis, original: Original) -> tuple[int, ...]:
+def original_shape(axis: Axis, policy: Policy) -> tuple[int, ...]:
     """Return the domain sizes of an axis' original attributes."""
     if len(axis.attributes) == 1:
         return (axis.original_size,)
-    domains = [original.policy.attributes[name].domain or () for name in axis.attributes]
+    domains = [policy.attributes[name].domain or () for name in axis.attributes]
     return tuple(len(domain) for domain in domains)
 
 
@@ -224,28 +227,28 @@ def unflatten(flat: Ints, shape: Sequence[int]) -> list[Ints]:
 def _original_cells(product: Product, original: Original) -> tuple[Cells, list[pa.Array]]:
     """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
     if product.carried:
-        return _cells_of(product, original, pa.Table.from_batches(_rows(product, original)))
+        return _cells_of(product, original.policy, pa.Table.from_batches(_rows(product, original)))
     counts = original.counts(*(a for axis in product.axes for a in axis.attributes))
-    return _packed(product, original, counts.codes, counts.n, [])
+    return _packed(product, original.policy, counts.codes, counts.n, [])
 
 
-def _cells_of(product: Product, original: Original, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
+def _cells_of(product: Product, policy: Policy, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
     """Return the same of rows over the axes' attributes and the carried columns, the last column their counts."""
     n = as_numpy(rows.column(rows.num_columns - 1)).astype(np.int64)
     attributes = [a for axis in product.axes for a in axis.attributes]
     codes = np.column_stack([_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
     factors = [_factorise(rows.column(c.attribute).combine_chunks()) for c in product.carried]
-    return _packed(product, original, codes, n, factors)
+    return _packed(product, policy, codes, n, factors)
 
 
 def _packed(
-    product: Product, original: Original, codes: Ints | Codes, n: Ints, factors: Sequence[tuple[Ints, pa.Array]]
+    product: Product, policy: Policy, codes: Ints | Codes, n: Ints, factors: Sequence[tuple[Ints, pa.Array]]
 ) -> tuple[Cells, list[pa.Array]]:
     sizes, slots, start = [], [], 0
     for axis in product.axes:
         width = len(axis.attributes)
         sizes.append(max(axis.original_size, math.prod(released_shape(axis))))
-        slots.append(flatten(codes[:, start : start + width].astype(np.int64), original_shape(axis, original)))
+        slots.append(flatten(codes[:, start : start + width].astype(np.int64), original_shape(axis, policy)))
         start += width
     cells = Cells([*sizes, *(len(v) for _, v in factors)], [*slots, *(c for c, _ in factors)], n)
     cells.merge()
@@ -266,6 +269,15 @@ class _Tallied(Protocol):
     """An original whose engine counts rows itself."""
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
+
+
+@runtime_checkable
+class _Spread(Protocol):
+    """An original whose rows may lie where calls can be made of them."""
+
+    def in_blocks(
+        self, columns: Sequence[str], records: int, call: Callable[[Block], Drawn]
+    ) -> Iterator[Drawn] | None: ...
 
 
 @runtime_checkable
