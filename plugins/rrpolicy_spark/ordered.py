@@ -23,7 +23,7 @@ from rrpolicy_spark.tasks import BlocksTask, Cells, CodesTask, DrawTask, PackTas
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rrpolicy.plugin.engines import Block, Drawn
+    from rrpolicy.plugin.engines import DrawnBlock, RecordBlock
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class Ordered:
         schema = self.codes.schema
         return pa.RecordBatchReader.from_batches(schema.remove(len(schema) - 1), repeated(self._batches()))
 
-    def in_blocks(self, columns: Sequence[str], records: int, call: Callable[[Block], Drawn]) -> Iterator[Drawn]:
+    def in_blocks(
+        self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
+    ) -> Iterator[DrawnBlock]:
         """Yield what a call makes of each block of so many records, in turn."""
         draw = DrawTask(self.codes, tuple(columns), call)
 

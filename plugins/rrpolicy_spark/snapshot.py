@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
     from rrpolicy.plugin import Value
-    from rrpolicy.plugin.engines import Block, Drawn
+    from rrpolicy.plugin.engines import DrawnBlock, RecordBlock
 
 _REAL = frozenset({"FloatType", "DoubleType"})
 _WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
@@ -105,9 +105,9 @@ class SparkSnapshot:
         carried: Sequence[str],
         columns: Sequence[str],
         records: int,
-        call: Callable[[Block], Drawn],
-    ) -> Iterator[Drawn]:
-        """Yield what a call makes of each block of so many records, in turn, each in a task; see `Spread`."""
+        call: Callable[[RecordBlock], DrawnBlock],
+    ) -> Iterator[DrawnBlock]:
+        """Yield what a call makes of each block of so many records, in turn, each in a task; see `Distributed`."""
         yield from self._ordered(attributes, carried).in_blocks(columns, records, call)
 
     def units(self, column: str) -> Units:

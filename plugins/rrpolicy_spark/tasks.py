@@ -18,7 +18,7 @@ from rrpolicy.plugin.engines import counted, divided
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.plugin.engines import Block, Drawn, FileParts
+    from rrpolicy.plugin.engines import DrawnBlock, FileParts, RecordBlock
     from rrpolicy.plugin.types import Ints
 
 KIND = "Spark DataFrame"
@@ -253,7 +253,7 @@ class DrawTask:
 
     codes: CodesTask
     columns: tuple[str, ...]
-    call: Callable[[Block], Drawn]
+    call: Callable[[RecordBlock], DrawnBlock]
     schema = "block long, place long, rows binary"
 
     def __call__(self, pieces: pa.Table) -> pa.Table:

@@ -19,7 +19,7 @@ from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
-from rrpolicy.source.protocol import MULTIPLICITY, Spread
+from rrpolicy.source.protocol import MULTIPLICITY, Distributed
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.runs import BATCH, repeated
 from rrpolicy.source.sample import Systematic
@@ -27,7 +27,7 @@ from rrpolicy.source.singles import Singles
 from rrpolicy.source.units import Units, units_of
 
 if TYPE_CHECKING:
-    from rrpolicy.source.protocol import Block, Drawn, Snapshot
+    from rrpolicy.source.protocol import DrawnBlock, RecordBlock, Snapshot
 
 JOINT_CELLS = 5_000_000
 """The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
@@ -212,14 +212,16 @@ class TableOriginal:
         for batch in self.snapshot.tally(coded, carried):
             yield batch.select([*columns, MULTIPLICITY])
 
-    def in_blocks(self, columns: Sequence[str], records: int, call: Callable[[Block], Drawn]) -> Iterator[Drawn] | None:
-        """Return what a call makes of each block of the rows of `tally`, if it is made where these lie; see `Spread`.
+    def in_blocks(
+        self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
+    ) -> Iterator[DrawnBlock] | None:
+        """Return what a call makes of each block of `tally`, if it is made where the rows lie; see `Distributed`.
 
         Raises:
             ValueError: if a column is not released, or stands twice.
         """
         coded, carried = self._chosen(columns)
-        if not isinstance(self.snapshot, Spread):
+        if not isinstance(self.snapshot, Distributed):
             return None
         return self.snapshot.in_blocks(coded, carried, columns, records, call)
 

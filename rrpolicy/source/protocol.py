@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rrpolicy.source.units import Units
 
 
-Block: TypeAlias = "tuple[int, pa.RecordBatch]"
+RecordBlock: TypeAlias = "tuple[int, pa.RecordBatch]"
 """The number of a block, and its distinct rows, the last column their multiplicities."""
-Drawn: TypeAlias = "list[tuple[pa.RecordBatch, Ints | None]]"
+DrawnBlock: TypeAlias = "list[tuple[pa.RecordBatch, Ints | None]]"
 """What a draw makes of a block: released rows, and how often each stands; None for once."""
 
 MULTIPLICITY = "n\x1f"
@@ -80,7 +80,7 @@ class Snapshot(Protocol):
 
 
 @runtime_checkable
-class Spread(Protocol):
+class Distributed(Protocol):
     """A snapshot whose rows lie where calls can be made of them: there they are drawn, and released rows travel."""
 
     def in_blocks(
@@ -89,8 +89,8 @@ class Spread(Protocol):
         carried: Sequence[str],
         columns: Sequence[str],
         records: int,
-        call: Callable[[Block], Drawn],
-    ) -> Iterator[Drawn]:
+        call: Callable[[RecordBlock], DrawnBlock],
+    ) -> Iterator[DrawnBlock]:
         """Yield what a call makes of each block of so many records, in the order of the blocks.
 
         The rows are those of `tally`, in its order; equal ones stand together. A call may be made several times of one

@@ -37,7 +37,7 @@ WRITTEN = (
     *("MatrixDecoder", "RetentionDecoder", "IdentityDecoder", "RecodeDecoder", "AdditionDecoder", "AnatomyDecoder"),
     *("PrivacyModel", "Order", "Requirement", "Assessor", "PerClass", "Smooth", "ClassModel", "Written"),
     *("Classes", "Histograms", "Finding", "Measure", "Companion", "Basis", "Standing", "Verdict"),
-    *("UtilityMetric", "Release", "Source", "Snapshot", "Spread", "Original", "Counts", "Units"),
+    *("UtilityMetric", "Release", "Source", "Snapshot", "Distributed", "Original", "Counts", "Units"),
     *("Format", "TableWriter", "FileSink", "FileParts", "Estimator", "Inversion"),
     *("Renderer", "Report", "FindingRow", "CompanionRow", "UtilityRow", "AttributePanel", "Section", "Fact"),
     *("Policy", "Attribute", "Role", "Problem"),

@@ -21,7 +21,7 @@ from tests.warehouse.conftest import public_bytes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RECORDS = 150_000
+RECORDS = 70_000
 POLICY = """
 schema = 1
 [policy]
@@ -43,7 +43,7 @@ scope = "attribute"
 [mechanism]
 name = "pram"
 [release]
-rows_per_file = 60_000
+rows_per_file = 30_000
 """
 
 
@@ -64,7 +64,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "parts").mkdir()
     mixed = table.take(random.permutation(RECORDS))
     for i in range(3):
-        pq.write_table(mixed.slice(i * 50_000, 50_000), folder / "parts" / f"{i}.parquet")
+        pq.write_table(mixed.slice(i * 25_000, 25_000), folder / "parts" / f"{i}.parquet")
     (folder / "policy.toml").write_text(POLICY)
     rrpolicy.release(folder / "policy.toml", folder / "ours", key=folder / "key")
     assert '"records/2"' in (folder / "ours" / "audit" / "plan.json").read_text()
@@ -96,7 +96,7 @@ def test_blocks_are_drawn_where_they_lie(
 ) -> None:
     monkeypatch.setattr(snapshot, "MOST_HELD", 1000)
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
         theirs = rrpolicy.release(
             visits / "policy.toml",
@@ -123,5 +123,5 @@ def test_blocks_whose_tasks_end_in_the_middle_are_drawn_again(
         visits / "policy.toml", tmp_path / "theirs", key=visits / "key", source=f"spark-parquet:{visits}/parts"
     )
 
-    assert sorted(p.name for p in notes.iterdir()) == ["0", "1", "2"]
+    assert sorted(p.name for p in notes.iterdir()) == ["0", "1"]
     assert public_bytes(theirs.bundle) == public_bytes(visits / "ours")

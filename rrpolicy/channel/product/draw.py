@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream, Streams
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Codes, Ints
-    from rrpolicy.source.protocol import Block, Drawn, Original
+    from rrpolicy.source.protocol import DrawnBlock, Original, RecordBlock
 
 TABLE = "data"
 _BATCH = 1 << 16
@@ -56,7 +56,10 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     Each block reads streams of its own, so that what is drawn is the same whoever draws which blocks, and when.
     """
     of_block = partial(draw_block, product, original.policy, streams)
-    if isinstance(original, _Spread) and (there := original.in_blocks(_names(product), BLOCK, of_block)) is not None:
+    if (
+        isinstance(original, _Distributed)
+        and (there := original.in_blocks(_names(product), BLOCK, of_block)) is not None
+    ):
         drawn = there
     else:
         drawn = in_turn(of_block, enumerate(blocks(_rows(product, original), BLOCK)))
@@ -65,7 +68,7 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
             sink.write(TABLE, batch, n, sorted_by=len(product.carried))
 
 
-def draw_block(product: Product, policy: Policy, streams: Streams, block: Block) -> Drawn:
+def draw_block(product: Product, policy: Policy, streams: Streams, block: RecordBlock) -> DrawnBlock:
     """Draw the records of a block: sampler `records/2`.
 
     Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
@@ -272,12 +275,12 @@ class _Tallied(Protocol):
 
 
 @runtime_checkable
-class _Spread(Protocol):
+class _Distributed(Protocol):
     """An original whose rows may lie where calls can be made of them."""
 
     def in_blocks(
-        self, columns: Sequence[str], records: int, call: Callable[[Block], Drawn]
-    ) -> Iterator[Drawn] | None: ...
+        self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
+    ) -> Iterator[DrawnBlock] | None: ...
 
 
 @runtime_checkable
