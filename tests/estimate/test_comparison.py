@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
+from scipy.stats import t as student
 
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
+from rrpolicy.estimate.comparison.significance import holm, p_values
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.releases import drawn, plan_of
@@ -241,3 +243,61 @@ def test_the_command_prints_what_the_function_returns(tmp_path, capsys):
     assert "slopes" in capsys.readouterr().out
     assert main(["compare-estimates", folders[0], "--query", sql]) == 2
     assert "RR572" in capsys.readouterr().err
+
+
+def test_a_test_of_no_change_is_that_of_the_difference():
+    with ExitStack() as stack:
+        releases = some(stack, [people(900, 1), people(700, 2), people(800, 3)], KEEP)
+        found = {
+            kind: rrpolicy.compare_estimates(releases, SHARE, kind=kind) for kind in ("difference", "ratio", "trend")
+        }
+    difference = found["difference"].to_frame()
+    z = abs(difference["ill"] / difference["ill_se"])
+    assert difference["ill_p"].tolist() == pytest.approx((2 * norm.sf(z)).tolist(), rel=6e-3)
+    assert found["ratio"].to_frame()["ill_p"].tolist() == difference["ill_p"].tolist()
+    trend = found["trend"].to_frame()
+    assert trend["ill_p"].tolist() == pytest.approx(
+        (2 * norm.sf(abs(trend["ill"] / trend["ill_se"]))).tolist(), rel=6e-3
+    )
+    assert difference["ill_p_holm"].tolist() == pytest.approx(holm(difference["ill_p"].to_numpy()).tolist(), rel=1e-2)
+    assert "that nothing changed" in found["difference"].summary()
+
+
+def test_tests_are_certain_where_nothing_was_drawn_and_adjusted_for_all_rows():
+    found = p_values(np.array([0.5, 0.0, 1.0, np.nan, 2.0]), np.array([0.0, 0.0, np.nan, 1.0, 1.0]))
+    assert found.tolist() == pytest.approx([0, 1, np.nan, np.nan, 2 * norm.sf(2)], nan_ok=True)
+    assert p_values(np.array([2.0]), np.array([1.0]), 7.0)[0] == pytest.approx(2 * student.sf(2, 7))
+    several = np.array([0.01, np.nan, 0.04, 0.03, 0.9])
+    assert holm(several).tolist() == pytest.approx([0.04, np.nan, 0.09, 0.09, 0.9], nan_ok=True)
+    assert not len(holm(np.zeros(0)))
+
+
+@pytest.mark.slow
+def test_where_nothing_changed_it_is_said_as_seldom_as_it_should_be():
+    """And where half of the people changed, it is found; errors of half the size would find changes that are none."""
+    table, other, draws = people(1500, 5), people(1500, 5), 100
+    other["ill"] = np.where(np.arange(1500) % 2 == 0, 1 - other["ill"], other["ill"])
+    wrong, halved, found = 0, 0, 0
+    for draw in range(draws):
+        with ExitStack() as stack:
+            one, same, changed = some(stack, [table, table, other], KEEP, seed=draw)
+            told = rrpolicy.compare_estimates([one, same], ILL)
+            wrong += told.to_frame()["ill_p"][0] < 0.05
+            halved += p_values(told.measured[0].estimate, told.measured[0].errors["table"] / 2)[0] < 0.05
+            found += rrpolicy.compare_estimates([one, changed], ILL).to_frame()["ill_p"][0] < 0.05
+    most = binom.isf(1e-6, draws, 0.05)
+    assert wrong <= most < halved
+    assert found > draws / 2
+
+
+def test_samples_with_a_design_may_be_dependent_in_any_way():
+    with ExitStack() as stack:
+        one, other = some(stack, [people(900, 1), people(400, 2)], EXACT)
+        pair = [r.with_design(clusters="sex") for r in (one, other)]
+        errors = {
+            overlap: rrpolicy.compare_estimates(pair, ILL, overlap=overlap).measured[0].errors["population"][0]
+            for overlap in (None, 1, 0)
+        }
+        own = [r.query(ILL).measured[0].errors["population"][0] for r in pair]
+    assert errors[0] == pytest.approx(np.hypot(*own))
+    assert errors[1] == errors[None] == pytest.approx(sum(own))

@@ -4,7 +4,8 @@ Errors of this table's answers come from draws. Draws of different releases are 
 where whoever is unchanged is drawn alike: their correlation lies between 0 and 1. Errors of the population's answers
 hold the samples' as well, and of people who are in two samples the answers are dependent. With n_ab people in both of
 n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b), whatever is asked (Kish 1965,
-section 12.4): stated, or bounded by the smaller sample.
+section 12.4): stated, or bounded by the smaller sample. Of samples with a design a few people can weigh much, and
+others of their clusters are like them: there any correlation is possible, unless the samples are separate.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
+from rrpolicy.estimate.comparison.significance import holm, p_values
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.flags import UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends
@@ -70,7 +72,10 @@ class Comparison(Result):
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
     alike: ClassVar[bool] = False
-    intervals: ClassVar[str] = "low to high: {level} intervals, of the distances to the ends of each release's own"
+    intervals: ClassVar[str] = (
+        "low to high: {level} intervals, of the distances to the ends of each release's own; p: of a two-sided test "
+        "that nothing changed, p_holm: adjusted for all rows"
+    )
 
     kind: Kind
     times: tuple[float, ...]
@@ -126,12 +131,18 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
         raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=_SAME))
     links = _Links.of(releases, overlap)
     places = [[k[1].index(row) for row in common] for k in keys]
-    quantities = []
+    quantities: list[Column | Measured] = []
+    degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
     for i in range(len(names[0])):
         parts = [answer.measured[i].picked(place) for answer, place in zip(answers, places, strict=True)]
         if any(part.biased for part in parts):
             raise PolicyError(Problem("RR288", f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"))
-        quantities.append(_quantity(parts, kind, times, links))
+        p = _tested(parts, kind, times, links, target, degrees)
+        quantities += [
+            _quantity(parts, kind, times, links),
+            Column(f"{names[0][i]}_p", _rounded(p), key=False),
+            Column(f"{names[0][i]}_p_holm", _rounded(holm(p)), key=False),
+        ]
     pairs = range(1, len(releases)) if kind != "trend" else range(1)
     columns: list[Column | Measured] = [
         Column(name, tuple(row[i] for _ in pairs for row in common)) for i, name in enumerate(keys[0][0])
@@ -215,6 +226,8 @@ class _Links:
                 shared[j, k] = shared[k, j], series = 1.0, name
             both = min(one.records, other.records, *(() if overlap is None else (overlap,)))
             samples[j, k] = samples[k, j] = both / math.sqrt(one.records * other.records)
+            if overlap != 0 and (one.design or other.design):  # people of one cluster, or of large weights
+                samples[j, k] = samples[k, j] = 1.0
         return cls(series, shared, samples, overlap)
 
     def correlations(self, parts: Sequence[Measured], target: Target) -> tuple[Array, Array]:
@@ -252,6 +265,19 @@ def _quantity(parts: Sequence[Measured], kind: Kind, times: Sequence[float], lin
         parts, estimates, links
     )
     return replace(parts[0], estimate=found, errors=errors, ends=ends, flags=flags, released=None, whole=None)
+
+
+def _tested(  # noqa: PLR0917 each is another thing
+    parts: Sequence[Measured], kind: Kind, times: Sequence[float], links: _Links, target: Target, degrees: float
+) -> Array:
+    """Return p-values of no change: a ratio is 1 where the difference is 0."""
+    weights = _weights("difference" if kind == "ratio" else kind, times)
+    change, errors, _ = _sums(weights, parts, np.stack([part.estimate for part in parts]), links)
+    return p_values(change, errors[target], degrees)
+
+
+def _rounded(p: Array) -> tuple[float | None, ...]:
+    return tuple(None if math.isnan(v) else float(f"{v:.3g}") for v in p.tolist())
 
 
 _Compared: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
