@@ -111,7 +111,7 @@ def _spoken(seconds: float) -> str:
 
 
 def _rounded(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 if __name__ == "__main__":
