@@ -55,6 +55,7 @@ def written(release: Release) -> str:
         "lists": [c for c in release.data.columns if c.type.endswith("[]") and data.format == "csv"],
         "records": release.records,
         "most": release.max_records,
+        "designed": release.design is not None,
     }
     return template.render(filled) + "".join(f"\n{part}\n" for part in parts)
 

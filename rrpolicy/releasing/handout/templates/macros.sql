@@ -23,6 +23,10 @@
 --
 -- Columns released as they are take a plain WHERE or GROUP BY; a randomised column never does. An interval of few records
 -- (fewer than 5 that were released with these values) is unreliable.
+{% if designed %}
+-- The release tells the design of a survey, which these macros leave out: they count records of this table, without
+-- weights. Do not use est_se_population; `rrpolicy query` and `rrpolicy replicates` know the design.
+{% endif %}
 {% if most > 1 %}
 -- A person may have several records: do not use est_se_population, which takes records for independent.
 {% endif %}

@@ -11,7 +11,7 @@
 #
 # A count of original records is a sum of record weights. For N records and weights w:
 #     variance, target "table"       sum(w^2) - sum(w)                          only the randomisation is random
-#     variance, target "population"  N / (N - 1) * (sum(w^2) - sum(w)^2 / N)    the table is a random sample
+#     variance, target "population"  N / (N - 1) * (sum(w^2) - sum(w)^2 / N)    the table is a simple random sample
 # Estimates can be negative; intervals are cut off at 0 and N. Generalised columns are counted by the labels that were
 # released, which is exact. Columns whose matrices are withheld, or that stand in a table of their own, are not counted.
 
@@ -205,6 +205,9 @@ rr_weights <- function(release, where) {
   if (!is.numeric(level) || length(level) != 1 || !(level > 0 && level < 1)) stop("level lies between 0 and 1", call. = FALSE)
   if (target == "population" && release$most > 1)
     stop("a person may have several records: the table is no sample of independent records", call. = FALSE)
+  if (target == "population" && any(vapply(release$manifest$attributes, function(a) !is.null(a$design) || !is.null(a$totals), NA)))
+    stop("the release tells the design of a survey, which these errors leave out: ask rrpolicy for replicate weights",
+         call. = FALSE)
   target
 }
 
