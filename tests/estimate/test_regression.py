@@ -22,6 +22,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.scores import solved
+from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
 from rrpolicy.testing.releases import drawn, plan_of
@@ -383,3 +384,25 @@ def test_labels_that_overlap_or_say_nothing_are_no_covariates(algorithm, k, said
     with pytest.raises(PolicyError, match=said) as raised:
         rrpolicy.open_release(tmp_path / "bundle").glm("ill ~ sex + area + age", "binomial")
     assert raised.value.problems[0].code == "RR544"
+
+
+def test_columns_of_any_name_are_terms_in_backticks(made, publish):
+    """With points, blanks, words of Python and quotes; predictions and margins call them so, too."""
+    names = ["flc.grp", "year of sample", "class", 'say "x"']
+    rng = np.random.default_rng(31)
+    columns = {"ill": rng.integers(0, 2, 400).tolist(), **{n: rng.integers(0, 3, 400).tolist() for n in names}}
+    axes = [made.identity("ill", [0, 1]), *(made.identity(n, [0, 1, 2]) for n in names)]
+    release = open_release(publish(axes, columns))
+
+    found = release.glm('ill ~ `flc.grp` + C(`year of sample`) + `class`:`say "x"`', "gaussian")
+
+    wanted = ["Intercept", "C(year of sample)[T.1.0]", "C(year of sample)[T.2.0]", "flc.grp", 'class:say "x"']
+    assert sorted(k["term"] for k in found.keys) == sorted(wanted)
+    X = np.stack([np.ones(400), columns["flc.grp"], *(np.array(columns[names[1]]) == v for v in (1, 2)),
+                  np.array(columns["class"]) * columns[names[3]]], axis=1).astype(float)  # fmt: skip
+    beta = np.linalg.lstsq(X, np.array(columns["ill"], dtype=float), rcond=None)[0]
+    assert sorted(found.estimate.tolist()) == pytest.approx(sorted(beta.tolist()))
+    assert len(found.predict([dict.fromkeys(names, 1)]).estimate) == 1
+    assert {k["of"] for k in found.margins().keys} == set(names)
+    with pytest.raises(PolicyError, match="no such"):
+        release.glm("ill ~ `no such` +* `flc.grp`", "gaussian")

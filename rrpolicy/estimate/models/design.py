@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -30,12 +31,20 @@ class Formula:
     Attributes:
         outcome: a column, as it was written.
         covariates: columns of the right side, as they were written, each once.
-        right: the right side.
+        right: the right side, odd names of columns replaced by words that stand for them.
+        odd: these words, each with its column.
     """
 
     outcome: str
     covariates: tuple[str, ...]
     right: str
+    odd: Mapping[str, str] = field(default_factory=dict)
+
+    def told(self, text: str) -> str:
+        """Return a text with the columns' own names."""
+        for word, name in self.odd.items():
+            text = text.replace(word, name)
+        return text
 
 
 def read_formula(text: str) -> Formula:
@@ -57,11 +66,20 @@ def read_formula(text: str) -> Formula:
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
         raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected))
+    odd = {}
+    for place, name in enumerate(dict.fromkeys(re.findall(r"`([^`]+)`", right))):  # formulaic cuts names at points
+        word = f"odd_{place}_"
+        while word in text:
+            word += "_"
+        odd[word] = name
+        right = right.replace(f"`{name}`", word)
+    read = Formula(outcome[1] or outcome[2], (), right, odd)
     try:
         named = formulaic.Formula(right).required_variables
     except (FormulaicError, SyntaxError, ValueError) as error:
-        raise PolicyError(Problem("RR541", f"not a formula: {text!r}: {error}", expected=expected)) from None
-    return Formula(outcome[1] or outcome[2], tuple(sorted(str(name) for name in named)), right)
+        message = f"not a formula: {text!r}: {read.told(str(error))}"
+        raise PolicyError(Problem("RR541", message, expected=expected)) from None
+    return replace(read, covariates=tuple(sorted(odd.get(str(name), str(name)) for name in named)))
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,7 @@ class Design:
     terms: tuple[str, ...]
     matrix: Array = field(repr=False)
     frame: pd.DataFrame = field(repr=False)
+    _formula: Formula = field(repr=False)
     _again: Callable[[pd.DataFrame], Any] = field(repr=False)
 
     @classmethod
@@ -97,8 +116,9 @@ class Design:
         from formulaic.errors import FormulaicError
 
         frame = covariates(cells, domains)
+        asked = formula.told(formula.right.strip())
         try:
-            made = formulaic.model_matrix(formula.right, frame, context={}, na_action="raise")
+            made = formulaic.model_matrix(formula.right, _named(frame, formula), context={}, na_action="raise")
         except (
             FormulaicError,
             ValueError,
@@ -108,21 +128,19 @@ class Design:
             ArithmeticError,
             SyntaxError,
         ) as error:
-            raise PolicyError(
-                Problem("RR541", f"the terms {formula.right.strip()!r} cannot be computed: {error}")
-            ) from None
+            message = f"the terms {asked!r} cannot be computed: {formula.told(str(error))}"
+            raise PolicyError(Problem("RR541", message)) from None
         spec = made.model_spec
         if spec.transform_state:
-            listed = ", ".join(sorted(map(str, spec.transform_state)))
+            listed = formula.told(", ".join(sorted(map(str, spec.transform_state))))
             hint = "subtract or divide by a number of your own, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
             raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
-            raise PolicyError(
-                Problem("RR541", f"the terms {formula.right.strip()!r} are not numbers for every category")
-            )
-        return cls(tuple(map(str, made.columns)), matrix, frame, spec.get_model_matrix)
+            raise PolicyError(Problem("RR541", f"the terms {asked!r} are not numbers for every category"))
+        terms = tuple(formula.told(str(term)) for term in made.columns)
+        return cls(terms, matrix, frame, formula, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
         """Return (rows, terms) for other rows of covariates, of the same kinds.
@@ -135,10 +153,14 @@ class Design:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
             try:
-                return np.asarray(self._again(frame), dtype=np.float64)
+                return np.asarray(self._again(_named(frame, self._formula)), dtype=np.float64)
             except DataMismatchWarning:
                 message = "a number is asked for that a term takes for a category, and that no record has"
                 raise PolicyError(Problem("RR542", message)) from None
+
+
+def _named(frame: pd.DataFrame, formula: Formula) -> pd.DataFrame:
+    return frame.rename(columns={name: word for word, name in formula.odd.items()})
 
 
 def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
