@@ -34,6 +34,7 @@ from rrpolicy.testing import (
     shared_releases,
 )
 from rrpolicy.testing.memory import tables_of
+from rrpolicy_spark.source import ParquetSource, TableSource
 
 REGISTRY = load_registry()
 ATTRIBUTES = """\
@@ -336,7 +337,12 @@ def test_nothing_is_left_out():
     assert set(EXAMPLES) == set(MODELS)
     assert set(DRAWN) == set(METRICS)
     assert set(REGISTRY.renderers) == {"html", "json"}
-    assert {type(source) for source in REGISTRY.sources.values()} == {DuckDBSource, DemoSource}
+    assert {type(source) for source in REGISTRY.sources.values()} == {
+        DuckDBSource,
+        DemoSource,
+        ParquetSource,
+        TableSource,
+    }
 
 
 TABLES = (
