@@ -184,7 +184,7 @@ def test_titles_have_names_and_the_description_states_the_finding(release: Any) 
     assert re.fullmatch(r"Of 3 the largest is young: .*, the smallest old: .*; their intervals do not overlap\.", desc)
 
     title, desc = said(release.association("sex", "rare", "odds_ratio"))
-    assert title == "Association of sex (present: M) and rare (present: yes)"
+    assert title == "Association of sex (row, present: M) and rare (column, present: yes)"
     assert re.fullmatch(r"odds_ratio: 0\.\d+ \(.* to .*\), which excludes independence \(1\)\.", desc)
     *_, desc = said(release.association("sex", "region", "odds_ratio"))
     assert "which includes independence (1)" in desc

@@ -57,6 +57,10 @@ ALIASES: Mapping[str, str] = {
 }
 
 
+_FEW = 4
+"""Measures that are each explained."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Association(Estimates):
     """Measures of association of two columns; `keys` name the measure.
@@ -84,7 +88,14 @@ class Association(Estimates):
         if self.present is None:
             return f"Association of {self.row} (rows) and {self.column} (columns)"
         row, column = (" or ".join(map(str, p)) for p in self.present)
-        return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
+        return f"Association of {self.row} (row, present: {row}) and {self.column} (column, present: {column})"
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes; of a few measures that have a direction, which it is."""
+        names = [str(key["measure"]) for key in self.keys]
+        directions = {name: MEASURES[name].title.partition(": ")[2] for name in names if name in MEASURES}
+        said = (f"{name}: {told}" for name, told in directions.items() if told and len(names) <= _FEW)
+        return (*said, *super().remarks())
 
     def drawn(self) -> tuple[Drawn, ...]:
         """Return the measures, those of a kind on one axis."""
@@ -341,8 +352,7 @@ def dichotomised(
         unknown = [v for v in values if v not in labels]
         if unknown or len(set(values)) == len(labels) or not values:
             shown = ", ".join(map(repr, unknown)) or "none or all of the categories"
-            raise PolicyError(
-                Problem("RR273", f"{shown} cannot count as present", hint="name some categories of the column, not all")
-            )
+            hint = f"some of {', '.join(map(repr, labels))}, but not all"
+            raise PolicyError(Problem("RR273", f"{shown} cannot count as present", hint=hint))
         chosen.append(values)
     return table.collapsed(chosen[0], chosen[1]), (chosen[0], chosen[1])

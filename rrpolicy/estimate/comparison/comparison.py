@@ -86,7 +86,8 @@ class Comparison(Result):
     @property
     def title(self) -> str:
         """Return what was computed of how many releases."""
-        return f"{_TITLES[self.kind]} ({len(self.compared)} releases)"
+        records = f"{', '.join(f'{n:,}' for n in self.compared[:-1])} and {self.compared[-1]:,}"
+        return f"{_TITLES[self.kind]} (releases of {records} records)"
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what rows are of, then every quantity."""
@@ -136,7 +137,9 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     for i in range(len(names[0])):
         parts = [answer.measured[i].picked(place) for answer, place in zip(answers, places, strict=True)]
         if any(part.biased for part in parts):
-            raise PolicyError(Problem("RR288", f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"))
+            message = f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"
+            hint = "put the bounds of each release beside one another"
+            raise PolicyError(Problem("RR288", message, hint=hint))
         p = _tested(parts, kind, times, links, target, degrees)
         quantities += [
             _quantity(parts, kind, times, links),

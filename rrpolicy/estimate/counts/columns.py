@@ -183,8 +183,8 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
     value = _moment(value) if kinds == {"text"} else value
     if kind_of(value) not in kinds:
-        expected = " or ".join(sorted(kinds))
-        raise PolicyError(Problem("RR265", f"{name!r} has a {expected} for each category, not a {kind_of(value)}"))
+        message = f"{name!r} has a {' or '.join(sorted(kinds))} for each category, not a {kind_of(value)}"
+        raise PolicyError(Problem("RR265", message, hint=f"its categories are {_some((*labels, *domain))}"))
     if ordered and not (kind_of(value) == "number" and kinds <= {"number", "text"}):
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))

@@ -253,7 +253,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     if family not in FAMILIES:
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
-    columns = {name: release.columns.name(name) for name in (asked.outcome, *asked.covariates)}
+    columns = {name: _column(release, name, formula) for name in (asked.outcome, *asked.covariates)}
     if asked.outcome in asked.covariates:
         raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
     table = release.crosstab(list(columns.values()), where, target, level)
@@ -315,6 +315,22 @@ def regression(  # noqa: PLR0917 what a regression is asked
         design=design,
         _fit=found,
     )
+
+
+def _column(release: Release, name: str, formula: str) -> str:
+    """Return a column's exact name.
+
+    Raises:
+        PolicyError: RR262 if there is none; a name that formulas cut into words has to stand in backticks.
+    """
+    try:
+        return release.columns.name(name)
+    except PolicyError as error:
+        cut = next((c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c), None)
+        if cut is None:
+            raise
+        hint = f"in a formula it has to stand in backticks: `{cut}`"
+        raise PolicyError(Problem("RR262", f"{cut!r} is no word that a formula takes for a name", hint=hint)) from error
 
 
 def _refuse_coarse(
