@@ -406,3 +406,11 @@ def test_columns_of_any_name_are_terms_in_backticks(made, publish):
     assert {k["of"] for k in found.margins().keys} == set(names)
     with pytest.raises(PolicyError, match="no such"):
         release.glm("ill ~ `no such` +* `flc.grp`", "gaussian")
+
+
+def test_a_straight_line_through_a_share_is_said_to_be_one(publish, made):
+    axes = [made.identity("ill", [0, 1]), made.identity("age", [1, 2, 3])]
+    rows = {"ill": [0, 1, 1, 0, 1, 0], "age": [1, 2, 3, 1, 2, 3]}
+    release = open_release(publish(axes, rows))
+    assert "logarithm of its odds" in release.glm("ill ~ age").summary()
+    assert "logarithm of its odds" not in release.glm("age ~ ill").summary()

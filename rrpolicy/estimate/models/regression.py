@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array
 
+
+_LINEAR = 'the outcome has two values: family="binomial" models the logarithm of its odds, this model its mean'
 MOST_ENTRIES = 50_000_000
 """Cells times coefficients that are held."""
 _STEP = 1e-4
+_TWO = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,7 @@ class Regression(Estimates):
     equations: tuple[Value, ...]
     design: Design = field(repr=False)
     _fit: Fit = field(repr=False)
+    _values: int = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -79,6 +83,11 @@ class Regression(Estimates):
             Column("z", tuple(z.tolist()), key=False),
             Column("p_value", tuple(p), key=False),
         )
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, and one where a straight line is fitted to a share."""
+        two = self.family == "gaussian" and self._values == _TWO
+        return (*((_LINEAR,) if two else ()), *super().remarks())
 
     def _tested(self) -> tuple[Array, list[float]]:
         errors = self.se()
@@ -314,6 +323,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         equations=equations,
         design=design,
         _fit=found,
+        _values=len(told[asked.outcome]),
     )
 
 
