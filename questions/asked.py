@@ -71,7 +71,7 @@ def row(result: Result, **key: Value) -> Answered:
         raise CoarserError
     measured = result.measured[0]
     low, high = measured.ends(result.level, result.target)[place].tolist()
-    certain = result.biased or result.exact
+    certain = result.biased or result.exact or bool(measured.errors[result.target][place] == 0)
     return Answered(float(measured.estimate[place]), low, high, tuple(measured.flags[place]), certain)
 
 

@@ -17,6 +17,7 @@ class Mechanism:
         name: of it.
         about: what is randomised or generalised.
         drawn: whether releases differ from draw to draw.
+        certain: whether all that it lets answer is certain, so that few draws show it.
         exact: whether the outcome identifies and is not sensitive, so that it is released as it is.
     """
 
@@ -26,6 +27,7 @@ class Mechanism:
     exact: bool
     _rest: str
     _unchanged: bool = False
+    certain: bool = False
 
     def policy(self, survey: Survey) -> str:
         """Return the tables of a policy but for its source."""
@@ -113,7 +115,7 @@ MECHANISMS = (
     ),
     Mechanism("rr-both", "what identifies and what is sensitive is randomised", drawn=True, exact=False, _rest=_BOTH),
     Mechanism("sensitive-addition", "numbers are hidden in sets of values", drawn=True, exact=True, _rest=_SETS),
-    Mechanism("anatomy", "numbers are dealt inside groups", drawn=True, exact=True, _rest=_ANATOMY),
+    Mechanism("anatomy", "numbers are dealt inside groups", drawn=True, exact=True, _rest=_ANATOMY, certain=True),
     Mechanism(
         "full-domain",
         "columns are generalised",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from questions.asked import QUESTIONS
 from questions.drawing import CERTAIN, HELD, MARKED_HELD, MARKED_MISSED, MISSED, REFUSED, SAMPLE, WRONG
-from questions.kept import DRAWS, Letters
+from questions.kept import DRAWS, LEAST, Letters, too_rarely
 from questions.mechanisms import MECHANISMS, Mechanism
 from questions.surveys import SURVEYS, Survey
 
@@ -30,7 +30,8 @@ draws. *Marked* rows warn: few records, say. *Certain* ends hold always, and did
 
 ## By question
 
-What is no number was not answered: `exact` is certain, so that there is nothing to cover; `refused` is refused with the reason. All records of each survey, unmarked.
+Shares of draws in which unmarked intervals hold; `marked`: most draws warn. `certain`: the number itself, or bounds that hold always, as narrow or wide
+as they are. `refused`: with the reason. All records of each survey.
 
 {questions}
 
@@ -38,12 +39,16 @@ What is no number was not answered: `exact` is certain, so that there is nothing
 
 {samples}
 
+## Where they hold too rarely
+
+{rarely}
+
 ## How to read it
 
 - An interval speaks of this table: the records themselves are fixed, the draw alone is random.
 - Sets of values (sensitive-addition) are not weighed in means, and what was dealt or generalised has certain bounds or is refused.
 - A model whose scores and likelihood have no solution is refused: what is counted is how often the others hold.
-- Short intervals are better ones only if they hold: this page says that they do, and nothing of how long they are.
+- A short interval is better only if it holds: this page says whether they do, and nothing of how long they are.
 """
 
 
@@ -76,7 +81,19 @@ def page(letters: Letters) -> str:
         ),
         questions=_by_question(letters, None),
         samples=_by_question(letters, SAMPLE),
+        rarely=_rarely(letters),
     )
+
+
+def _rarely(letters: Letters) -> str:
+    found = [f"- {of}: {_share(share)}" for of, share in too_rarely(letters).items()]
+    if not found:
+        return "Nowhere."
+    said = (
+        f"Significantly less often than in {LEAST:.0%} of draws (a false alarm in all of them together: one in a million), and without a mark. "
+        "There only the other covariate was randomised, so that a slope beside it is hardly moved in first order, which its error is of."
+    )
+    return "\n".join([said, "", *found])
 
 
 def name(survey: Survey, mechanism: Mechanism, records: int | None) -> str:
@@ -121,11 +138,12 @@ def _by_question(letters: Letters, records: int | None) -> str:
 
 def _cell(told: str) -> str:
     count = Counter(told)
-    if count[HELD] + count[MISSED]:
-        return _of(count[HELD], count[MISSED])
-    if count[MARKED_HELD] + count[MARKED_MISSED]:
+    unmarked = count[HELD] + count[MISSED]
+    if count[MARKED_HELD] + count[MARKED_MISSED] > unmarked:
         return "marked"
-    return "exact" if count[CERTAIN] else "refused"
+    if unmarked:
+        return _of(count[HELD], count[MISSED])
+    return "certain" if count[CERTAIN] else "refused"
 
 
 def _of(held: int, missed: int) -> str:
