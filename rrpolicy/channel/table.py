@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,6 +59,14 @@ class Column:
             return True
         known = self.type or any(isinstance(label, str) for label in self.labels)
         return bool(known) and any(formulas.escaped(label) != label for label in map(category_text, self.labels))
+
+
+def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the columns' names in the order that rows of one table are sorted by: what is carried comes first.
+
+    It keeps its place when the rest is drawn, so that sorted records stay sorted but for those alike in it.
+    """
+    return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
 
 
 @dataclass(frozen=True, slots=True)

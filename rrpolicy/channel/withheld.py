@@ -22,7 +22,7 @@ from rrpolicy.channel.decoders import (
     withheld,
 )
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channel.table import Column, TableSpec, carried_first
 from rrpolicy.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class Withheld(Channel):
         return cls(table.columns, parts, channel.discloses())
 
     def tables(self) -> tuple[TableSpec, ...]:
-        """Return the one table `data`, sorted by all its columns."""
-        return (TableSpec("data", self.columns, tuple(column.name for column in self.columns)),)
+        """Return the one table `data`, sorted as the channel's that it stands for."""
+        return (TableSpec("data", self.columns, carried_first(self.columns)),)
 
     def decoders(self) -> tuple[Decoder, ...]:
         """Return the identities of columns left alone, and that the others are withheld."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.decoders import Decoder, IdentityDecoder
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channel.table import Column, TableSpec, carried_first
 from rrpolicy.codec.fields import AUDIT
 from rrpolicy.codec.reading import MalformedError, read
 
@@ -128,17 +128,14 @@ class Product(Channel):
 
     @property
     def sort(self) -> tuple[str, ...]:
-        """Return the released columns in the order that rows are sorted by: what is carried comes first.
-
-        It keeps its place when the rest is drawn, so that sorted records stay sorted but for those alike in it.
-        """
-        carried = {c.name for c in self.carried}
-        return tuple(sorted(self.order, key=lambda name: name not in carried))
+        """Return the released columns in the order that rows are sorted by; see `carried_first`."""
+        return self.tables()[0].sort
 
     def tables(self) -> tuple[TableSpec, ...]:
-        """Return the one table `data`, sorted by all its columns."""
-        columns = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
-        return (TableSpec("data", tuple(columns[name] for name in self.order), self.sort),)
+        """Return the one table `data`, sorted by all its columns, what is carried first."""
+        named = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
+        columns = tuple(named[name] for name in self.order)
+        return (TableSpec("data", columns, carried_first(columns)),)
 
     def decoders(self) -> tuple[Decoder, ...]:
         """Return the axes' decoders, then an identity without labels for every carried column."""
