@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 from questions.asked import QUESTIONS
 from questions.drawing import CERTAIN, HELD, MARKED_HELD, MARKED_MISSED, MISSED, REFUSED, SAMPLE, WRONG
-from questions.kept import DRAWS, LEAST, Letters, too_rarely
+from questions.kept import DRAWS, FEW, LEAST, Letters, too_rarely
 from questions.mechanisms import MECHANISMS, Mechanism
 from questions.surveys import SURVEYS, Survey
 
 _HEAD = """\
 # Do the intervals hold?
 
-Twenty questions are asked of three public surveys that ship with statsmodels, released by each mechanism {draws} times, and of samples of {sample}
-records of them as well. The truth is computed from the records by pandas and statsmodels. An interval of 95 % should hold it in 95 % of draws: by
+Twenty questions are asked of three public surveys that ship with statsmodels, released by each mechanism {draws} times ({few} where all
+that it answers is certain, once where nothing is drawn), and of samples of {sample} records of them as well. The truth is computed from the records by pandas and statsmodels. An interval of 95 % should hold it in 95 % of draws: by
 chance alone a single combination of {draws} lies between {low} and {high} in all but one of a thousand. `make questions`
 computes all of it again; the tests make some draws of each again, and find the same.
 
@@ -60,6 +60,7 @@ def page(letters: Letters) -> str:
     low, high = (f"{end:.3f}".lstrip("0") for end in ends)
     return _HEAD.format(
         draws=DRAWS,
+        few=FEW,
         sample=SAMPLE,
         low=low,
         high=high,

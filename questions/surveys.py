@@ -68,10 +68,6 @@ class Survey:
         return self.outcome, self.group, self.other, self.number
 
 
-def _among(values: pd.Series, words: dict[float, str]) -> pd.Series:
-    return values.map(words)
-
-
 def _cut(values: pd.Series, ends: list[float], words: list[str]) -> pd.Series:
     import pandas as pd
 
@@ -93,7 +89,7 @@ FAIR = Survey(
     crowd=300,
     _made=lambda t: {
         "affair": _cut(t["affairs"], [0], ["no", "yes"]),
-        "religious": _among(t["religious"], {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"}),
+        "religious": t["religious"].map({1: "not", 2: "mildly", 3: "fairly", 4: "strongly"}),
         "children": _cut(t["children"], [0], ["none", "some"]),
         "rate_marriage": t["rate_marriage"],
     },
@@ -112,7 +108,7 @@ ANES96 = Survey(
     risk="3/5",
     crowd=200,
     _made=lambda t: {
-        "vote": _among(t["vote"], {0: "Clinton", 1: "Dole"}),
+        "vote": t["vote"].map({0: "Clinton", 1: "Dole"}),
         "educ": _cut(t["educ"], [3, 5], ["school", "some college", "degree"]),
         "TVnews": _cut(t["TVnews"], [3], ["seldom", "often"]),
         "PID": t["PID"],
@@ -134,7 +130,7 @@ RANDHIE = Survey(
     _made=lambda t: {
         "limited": _cut(t["physlm"], [0], ["no", "yes"]),
         "health": _cut(t["hlthg"] + 2 * (t["hlthf"] + t["hlthp"]), [0, 1], ["excellent", "good", "fair or poor"]),
-        "deductible": _among(t["idp"], {0: "no", 1: "yes"}),
+        "deductible": t["idp"].map({0: "no", 1: "yes"}),
         "visits": t["mdvis"].clip(upper=6),
     },
 )

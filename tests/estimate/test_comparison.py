@@ -15,9 +15,11 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.comparison.comparison import _Links
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
 from rrpolicy.estimate.comparison.significance import holm, p_values
 from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.results.measured import LONE, Measured
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.releases import drawn, plan_of
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people
@@ -301,3 +303,19 @@ def test_samples_with_a_design_may_be_dependent_in_any_way():
         own = [r.query(ILL).measured[0].errors["population"][0] for r in pair]
     assert errors[0] == pytest.approx(np.hypot(*own))
     assert errors[1] == errors[None] == pytest.approx(sum(own))
+
+
+def test_where_the_draws_part_is_not_known_people_in_both_samples_are_allowed_for_in_full():
+    """This table's variance came out negative, and the population's stands in its place: it may be the sample's alone."""
+
+    def part(table: float) -> Measured:
+        errors = {"table": np.array([table]), "population": np.array([2.0])}
+        return Measured(LONE, np.array([5.0]), errors, lambda *_: np.array([[1.0, 9.0]]), ((),))
+
+    links = _Links(None, np.zeros((2, 2)), np.array([[0.0, 0.5], [0.5, 0.0]]), 100)
+    for table, expected in ((0.0, 0.5), (2.0, 0.5), (np.sqrt(2), 0.25)):
+        least, most = links.correlations([part(table), part(table)], "population")
+        assert (least[0, 1, 0], most[0, 1, 0]) == pytest.approx((-expected, expected))
+    least, most = links.correlations([part(2.0), part(2.0)], "table")
+    assert not least.any()
+    assert not most.any()

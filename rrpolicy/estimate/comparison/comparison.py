@@ -237,7 +237,9 @@ class _Links:
         """Return (releases, releases, rows) the least and the largest correlations of the errors."""
         errors = np.stack([part.errors[target] for part in parts])
         drawn = np.stack([np.minimum(part.errors["table"], part.errors[target]) for part in parts])
-        sampled = np.sqrt(np.maximum(errors**2 - drawn**2, 0.0))
+        sampled = np.zeros_like(errors)
+        if target == "population":  # where its variance stands in for this table's, nothing is known of the draw's part
+            sampled = np.where(drawn < errors, np.sqrt(np.maximum(errors**2 - drawn**2, 0.0)), errors)
         whole = errors[:, None] * errors[None, :]
         noise, sample = drawn[:, None] * drawn[None, :], sampled[:, None] * sampled[None, :]
         both = self.samples[:, :, None] * sample
