@@ -6,6 +6,7 @@ import ast
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import rrpolicy
@@ -19,6 +20,7 @@ def notebook():
 
 
 def test_it_is_a_notebook_without_outputs(notebook):
+    nbformat.validate(nbformat.read(NOTEBOOK, as_version=4))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = notebook["cells"]
     assert len({cell["id"] for cell in cells}) == len(cells)
@@ -48,6 +50,8 @@ def test_its_cells_run_one_after_the_other(notebook, tmp_path, monkeypatch):
     assert outputs[1].count("<tr") > 7
     assert "heart" in names["heart"].query
     assert names["difference"].se()[0] < 0.2
+    assert len(names["regions"].to_frame()) == 28
+    assert names["regions"].largest[0].quantity == "depression"
     assert len(names["hours"].estimate) == 9
     assert 0 <= names["test"].p_value <= 1
     assert (tmp_path / "weights.parquet").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -152,28 +151,3 @@ def test_no_file_is_overwritten_and_no_program_made_up(mixed, tmp_path, capsys):
     assert "RR278" in capsys.readouterr().err
     assert main(["export", str(mixed), "--for", "r"]) == 0
     assert "rr_crosstab <- function" in capsys.readouterr().out
-
-
-def test_r_leaves_the_population_of_a_survey_s_design_alone(made, publish, tmp_path):
-    carried = [made.column("weight", [], "carried", "DOUBLE")]
-    own = {"form": "identity", "attributes": ["weight"], "unbiased": True, "independent": True, "column": "weight",
-           "labels": []}  # fmt: skip
-    axes = [made.retention("sex", ["f", "m"], [([0, 1], "4/5")]), made.Axis(own, tuple(carried), [])]
-    folder = publish(axes, {"sex": list("fmfm"), "weight": [1.0, 2.0, 1.5, 3.0]}, "csv")
-    document = json.loads((folder / "release.json").read_text())
-    document["attributes"][1]["design"] = "weight"
-    (folder / "release.json").write_text(json.dumps(document))
-    made.seal(folder)
-    rrpolicy.export(folder, "r", out=tmp_path / "rrpolicy.R")
-    done = r_of(
-        'r <- rr_open("bundle"); cat(rr_count(r, list(sex = "f"))$estimate, "\\n")\n'
-        'cat(tryCatch(rr_count(r, list(sex = "f"), target = "population"), error = conditionMessage))',
-        tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    first, told = done.stdout.splitlines()
-    assert float(first) == pytest.approx(2.0), "records, without their weights"
-    assert told.startswith("the release tells the design of a survey")
-    macros = rrpolicy.export(folder, "duckdb")
-    assert "the design of a survey" in macros
-    assert "the design of a survey" not in rrpolicy.export(publish(axes[:1], {"sex": ["f"]}, name="plain"), "duckdb")

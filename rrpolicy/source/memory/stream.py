@@ -62,6 +62,8 @@ def _from_pandas(table: Any, called: str) -> pa.Table:
     import pyarrow as pa
 
     _check_names([str(name) for name in table.columns], called)
+    table = table.copy(deep=False)
+    table.attrs = {}  # Arrow writes them as metadata, and warns of what is no JSON, such as the release of a frame
     try:
         return pa.Table.from_pandas(table, preserve_index=False)
     except Exception:  # of many classes

@@ -45,7 +45,7 @@ def written(release: Release) -> str:
     kinds = {column.name: column.type for column in release.data.columns}
     taken: set[str] = set()
     parts = [part for axis in axes.values() if axis.unbiased for part in _axis(axis, kinds, taken)]
-    data, form = release.manifest.data, release.data.form
+    data, form, design = release.manifest.data, release.data.form, release.design
     template = environment().get_template("macros.sql")
     filled = {
         "manifest": release.manifest,
@@ -55,9 +55,21 @@ def written(release: Release) -> str:
         "lists": [c for c in release.data.columns if c.type.endswith("[]") and data.format == "csv"],
         "records": release.records,
         "most": release.max_records,
-        "designed": release.design is not None,
+        "designed": design is not None,
+        "weight": _record_weight(release),
+        "calibrated": design is not None and bool(design.totals),
+        "clustered": design is not None and bool(design.strata or design.clusters or design.hidden or design.totals),
     }
     return template.render(filled) + "".join(f"\n{part}\n" for part in parts)
+
+
+def _record_weight(release: Release) -> str:
+    """Return the column of a survey's weights, as SQL has it; "" for none, and for one that was randomised."""
+    name = None if release.design is None else release.design.weight
+    if name is None or (name in release.columns.axes and release.columns.axes[name].randomised):
+        return ""
+    cast = "" if release.columns.columns[name].type == "DOUBLE" else "::DOUBLE"
+    return f"{identifier(name)}{cast}"
 
 
 def _axis(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator[str]:

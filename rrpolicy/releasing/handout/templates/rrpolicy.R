@@ -12,12 +12,18 @@
 # A count of original records is a sum of record weights. For N records and weights w:
 #     variance, target "table"       sum(w^2) - sum(w)                          only the randomisation is random
 #     variance, target "population"  N / (N - 1) * (sum(w^2) - sum(w)^2 / N)    the table is a simple random sample
+# Of a release that states the design of a survey, counts are of people, the sum of d w with the survey's weight d, and
+# the population is what is estimated unless `target` says otherwise. With z the sum of d w over a cluster (a record, where
+# there are none) and n clusters in a stratum:
+#     variance, target "table"       sum(d^2 (w^2 - w))
+#     variance, target "population"  sum over strata of n / (n - 1) * (sum(z^2) - sum(z)^2 / n)
+# rr_open(path, design = FALSE) counts the records of this table, every one alike.
 # Estimates can be negative; intervals are cut off at 0 and N. Generalised columns are counted by the labels that were
 # released, which is exact. Columns whose matrices are withheld, or that stand in a table of their own, are not counted.
 
 # ---- what an analyst calls ----
 
-rr_open <- function(path, verify = TRUE) {
+rr_open <- function(path, verify = TRUE, design = TRUE) {
   folder <- if (file.exists(file.path(path, "public", "release.json"))) file.path(path, "public") else path
   read <- .rr_json(file.path(folder, "release.json"))
   m <- read$value
@@ -42,6 +48,7 @@ rr_open <- function(path, verify = TRUE) {
   for (decoder in m$decoders) for (axis in .rr_axes(decoder, read_in[[main]])) release$axes <- c(release$axes, list(axis))
   if (nrow(release$data) != release$records)
     stop("the data hold ", nrow(release$data), " records, release.json says ", release$records, call. = FALSE)
+  release$design <- if (design) .rr_design(release)
   structure(release, class = "rrpolicy_release")
 }
 
@@ -53,31 +60,38 @@ print.rrpolicy_release <- function(x, ...) {
     how <- if (is.null(axis)) "(not counted)" else if (axis$randomised) "randomised: corrected when counted" else "as released"
     cat("  ", name, ": ", how, "\n", sep = "")
   }
+  if (!is.null(x$design)) cat("  counts are of people, by the design of the survey: ", x$design$told, "\n", sep = "")
   invisible(x)
 }
 
 # The estimated number of original records under a condition: a list of columns, each with the categories that count.
 # `rows` chooses records by what was released as it is, such as `release$data$hours > 3`.
-rr_count <- function(release, where = list(), rows = NULL, target = c("table", "population"), level = 0.95)
+# `target`: "table", "population"; the default is the population where a design is stated, and this table elsewhere.
+rr_count <- function(release, where = list(), rows = NULL, target = NULL, level = 0.95)
   rr_crosstab(release, character(), where, rows, target, level)
 
 # The estimated number of original records in each combination of categories.
-rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, target = c("table", "population"),
-                        level = 0.95) {
-  target <- .rr_target(release, match.arg(target), level)
+rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, target = NULL, level = 0.95) {
+  target <- .rr_target(release, target, level)
   asked <- .rr_asked(release, by, where)
   parts <- lapply(asked$parts, function(p) .rr_weigh(p$axis, p$groups))
   chosen <- .rr_rows(release, rows)
-  s <- .rr_sums(parts, chosen, c("first", "second", "speaks"))
+  d <- .rr_people(release)
+  s <- c(.rr_sums(parts, chosen, "first", d), .rr_sums(parts, chosen, "second", d^2),
+         .rr_sums(parts, chosen, "speaks", rep(1, length(d))))
   if (any(vapply(asked$parts, function(p) p$axis$form == "addition", NA))) s$speaks <- ceiling(s$speaks - 1e-9)
-  N <- release$records
-  population <- N / max(N - 1, 1) * pmax(s$second - s$first^2 / N, 0)
-  own <- s$second - s$first
+  own <- s$second - .rr_sums(parts, chosen, "first", d^2)$first
+  population <- if (is.null(release$design)) {
+    N <- release$records
+    N / max(N - 1, 1) * (s$second - s$first^2 / N)
+  } else .rr_designed(release, parts, chosen, d, "first", "first")
+  population <- pmax(population, 0)
   none <- abs(own) <= 1e-9 * s$second
   stand_in <- target == "table" & !none & own < 0
   variance <- if (target == "population") population else ifelse(none, 0, ifelse(own < 0, population, own))
   se <- sqrt(variance)
-  ends <- .rr_clipped(s$first, stats::qnorm((1 + level) / 2) * se, 0, N)
+  most <- if (is.null(release$design)) release$records else Inf
+  ends <- .rr_clipped(s$first, .rr_reach(release, target, level) * se, 0, most)
   flags <- .rr_flags(list(
     "few records" = s$speaks < 5 & variance != 0, "population variance" = stand_in, "outside the possible" = ends$outside
   ))
@@ -86,19 +100,22 @@ rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, 
 }
 
 # The estimated share of records with `part` among those within `within`, in each group of `by`; Fieller's intervals.
-rr_share <- function(release, part, within = list(), by = character(), rows = NULL, target = c("table", "population"),
-                     level = 0.95) {
-  target <- .rr_target(release, match.arg(target), level)
+rr_share <- function(release, part, within = list(), by = character(), rows = NULL, target = NULL, level = 0.95) {
+  target <- .rr_target(release, target, level)
   asked <- .rr_asked(release, by, within, part)
   parts <- lapply(asked$parts, function(p) .rr_weigh_both(p$axis, p$part, p$groups))
-  s <- .rr_sums(parts, .rr_rows(release, rows), c("part", "whole", "part_part", "part_whole", "whole_whole"))
-  N <- release$records
-  more <- N / max(N - 1, 1)
-  drawn <- pmax(s$whole, 0)
+  chosen <- .rr_rows(release, rows)
+  d <- .rr_people(release)
+  s <- .rr_sums(parts, chosen, c("part", "whole"), d)
+  squares <- .rr_sums(parts, chosen, c("part", "whole", "part_part", "part_whole", "whole_whole"), d^2)
   ratio <- ifelse(s$whole > 0, s$part / s$whole, NA)
-  square <- rbind(s$part_part, s$part_whole, s$whole_whole)
-  sampled <- more * (square - rbind(s$part, s$part + drawn / 2, s$whole + drawn))
-  table <- square - rbind(s$part, s$part, s$whole)
+  square <- rbind(squares$part_part, squares$part_whole, squares$whole_whole)
+  sampled <- if (is.null(release$design)) {
+    drawn <- pmax(s$whole, 0)
+    release$records / max(release$records - 1, 1) * (square - rbind(s$part, s$part + drawn / 2, s$whole + drawn))
+  } else rbind(.rr_designed(release, parts, chosen, d, "part", "part"), .rr_designed(release, parts, chosen, d, "part", "whole"),
+               .rr_designed(release, parts, chosen, d, "whole", "whole"))
+  table <- square - rbind(squares$part, squares$part, squares$whole)
   at <- function(v, r) v[1, ] - 2 * r * v[2, ] + r^2 * v[3, ]
   scale <- abs(square[1, ]) + 2 * abs(ratio * square[2, ]) + ratio^2 * abs(square[3, ])
   value <- at(table, ratio)
@@ -109,16 +126,16 @@ rr_share <- function(release, part, within = list(), by = character(), rows = NU
       if (stand_in[i]) sampled[, i] else table[, i], numeric(3))
   v <- matrix(v, 3)
   se <- sqrt(pmax(at(v, ratio), 0)) / s$whole
-  ends <- .rr_fieller(s$part, s$whole, v, level)
+  ends <- .rr_fieller(s$part, s$whole, v, .rr_reach(release, target, level))
   flags <- .rr_flags(list("population variance" = stand_in & target == "table", "outside the possible" = ends$outside,
                           "not estimable" = is.na(ratio)))
   data.frame(.rr_keys(asked), estimate = ratio, se = se, low = ends$low, high = ends$high, flags = flags,
              check.names = FALSE, stringsAsFactors = FALSE)
 }
 
-# The weight of each record in the count under a condition: their sum is the estimate.
+# The weight of each record in the count under a condition, by that of the survey: their sum is the estimate.
 rr_weights <- function(release, where) {
-  w <- rep(1, nrow(release$data))
+  w <- .rr_people(release)
   for (p in .rr_asked(release, character(), where)$parts) w <- w * .rr_weigh(p$axis, p$groups)$first[p$axis$code, 1]
   w
 }
@@ -168,6 +185,8 @@ rr_weights <- function(release, where) {
     keys <- if (is.null(keys)) labels[right, , drop = FALSE] else
       cbind(keys[left, , drop = FALSE], labels[right, , drop = FALSE])
   }
+  if (!is.null(release$design) && any(vapply(parts, function(p) p$axis$form == "addition", NA)))
+    stop("sets of values know no design of a survey: count records by rr_open(path, design = FALSE)", call. = FALSE)
   list(parts = parts, by = by, keys = if (is.null(keys)) matrix(character(), 1, 0) else keys, release = release)
 }
 
@@ -202,26 +221,100 @@ rr_weights <- function(release, where) {
 }
 
 .rr_target <- function(release, target, level) {
+  if (is.null(target)) target <- if (is.null(release$design)) "table" else "population"
+  if (!target %in% c("table", "population")) stop("target is \"table\" or \"population\"", call. = FALSE)
   if (!is.numeric(level) || length(level) != 1 || !(level > 0 && level < 1)) stop("level lies between 0 and 1", call. = FALSE)
   if (target == "population" && release$most > 1)
     stop("a person may have several records: the table is no sample of independent records", call. = FALSE)
-  if (target == "population" && any(vapply(release$manifest$attributes, function(a) !is.null(a$design) || !is.null(a$totals), NA)))
-    stop("the release tells the design of a survey, which these errors leave out: ask rrpolicy for replicate weights",
-         call. = FALSE)
+  stated <- any(vapply(release$manifest$attributes, function(a) !is.null(a$design) || !is.null(a$totals), NA))
+  if (target == "population" && is.null(release$design) && stated)
+    stop("the release states the design of a survey: leave out design = FALSE to speak of the population", call. = FALSE)
   target
+}
+
+# How many standard errors an interval reaches to each side: Student's, where a design was sampled.
+.rr_reach <- function(release, target, level) {
+  sampled <- !is.null(release$design) && target == "population"
+  stats::qt((1 + level) / 2, if (sampled) max(.rr_units(release)$degrees, 1) else Inf)
+}
+
+# ---- the design of a survey ----
+
+# What a release states of its design; NULL for nothing. What cannot be estimated by it is refused when it is asked for.
+.rr_design <- function(release) {
+  of <- list(weight = NULL, stratum = NULL, cluster = NULL)
+  for (a in release$manifest$attributes) if (!is.null(a$design))
+    of[[a$design]] <- c(of[[a$design]], if (is.null(a$release_as)) a$name else a$release_as)
+  totals <- any(vapply(release$manifest$attributes, function(a) !is.null(a$totals), NA))
+  if (!totals && !length(unlist(of))) return(NULL)
+  withheld <- unlist(lapply(release$manifest$decoders, function(x) if (x$form == "withheld") c(x$columns, x$column)))
+  drawn <- function(name) name %in% withheld || isTRUE(.rr_find(release, name)$randomised)
+  strata <- of$stratum[!vapply(of$stratum, drawn, NA)]
+  refused <- if (totals) "calibrates to known totals" else
+    if (any(vapply(of$cluster, drawn, NA))) "has clusters that were randomised" else
+    if (any(vapply(of$weight, drawn, NA))) "has a weight that was randomised" else NULL
+  told <- c(if (length(of$weight)) paste("weighted by", of$weight), if (length(strata)) paste("strata by", toString(strata)),
+            if (length(of$cluster)) paste("clusters by", toString(of$cluster)))
+  list(weight = of$weight, strata = strata, clusters = of$cluster, refused = refused, told = paste(told, collapse = "; "))
+}
+
+# How many people each record stands for.
+.rr_people <- function(release) {
+  design <- release$design
+  if (is.null(design)) return(rep(1, nrow(release$data)))
+  if (!is.null(design$refused))
+    stop("the design of the survey ", design$refused, ", which this reader does not follow: ask rrpolicy, or count records by ",
+         "rr_open(path, design = FALSE)", call. = FALSE)
+  if (!length(design$weight)) return(rep(1, nrow(release$data)))
+  d <- release$data[[design$weight]]
+  d <- if (is.factor(d)) suppressWarnings(as.numeric(levels(d)))[d] else as.numeric(d)
+  if (anyNA(d)) stop("the weights of the survey, in ", design$weight, ", are no numbers", call. = FALSE)
+  d
+}
+
+# The cluster of each record, the stratum of each cluster, and how many clusters a stratum has.
+.rr_units <- function(release) {
+  apart <- function(names) if (length(names)) match(key <- do.call(paste, c(lapply(release$data[names], as.character), sep = "\r")), unique(key))
+    else rep(1L, nrow(release$data))
+  stratum <- apart(release$design$strata)
+  cluster <- if (length(release$design$clusters)) apart(c(release$design$strata, release$design$clusters)) else seq_along(stratum)
+  of <- stratum[!duplicated(cluster)]
+  n <- tabulate(of)
+  if (any(n == 1)) stop("a stratum has one cluster alone, which tells nothing of how its clusters vary: ask rrpolicy", call. = FALSE)
+  list(cluster = cluster, stratum = of, n = n, degrees = sum(n) - length(n))
+}
+
+# The covariance of two weighted sums of each group, over samples: clusters drawn with replacement inside strata.
+.rr_designed <- function(release, parts, chosen, d, one, other) {
+  units <- .rr_units(release)
+  groups <- vapply(parts, function(p) ncol(p[[one]]), 1)
+  each <- function(what, at) {
+    z <- d * chosen
+    for (i in seq_along(parts)) z <- z * parts[[i]][[what]][parts[[i]]$code, at[i]]
+    as.vector(rowsum(z, units$cluster))
+  }
+  summed <- function(x) as.vector(rowsum(x, units$stratum))
+  vapply(seq_len(prod(groups)), function(g) {
+    left <- g - 1; at <- integer(length(groups))
+    for (i in rev(seq_along(groups))) { at[i] <- left %% groups[i] + 1; left <- left %/% groups[i] }
+    a <- each(one, at)
+    b <- if (one == other) a else each(other, at)
+    sum(units$n / (units$n - 1) * (summed(a * b) - summed(a) * summed(b) / units$n))
+  }, 1)
 }
 
 # ---- sums of weights ----
 
-# Sums over the chosen records of products, one factor an axis, for every combination of groups, the last axis fastest.
-.rr_sums <- function(parts, chosen, wanted) {
+# Sums over the chosen records of products, one factor an axis, for every combination of groups, the last axis fastest;
+# `mass` is what each record counts.
+.rr_sums <- function(parts, chosen, wanted, mass) {
   codes <- lapply(parts, function(p) p$code[chosen])
   if (length(codes)) {
     key <- do.call(paste, codes)
     first <- which(!duplicated(key))
-    n <- as.numeric(table(factor(key, levels = key[first])))
+    n <- as.vector(rowsum(mass[chosen], factor(key, levels = key[first])))
     codes <- lapply(codes, function(code) code[first])
-  } else n <- sum(chosen)
+  } else n <- sum(mass[chosen])
   sums <- lapply(wanted, function(what) {
     total <- 0
     for (piece in split(seq_along(n), (seq_along(n) - 1) %/% 5000)) {
@@ -261,12 +354,12 @@ rr_weights <- function(release, where) {
 }
 
 # The ratios r for which n - r d is within z standard errors of 0 (Fieller 1954); within [0, 1].
-.rr_fieller <- function(n, d, v, level) {
+.rr_fieller <- function(n, d, v, reach) {
   R <- ifelse(d > 0, n / d, NA)
   edge <- pmin(pmax(R, 0), 1)
   far <- (n - edge * d)^2 / (v[1, ] - 2 * edge * v[2, ] + edge^2 * v[3, ])
   beyond <- ifelse(!is.na(R) & edge != R & !is.na(far) & far > 0, far, 0)
-  z2 <- stats::qnorm((1 + level) / 2)^2
+  z2 <- reach^2
   cut <- z2 + beyond
   A <- d^2 - cut * v[3, ]; B <- n * d - cut * v[2, ]; C <- n^2 - cut * v[1, ]
   root <- sqrt(pmax(B^2 - A * C, 0))
