@@ -51,7 +51,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rrpolicy estimate release --by sex,education",
         "rrpolicy estimate release --by disease --where \"age = '65+'\" --population",
     ),
-    "query": ('rrpolicy query release "SELECT sex, count(*) FROM release GROUP BY sex"',),
+    "query": (
+        'rrpolicy query release "SELECT sex, count(*) FROM release GROUP BY sex"',
+        'rrpolicy query release "SELECT region, avg(hours) FROM release GROUP BY region" --pairwise',
+    ),
     "compare-estimates": (
         "rrpolicy compare-estimates survey-2025 survey-2026 --query 'SELECT sex, count(*) FROM release GROUP BY sex'",
     ),
@@ -62,7 +65,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "independence": ("rrpolicy independence release disease sex",),
     "glm": ("rrpolicy glm release 'disease ~ sex + region' --family binomial --success asthma --population",),
     "loglinear": ("rrpolicy loglinear release 'sex*region + disease'",),
-    "rules": ("rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",),
+    "rules": (
+        "rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",
+        "rrpolicy rules release --rule 'sex = female -> disease = asthma'",
+    ),
     "replicates": ("rrpolicy replicates release --by sex,disease --out weights.parquet",),
     "what-holds": ("rrpolicy what-holds people.csv sex disease",),
     "demo": ("rrpolicy demo demo",),

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
     from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
+    from rrpolicy.estimate.comparison.pairwise import Pairwise
     from rrpolicy.estimate.models.regression import Regression
     from rrpolicy.estimate.query.join import Given
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.results.result import Result
-    from rrpolicy.estimate.rules.rules import Rules
+    from rrpolicy.estimate.rules.rules import NamedRules, Rules
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
@@ -457,6 +458,36 @@ class Release:
             level=level,
         )
 
+    def rule(
+        self,
+        rules: str | Sequence[str],
+        where: str | None = None,
+        *,
+        target: Target | None = None,
+        level: float = 0.95,
+    ) -> NamedRules:
+        """Estimate support and confidence of rules that are named, such as `sex = f, region = north -> disease = flu`.
+
+        A rule that was named before the data were seen has intervals that hold as they stand; those of `rules` were
+        chosen by their estimates.
+
+        Args:
+            rules: one or several, as results write them: columns with categories, `->`, and what follows. Names with
+                other characters stand in double quotes, categories with commas or quotes in single quotes.
+            where: as for `crosstab`.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: RR262, RR263 for names that are no columns with categories, RR265 for what is no category of
+                them, RR277 for what is no rule; else as `crosstab`.
+        """
+        from rrpolicy.estimate.rules.rules import named_rules
+
+        refuse_design(self, "association rules")
+        asked = [rules] if isinstance(rules, str) else rules
+        return named_rules(self, asked, where=where, target=self.speaks_of(target), level=level)
+
     def replicates(self, by: Sequence[str] | str, where: str | None = None) -> Replicates:
         """Return the corrected table with replicate weights, from which any survey package computes right errors.
 
@@ -573,6 +604,25 @@ class Release:
 
         refuse_design(self, "a bootstrap of randomisation")
         return bootstrap(self, question, draws, seed)
+
+    def pairwise(self, question: str | Callable[[Release], Result]) -> Pairwise:
+        """Compare every two rows of an answer: how much they differ, whether that is shown, and which is the largest.
+
+        The rows of one release depend on one another; the covariance that their record weights have is known exactly,
+        and is allowed for. Each difference has an interval of its own and a p-value, and one that is adjusted for all
+        pairs (Holm 1979): where that is small the two differ, however many were looked at.
+
+        Args:
+            question: SQL as for `query`, or what is asked, such as `lambda r: r.mean("hours", by="region")`; of counts,
+                shares or means by groups, 2 to 100 rows.
+
+        Raises:
+            PolicyError: RR288 if counts are spread inside groups; RR573 for rows of which no covariance is known, or
+                too many of them; else as the question.
+        """
+        from rrpolicy.estimate.comparison.pairwise import pairwise
+
+        return pairwise(self, question)
 
     def tables(
         self,

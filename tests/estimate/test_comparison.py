@@ -17,9 +17,9 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.comparison.comparison import _Links
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
-from rrpolicy.estimate.comparison.significance import holm, p_values
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.measured import LONE, Measured
+from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.releases import drawn, plan_of
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people

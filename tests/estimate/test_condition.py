@@ -51,7 +51,6 @@ def test_conjuncts_are_read():
         "a IN (SELECT 1)",
         "a IN (FROM read_csv('/etc/passwd'))",
         "a = ?",
-        "t.a = 1",
         "a = DATE 'never'",
     ],
 )
@@ -60,6 +59,21 @@ def test_anything_else_is_refused(text):
         parse_condition(text)
 
     assert caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("t.a = 1", "t.a"),
+        ("a.b.c = 1", "a.b.c"),
+        ('t."my a" = 1', "t.my a"),
+        ("release.a.b = 1", "a.b"),
+        ("release.a = 1", "a"),
+    ],
+)
+def test_words_before_a_point_are_part_of_a_name_but_for_the_release(text, column):
+    """Whether there is such a column is asked later: what is none is refused, and nothing else is read in its place."""
+    assert parse_condition(text) == (Comparison(column, "=", 1),)
 
 
 @settings(max_examples=25, deadline=None)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import rrpolicy
+from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, key_columns, nothing
@@ -43,7 +44,14 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "means": lambda r: r.mean("hours", ["sex"], target="population"),
     "association": lambda r: r.association("sex", "age"),
     "association that is not bounded": lambda r: r.association("sex", "rare", level=0.999),
+    "association of spread counts": lambda r: r.association("region", "town", spread=True),
     "rules": lambda r: r.rules(0.05, 0.3, ["sex", "age", "region"]),
+    "rules that were named": lambda r: r.rule(["sex = F -> age = old", "region = N, age = old -> sex = M"]),
+    "pairs of counts": lambda r: r.pairwise(lambda of: of.crosstab(["sex", "age"])),
+    "pairs of shares and means": lambda r: r.pairwise(
+        "SELECT sex, share() AS s, avg(hours) AS h FROM release GROUP BY sex"
+    ),
+    "pairs that are exact": lambda r: r.pairwise(lambda of: of.crosstab("region")),
     "no rules": lambda r: r.rules(1, 1, ["sex", "age"]),
     "no candidates": lambda r: r.rules(0.1, 0.1, ["sex"]),
     "loglinear": lambda r: r.loglinear("sex*age + region"),
@@ -200,11 +208,29 @@ def test_every_flag_is_explained_below(found: Result) -> None:
         assert f"note: {note}" in text
 
 
+def test_what_a_flag_means_is_said_once(found: Result) -> None:
+    text = found.summary()
+
+    assert [meaning for meaning in MEANINGS.values() if text.count(meaning) > 1] == []
+
+
+def test_the_population_is_suggested_where_it_has_a_meaning_alone(release: Any, capsys: Any) -> None:
+    for arguments, suggested in (
+        (["--by", "sex"], True),
+        (["--by", "town"], True),
+        (["--by", "town", "--spread"], False),
+    ):
+        assert main(["estimate", str(release.folder), *arguments]) == 0
+        printed = capsys.readouterr().out
+        assert ("--population" in printed) == suggested
+        assert "--format csv" in printed
+
+
 def test_the_heading_names_what_is_spoken_of(found: Result) -> None:
     head = found.summary().splitlines()[:2]
 
     assert "population" in head[0] if found.target == "population" else "this table" in head[0]
-    assert head[1].startswith("900 records; ")
+    assert head[1].startswith("900 records; " if found.where is None else "of 900 records in the release, those that ")
     columns = found.summary().splitlines()[2 + found.summary().splitlines()[2:].index("") + 1]
     if found.exact or (found.biased and np.isnan(found.measured[0].ends(0.95, found.target)).all()):
         assert "exact" in head[1] or "no interval" in head[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain, combinations, product
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
+from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.rules.items import Items
@@ -312,3 +314,79 @@ def test_the_bias_shown_is_that_of_the_covariances(made, publish):
     ratio = cells[1, 1] / whole
     assert bias == pytest.approx((ratio * d @ covariance @ d - n @ covariance @ d) / whole**2)
     assert [rule.confidence_bias for rule in found.rules] == frame["confidence_bias"].tolist()
+
+
+def test_a_rule_that_is_named_is_that_of_the_search_without_a_note_of_choice(mixed, capsys):
+    release = rrpolicy.open_release(mixed)
+    rule = "sex = f, plain = 10 -> wide = a"
+    found = release.rule(rule)
+    searched = release.rules(1e-9, 1e-9, ["sex", "plain", "wide"])
+    (same,) = [r for r in searched.rules if dict(r.given) == {"sex": "f", "plain": 10} and r.then == ("wide", "a")]
+    (named,) = found.rules
+    assert str(named) == rule
+    assert named.sure is None
+    assert (named.support, named.support_se, *named.support_interval) == pytest.approx(
+        (same.support, same.support_se, *same.support_interval)
+    )
+    assert (named.confidence, named.confidence_se, *named.confidence_interval, named.confidence_bias) == pytest.approx(
+        (same.confidence, same.confidence_se, *same.confidence_interval, same.confidence_bias)
+    )
+    assert any("chosen by their estimates" in note for note in searched.notes)
+    assert not any("chosen by their estimates" in note for note in found.notes)
+    assert "sure" not in found.to_frame()
+    assert main(["rules", str(mixed), "--rule", rule, "--rule", "plain = 10 -> sex = m", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["confidence"] for row in document["rows"]] == pytest.approx(
+        [named.confidence, release.rule("plain = 10 -> sex = m").rules[0].confidence]
+    )
+
+
+def test_a_named_rule_is_shown_however_rare_it_is_and_in_the_order_that_was_asked_for(mixed):
+    release = rrpolicy.open_release(mixed)
+    asked = ["wide = a -> sex = f", "sex = f -> wide = a", "square = true, wide = b -> below = 3"]
+    assert [str(rule) for rule in release.rule(asked).rules] == [
+        "wide = a -> sex = f", "sex = f -> wide = a", "square = True, wide = b -> below = 3"
+    ]  # fmt: skip
+    share = release.query("SELECT count(*) FILTER (WHERE wide = 'a') / count(*) AS s FROM release WHERE sex = 'f'")
+    rule = release.rule("sex = f -> wide = a", target="table").rules[0]
+    frame = share.to_frame()
+    assert (rule.confidence, rule.confidence_se) == pytest.approx((frame["s"][0], frame["s_se"][0]))
+    assert "<svg" in str(release.rule(asked).plot())
+
+
+def test_names_and_categories_of_any_spelling_can_stand_in_a_rule(mixed):
+    release = rrpolicy.open_release(mixed)
+    (rule,) = release.rule("""  "my column" = '''x' ,sex=f->"below"=1""").rules
+    assert (dict(rule.given), rule.then) == ({"my column": "'x", "sex": "f"}, ("below", 1))
+    (rule,) = release.rule("sex = f -> my column = the rest").rules
+    assert rule.then == ("my column", "the rest")
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("sex = f", "RR277"),
+        ("sex = f -> ", "RR277"),
+        ("-> sex = f", "RR277"),
+        ("sex = f -> wide = a -> plain = 10", "RR277"),
+        ("sex = f -> wide = a, plain = 10", "RR277"),
+        ("sex -> wide = a", "RR277"),
+        ("sex = f, sex = m -> wide = a", "RR277"),
+        ("p = u -> q = 0.5", "RR277"),
+        ("nobody = 1 -> sex = f", "RR262"),
+        ("hours = 1 -> sex = f", "RR263"),
+        ("sex = x -> wide = a", "RR265"),
+        ("below = 4 -> wide = a", "RR265"),
+    ],
+)
+def test_what_is_no_rule_is_refused(mixed, capsys, rule, code):
+    with pytest.raises(PolicyError, match=code):
+        rrpolicy.open_release(mixed).rule(rule)
+    assert main(["rules", str(mixed), "--rule", rule]) == 2
+    assert code in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [[], ["--min-support", "0.1"], ["--rule", "sex = f -> wide = a", "--longest", "2"]])
+def test_either_thresholds_or_rules_are_asked_for(mixed, capsys, given):
+    assert main(["rules", str(mixed), *given]) == 2
+    assert "RR250" in capsys.readouterr().err

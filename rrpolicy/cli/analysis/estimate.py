@@ -17,6 +17,7 @@ from rrpolicy.cli.analysis.result import (
     Format,
     Level,
     NoVerify,
+    Paired,
     Plot,
     Plugins,
     Population,
@@ -66,6 +67,7 @@ def command(  # noqa: PLR0917 each option is one
     seed: Seed = 0,
     *,
     population: Population = False,
+    pairwise: Paired = False,
     spread: Annotated[
         bool,
         typer.Option(
@@ -86,8 +88,8 @@ def command(  # noqa: PLR0917 each option is one
     target = target_of(population=population)
     chosen = names(by, release)
     if since is not None:
-        if population or spread or estimator != "moment" or bootstrap is not None:
-            options = "--population, --spread, --estimator, --bootstrap"
+        if population or spread or pairwise or estimator != "moment" or bootstrap is not None:
+            options = "--population, --spread, --pairwise, --estimator, --bootstrap"
             message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))
         earlier = opened(since, plugin, ["none"], no_verify=no_verify)
@@ -100,10 +102,12 @@ def command(  # noqa: PLR0917 each option is one
         lambda r: r.crosstab(chosen, where, target, level, estimator=estimator, spread=spread),
         bootstrap,
         seed,
+        pairwise=pairwise,
     )
     if show(table, form, plot, json=json) is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        beside = [f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA]
+        known = release.max_records == 1 and not table.biased
+        beside = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
         if release.design is not None:
             beside = [_UNWEIGHTED]
         if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):

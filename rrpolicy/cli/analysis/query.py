@@ -15,6 +15,7 @@ from rrpolicy.cli.analysis.result import (
     Format,
     Level,
     NoVerify,
+    Paired,
     Plot,
     Plugins,
     Population,
@@ -48,6 +49,7 @@ def command(  # noqa: PLR0917 each option is one
     seed: Seed = 0,
     *,
     population: Population = False,
+    pairwise: Paired = False,
     json: AsJson = False,
     no_verify: NoVerify = False,
 ) -> int:
@@ -66,7 +68,7 @@ def command(  # noqa: PLR0917 each option is one
     tables = dict(map(_named, table or ()))
     release = opened(bundle, plugin, design, no_verify=no_verify)
     target = target_of(population=population)
-    found = asked(release, lambda r: r.query(sql, target, level, tables=tables), bootstrap, seed)
+    found = asked(release, lambda r: r.query(sql, target, level, tables=tables), bootstrap, seed, pairwise=pairwise)
     show(found, form, plot, json=json)
     return 0
 

@@ -68,6 +68,12 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="Of --bootstrap: the same see
 Population: TypeAlias = Annotated[
     bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
 ]
+Paired: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--pairwise", help="Compare every two rows: differences with tests adjusted for all pairs, and the largest row."
+    ),
+]
 Designed: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -173,8 +179,19 @@ def names(given: Sequence[str] | None, release: Release) -> tuple[str, ...]:
     return tuple(name for part in split for name in part if name)
 
 
-def asked(release: Release, question: Callable[[Release], Result], draws: int | None, seed: int) -> Result:
-    """Ask a release a question, with the intervals of a bootstrap if its draws are given."""
+def asked(
+    release: Release, question: Callable[[Release], Result], draws: int | None, seed: int, *, pairwise: bool = False
+) -> Result:
+    """Ask a release a question, with the intervals of a bootstrap if its draws are given, or every two rows compared.
+
+    Raises:
+        PolicyError: RR250 for both; else as the question.
+    """
+    if pairwise and draws is not None:
+        message = "--pairwise compares rows by errors that are known: it goes with no --bootstrap"
+        raise PolicyError(Problem("RR250", message))
+    if pairwise:
+        return release.pairwise(question)
     return question(release) if draws is None else release.bootstrap(question, draws, seed)
 
 

@@ -24,6 +24,7 @@ from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
+from rrpolicy.estimate.results.significance import said_p, written_p
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
@@ -94,7 +95,7 @@ class Independence:
         """Return the test as text."""
         found = "no test"
         if math.isfinite(self.statistic):
-            found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, p = {self.p_value:.4g}"
+            found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, {said_p(self.p_value)}"
         return "\n".join([self.title, self.method, found, *([self.remark] if self.remark else [])])
 
     @property
@@ -106,7 +107,7 @@ class Independence:
     def _repr_html_(self) -> str:
         """Return the test as HTML, for notebooks."""
         names = ("statistic", "degrees of freedom", "p")
-        values = (f"{self.statistic:.4g}", f"{self.df}", f"{self.p_value:.4g}")
+        values = (f"{self.statistic:.4g}", f"{self.df}", written_p(self.p_value))
         table = rows(names, [values]) if math.isfinite(self.statistic) else ""
         foot = [*([] if table else ["no test"]), *([self.remark] if self.remark else [])]
         return fragment([self.title, self.method], table, foot)

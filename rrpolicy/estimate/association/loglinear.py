@@ -18,6 +18,7 @@ from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns, named
 from rrpolicy.estimate.results.result import Result, number
+from rrpolicy.estimate.results.significance import said_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.source.counts import Array
 
@@ -103,7 +104,7 @@ class Loglinear(Result):
             if self.survives
             else f"does not survive randomisation: {'; '.join(self.reasons)}"
         )
-        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, p = {self.p_value:.4g}"
+        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, {said_p(self.p_value)}"
         return (
             verdict,
             f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",

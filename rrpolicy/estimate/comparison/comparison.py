@@ -23,13 +23,13 @@ from rrpolicy.canonical import Json
 from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
-from rrpolicy.estimate.comparison.significance import holm, p_values
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.flags import UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.possible import quantile
 from rrpolicy.estimate.results.result import Result
+from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
 
@@ -143,8 +143,8 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
         p = _tested(parts, kind, times, links, target, degrees)
         quantities += [
             _quantity(parts, kind, times, links),
-            Column(f"{names[0][i]}_p", _rounded(p), key=False),
-            Column(f"{names[0][i]}_p_holm", _rounded(holm(p)), key=False),
+            Column(f"{names[0][i]}_p", tuple(p.tolist()), key=False, p_values=True),
+            Column(f"{names[0][i]}_p_holm", tuple(holm(p).tolist()), key=False, p_values=True),
         ]
     pairs = range(1, len(releases)) if kind != "trend" else range(1)
     columns: list[Column | Measured] = [
@@ -279,10 +279,6 @@ def _tested(  # noqa: PLR0917 each is another thing
     weights = _weights("difference" if kind == "ratio" else kind, times)
     change, errors, _ = _sums(weights, parts, np.stack([part.estimate for part in parts]), links)
     return p_values(change, errors[target], degrees)
-
-
-def _rounded(p: Array) -> tuple[float | None, ...]:
-    return tuple(None if math.isnan(v) else float(f"{v:.3g}") for v in p.tolist())
 
 
 _Compared: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"

@@ -126,10 +126,17 @@ def is_constant(node: exp.Expr) -> bool:
 
 
 def column_name(node: exp.Expr) -> str | None:
-    """Return the column that an expression is, as it is written; None if it is none, or a table's beside `release`."""
+    """Return the column that an expression is, as it is written; None if it is none.
+
+    Only `release` is a table: other words before a point are part of the name, as in `sample.yr`.
+    """
     inner = node.unnest()
-    plain = isinstance(inner, exp.Column) and isinstance(inner.this, exp.Identifier) and bare(inner, "this", "table")
-    return inner.name if plain and inner.text("table") in {"", "release"} else None
+    if not isinstance(inner, exp.Column) or not bare(inner, "this", "table", "db", "catalog"):
+        return None
+    if not all(isinstance(part, exp.Identifier) for part in inner.parts):
+        return None
+    named = [part.name for part in inner.parts]
+    return ".".join(named[1:] if named[0] == "release" and len(named) > 1 else named)
 
 
 def as_sql(node: exp.Expr) -> str:

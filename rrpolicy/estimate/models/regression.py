@@ -21,6 +21,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
 from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _LINEAR = 'the outcome has two values: family="binomial" models the logarithm of its odds, this model its mean'
+_CERTAIN = "nothing was drawn: these are this table's own coefficients, without an error that they could be tested by"
 MOST_ENTRIES = 50_000_000
 """Cells times coefficients that are held."""
 _STEP = 1e-4
@@ -76,23 +78,29 @@ class Regression(Estimates):
         return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
 
     def shown(self) -> tuple[Column | Measured, ...]:
-        """Return the coefficients, then how far from 0 each is."""
+        """Return the coefficients, then how far from 0 each is; certain ones are not tested."""
         z, p = self._tested()
         return (
             *super().shown(),
-            Column("z", tuple(z.tolist()), key=False),
-            Column("p_value", tuple(p), key=False),
+            Column("z", tuple(z.tolist()), key=False, printed=not self._certain),
+            Column("p_value", tuple(p.tolist()), key=False, printed=not self._certain, p_values=True),
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the notes, and one where a straight line is fitted to a share."""
+        """Return the notes, one where a straight line is fitted to a share, and one where nothing is tested."""
         two = self.family == "gaussian" and self._values == _TWO
-        return (*((_LINEAR,) if two else ()), *super().remarks())
+        return (*((_LINEAR,) if two else ()), *((_CERTAIN,) if self._certain else ()), *super().remarks())
 
-    def _tested(self) -> tuple[Array, list[float]]:
+    @property
+    def _certain(self) -> bool:
+        return self.target == "table" and self.quantity.exact
+
+    def _tested(self) -> tuple[Array, Array]:
+        """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
         errors = self.se()
         z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
-        return z, [math.erfc(abs(v) / math.sqrt(2)) for v in z.tolist()]
+        degrees = math.inf if self.sample is None else self.sample.degrees_for(self.target)
+        return z, np.where(np.isnan(z), np.nan, p_values(self.estimate, errors, degrees))
 
     def __getitem__(self, term: str) -> float:
         """Return a coefficient by its term, of a model with one equation."""

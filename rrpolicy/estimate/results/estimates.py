@@ -11,7 +11,7 @@ from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import IMPOSSIBLE, MOMENT, SPREAD, UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends, reach_of
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
+from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
@@ -35,6 +35,7 @@ class Estimates(Result):
         flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
         ends: the intervals that are shown, by level and target.
         released: (rows,) released records that speak for each row; None where that is not counted.
+        covariance: of the rows' estimates; None where it is not known.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
@@ -49,6 +50,7 @@ class Estimates(Result):
     flags: Flags = field(repr=False)
     ends: Ends = field(repr=False)
     released: Array | None = field(default=None, repr=False)
+    covariance: Covariance | None = field(default=None, repr=False)
     notes: tuple[str, ...] = (UNFLAGGED,)
 
     def se(self, target: Target | None = None) -> Array:
@@ -97,7 +99,10 @@ class Estimates(Result):
     def quantity(self) -> Measured:
         """Return the estimates, a row each."""
         biased = SPREAD in self.estimator
-        return Measured(LONE, self.estimate, self.errors, self.ends, self.flags, self.released, biased=biased)
+        return Measured(
+            LONE, self.estimate, self.errors, self.ends, self.flags, self.released,
+            biased=biased, covariance=self.covariance,
+        )  # fmt: skip
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from rrpolicy.source.counts import Array
 
 LONE = ("estimate", "se", "low", "high", "flags", "released")
 """The columns of what is the only estimate in a result."""
+Covariance: TypeAlias = Callable[[Target], Array]
+"""target -> (rows, rows) the covariance of the estimates."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,14 @@ class Column:
         cells: (rows,); None where a row sums over the column.
         key: whether rows are of these values; else they say more of the row.
         printed: whether it stands in text; it always does in frames and files.
+        p_values: whether its numbers are such, which people write in a way of their own.
     """
 
     name: str
     cells: tuple[Any, ...] = field(repr=False)
     key: bool = True
     printed: bool = True
+    p_values: bool = False
 
     def picked(self, rows: Sequence[int]) -> Column:
         """Return the column over some of the rows, in their order."""
@@ -52,6 +56,7 @@ class Measured:
         released: (rows,) released records that speak for each row; None where that is not counted.
         whole: the records that a count is some of; None for what is no count.
         biased: whether counts are spread inside released groups: without errors, with bounds in place of intervals.
+        covariance: of the rows' estimates; None where it is not known.
     """
 
     names: tuple[str, ...]
@@ -62,6 +67,7 @@ class Measured:
     released: Array | None = field(default=None, repr=False)
     whole: float | None = None
     biased: bool = False
+    covariance: Covariance | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -95,6 +101,10 @@ class Measured:
         def along(values: Array, absent: float = absent) -> Array:
             return np.concatenate([values, np.full((1, *values.shape[1:]), absent)])[np.array(rows, dtype=np.int64)]
 
+        def between(target: Target) -> Array:
+            assert self.covariance is not None
+            return np.pad(self.covariance(target), (0, 1), constant_values=absent)[np.ix_(rows, rows)]
+
         return replace(
             self,
             estimate=along(self.estimate),
@@ -102,18 +112,21 @@ class Measured:
             ends=lambda level, target: along(self.ends(level, target)),
             flags=tuple((*self.flags, flags)[i] for i in rows),
             released=None if self.released is None else along(self.released, 0.0),
+            covariance=None if self.covariance is None else between,
         )
 
     def scaled(self, scale: float) -> Measured:
         """Return the quantity in another unit."""
         if scale == 1:
             return self
+        covariance = self.covariance
         return replace(
             self,
             estimate=scale * self.estimate,
             errors={t: scale * e for t, e in self.errors.items()},
             ends=lambda level, target: scale * self.ends(level, target),
             whole=None,
+            covariance=None if covariance is None else lambda target: scale**2 * covariance(target),
         )
 
 
@@ -138,6 +151,7 @@ def joined(parts: Sequence[Measured]) -> Measured:
         ends=lambda level, target: np.concatenate([part.ends(level, target) for part in parts]),
         flags=tuple(f for part in parts for f in part.flags),
         released=np.concatenate(counted) if len(counted) == len(parts) else None,
+        covariance=parts[0].covariance if len(parts) == 1 else None,
     )
 
 

@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD, Flags, flags_of
 from rrpolicy.estimate.results.intervals import reach_of
@@ -22,7 +21,7 @@ from rrpolicy.estimate.results.possible import clipped, outside
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
-from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
 from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
@@ -31,7 +30,6 @@ OTHERWISE = "{}: biased, and the interval is that of the moment estimate"
 
 ROUNDING = 1e-9
 """What an estimate may be off by, as a share of N."""
-_COVARIANCE_CELLS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,22 +188,8 @@ class Crosstab(Result):
             from rrpolicy.estimate.weights.recode import biased
 
             raise biased([axis for axis, _ in self._axes], "a covariance")
-        cells = self.estimate.size
-        if cells > _COVARIANCE_CELLS:
-            raise PolicyError(
-                Problem(
-                    "RR268",
-                    f"a covariance of {cells:,} cells would have {cells * cells:,} entries",
-                    hint=f"group by fewer columns: at most {_COVARIANCE_CELLS:,} cells",
-                )
-            )
-        weights: Array = np.ones((1, 1))
-        for axis, targets in self._axes:
-            weights = np.asarray(np.kron(weights, axis.factors(targets)), dtype=np.float64)
         squares = np.ones(1) if self._squares is None else self._squares
-        for place, (axis, _) in enumerate(self._axes):
-            squares = axis.lifted(squares, place)
-        cross = weights.T @ (squares.reshape(-1)[:, None] * weights)
+        cross = crossed(squares, [axis for axis, _ in self._axes], [targets for _, targets in self._axes])
         flat = self.moment.reshape(-1)
         if target == "table":
             return cross - np.diag(flat)
@@ -259,6 +243,7 @@ class Crosstab(Result):
             released=self.support.reshape(-1),
             whole=self.records if self.sample is None else self.sample.people,
             biased=self.biased,
+            covariance=None if self.biased or self._moment is not None else self.covariance,
         )
 
     @property

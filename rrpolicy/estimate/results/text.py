@@ -11,6 +11,7 @@ import numpy as np
 
 from rrpolicy.estimate.results.flags import MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
+from rrpolicy.estimate.results.significance import written_p
 from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import visible
 
@@ -147,10 +148,10 @@ def printed(found: Result) -> Printed:
         elif part.printed:
             columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part), ""))
     others = (part.cells for part in found.shown() if isinstance(part, Column) and part.printed and not part.key)
-    said = dict.fromkeys(v for values in others for v in values if isinstance(v, str) and v in MEANINGS)
+    named = dict.fromkeys(v for cells in others for v in cells if isinstance(v, str) and v in MEANINGS)
     foot = (
         *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
-        *(f"{value}: {MEANINGS[value]}" for value in said),
+        *(f"{value}: {MEANINGS[value]}" for value in named if value not in marks),
         *(f"note: {visible(note)}" for note in found.remarks()),
     )
     cells, left, after = (tuple(part) for part in zip(*columns, strict=True))
@@ -174,10 +175,20 @@ def _head(found: Result) -> tuple[str, ...]:
     told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
-        f"{found.records:,} records; {told}",
+        f"{_of_records(found)}; {told}",
         *(() if found.sample is None else (visible(found.sample.told),)),
         *map(visible, found.preface()),
     )
+
+
+def _of_records(found: Result) -> str:
+    """Return how many records the release has, of which a condition may hold for some."""
+    if found.where is None:
+        return f"{found.records:,} records"
+    some = "those that satisfy the condition"
+    if not found.exact:
+        some += " (how many is estimated where it names a randomised column)"
+    return f"of {found.records:,} records in the release, {some}"
 
 
 def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
@@ -241,6 +252,8 @@ def _shown(value: float, decimals: int) -> str:
 
 def _cells(part: Column) -> list[str]:
     """Return the values of a column; empty where a row sums over it."""
+    if part.p_values:
+        return [written_p(float(v)) for v in part.cells]
     if any(isinstance(v, float) for v in part.cells) and not part.key:
         values = np.array(part.cells, dtype=np.float64)
         decimals = _decimals(values, np.zeros(0))

@@ -49,6 +49,18 @@ class Items:
         base = self.base[:, None]
         return np.stack([np.concatenate([base**p, (base + self.more) ** p - base**p], axis=1) for p in (1, 2)])
 
+    def picked(self, places: Sequence[int]) -> Items:
+        """Return some of the items, by their places in order."""
+        chosen = list(places)
+        return Items(
+            tuple(self.names[i] for i in chosen),
+            self.axes[chosen],
+            self.base[chosen],
+            self.more[chosen],
+            self.rows[chosen],
+            self.asked[chosen],
+        )
+
     @classmethod
     def plain(cls, names: Sequence[Name], axes: Ints) -> Items:
         """Return items that are counted as they stand, each by the row of its own place."""

@@ -11,27 +11,30 @@ before the data were seen, not for the best of many.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Json, Value, category_text
 from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import factor
-from rrpolicy.estimate.results.flags import SELECTED, flags_of
+from rrpolicy.estimate.results.flags import SELECTED, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.measured import Column, Measured, named
 from rrpolicy.estimate.results.possible import clipped
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.items import Name, itemised
+from rrpolicy.estimate.rules.items import Items, Name, itemised
 from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
+from rrpolicy.estimate.rules.named import Written, read_rule
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -60,7 +63,7 @@ class Rule:
         confidence_interval: Fieller's.
         confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
         confidence_bias: by how much the estimate is expected to exceed the confidence, to second order.
-        sure: whether both lower ends reach the thresholds.
+        sure: whether both lower ends reach the thresholds; None of a rule that was named.
     """
 
     given: _Given
@@ -73,7 +76,7 @@ class Rule:
     confidence_interval: tuple[float, float]
     confidence_chebyshev: tuple[float, float]
     confidence_bias: float
-    sure: bool
+    sure: bool | None
 
     def __str__(self) -> str:
         return _told(self.given, self.then)
@@ -87,11 +90,84 @@ class _Estimated:
     support: Measured
     confidence: Measured
     bias: tuple[float, ...]
-    sure: tuple[bool, ...]
+    sure: tuple[bool, ...] | None = None
 
 
 @dataclass(frozen=True)
-class Rules(Result):
+class _Listed(Result):
+    """Rules with their supports and confidences."""
+
+    schema: ClassVar[str] = "rrpolicy.rules/1"
+
+    @cached_property
+    @abstractmethod
+    def _estimated(self) -> _Estimated:
+        """Return the rules in order."""
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules in order."""
+        found = self._estimated
+        sure = found.sure or (None,) * len(found.items)
+        support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
+        numbers = [*support.values()][:4] + [*confidence.values()][:4]
+        return tuple(
+            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
+            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, bias, sure in zip(
+                found.items, *numbers, self._wide, found.bias, sure, strict=True
+            )
+        )
+
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return what is given and what follows, support and confidence, and whether a rule is sure."""
+        found = self._estimated
+        wide = zip(*self._wide, strict=True) if self._wide else ((), ())
+        return (
+            Column("given", tuple(dict(given) for given, _ in found.items)),
+            Column("then", tuple(dict([then]) for _, then in found.items)),
+            found.support,
+            found.confidence,
+            *(() if found.sure is None else (Column("sure", found.sure, key=False),)),
+            *(
+                Column(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
+                for end, values in zip(("low", "high"), wide, strict=True)
+            ),
+            Column("confidence_bias", found.bias, key=False, printed=False),
+        )
+
+    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """Return the rules."""
+        return ("rule",), tuple((str(rule),) for rule in self.rules)
+
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return the confidences."""
+        return (Drawn(self._estimated.confidence, "confidence"),)
+
+    def _made(
+        self, items: Sequence[tuple[_Given, Name]], support: Ratios, confidence: Ratios, sure: Sequence[bool] | None
+    ) -> _Estimated:
+        return _Estimated(
+            items=tuple(items),
+            support=self._measured("support", support),
+            confidence=self._measured("confidence", confidence),
+            bias=tuple(confidence.bias(self.target).tolist()),
+            sure=None if sure is None else tuple(sure),
+        )
+
+    def _measured(self, name: str, ratio: Ratios) -> Measured:
+        flags = flags_of(ratio.doubts(self.level, self.target))
+        return Measured(named(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
+
+    @property
+    def _wide(self) -> list[tuple[float, float]]:
+        """Return Chebyshev's intervals of the confidences."""
+        confidence = self._estimated.confidence
+        half = factor("chebyshev", self.level) * confidence.errors[self.target]
+        return [(float(low), float(high)) for low, high in clipped(confidence.estimate, half, np.array([[0.0, 1.0]]))]
+
+
+@dataclass(frozen=True)
+class Rules(_Listed):
     """Rules whose estimated support and confidence reach the thresholds.
 
     Attributes:
@@ -99,8 +175,6 @@ class Rules(Result):
         min_confidence: least confidence.
         possible: the rules whose intervals reach up to the thresholds.
     """
-
-    schema: ClassVar[str] = "rrpolicy.rules/1"
 
     min_support: float
     min_confidence: float
@@ -115,19 +189,6 @@ class Rules(Result):
     def chosen(self, by: By = "point") -> Mask:
         """Return which of the possible rules reach the thresholds; see `Found.chosen`."""
         return self.possible.chosen(self.asked, by)
-
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """Return the rules, the most confident first."""
-        found = self._estimated
-        support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
-        numbers = [*support.values()][:4] + [*confidence.values()][:4]
-        return tuple(
-            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
-            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, bias, sure in zip(
-                found.items, *numbers, self._wide, found.bias, found.sure, strict=True
-            )
-        )
 
     def compared(self, truth: pd.DataFrame) -> RuleErrors:
         """Compare with the rules of the true table; see `rrpolicy.estimate.rules.errors`."""
@@ -146,23 +207,6 @@ class Rules(Result):
         achieved = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
         return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
-        """Return what is given and what follows, support and confidence, and whether a rule is sure."""
-        found = self._estimated
-        wide = zip(*self._wide, strict=True) if self._wide else ((), ())
-        return (
-            Column("given", tuple(dict(given) for given, _ in found.items)),
-            Column("then", tuple(dict([then]) for _, then in found.items)),
-            found.support,
-            found.confidence,
-            Column("sure", found.sure, key=False),
-            *(
-                Column(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
-                for end, values in zip(("low", "high"), wide, strict=True)
-            ),
-            Column("confidence_bias", found.bias, key=False, printed=False),
-        )
-
     def facts(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
         return {
@@ -177,10 +221,6 @@ class Rules(Result):
             "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
             "sure: both lower ends reach the thresholds as well"
         )
-
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Return the rules."""
-        return ("rule",), tuple((str(rule),) for rule in self.rules)
 
     def drawn(self) -> tuple[Drawn, ...]:
         """Return the confidences, beside the least that was asked for."""
@@ -197,24 +237,97 @@ class Rules(Result):
         order = np.array(
             sorted(range(len(rows)), key=lambda i: (-confidence.estimate[i], -support.estimate[i], told[i])), np.int64
         )
-        return _Estimated(
-            items=tuple(items[i] for i in order),
-            support=self._measured("support", support.picked(order)),
-            confidence=self._measured("confidence", confidence.picked(order)),
-            bias=tuple(confidence.bias(self.target)[order].tolist()),
-            sure=tuple(self.chosen("lower")[rows][order].tolist()),
-        )
+        sure = self.chosen("lower")[rows][order].tolist()
+        return self._made([items[i] for i in order], support.picked(order), confidence.picked(order), sure)
 
-    def _measured(self, name: str, ratio: Ratios) -> Measured:
-        flags = flags_of(ratio.doubts(self.level, self.target))
-        return Measured(named(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
+
+@dataclass(frozen=True)
+class NamedRules(_Listed):
+    """Rules that were named before the data were seen: their intervals hold as they stand.
+
+    Attributes:
+        items: of each rule what is given, and what follows.
+        supports: shares of the records with all of it.
+        confidences: shares of those with what is given that have what follows.
+    """
+
+    items: tuple[tuple[_Given, Name], ...]
+    supports: Ratios = field(repr=False)
+    confidences: Ratios = field(repr=False)
 
     @property
-    def _wide(self) -> list[tuple[float, float]]:
-        """Return Chebyshev's intervals of the confidences."""
-        confidence = self._estimated.confidence
-        half = factor("chebyshev", self.level) * confidence.errors[self.target]
-        return [(float(low), float(high)) for low, high in clipped(confidence.estimate, half, np.array([[0.0, 1.0]]))]
+    def title(self) -> str:
+        """Return what is estimated."""
+        return "Support and confidence of association rules"
+
+    @cached_property
+    def _estimated(self) -> _Estimated:
+        return self._made(self.items, self.supports, self.confidences, None)
+
+
+def named_rules(
+    release: Release, asked: Sequence[str], *, where: str | None, target: Target, level: float
+) -> NamedRules:
+    """Estimate rules that are named; `Release.rule` says how.
+
+    Raises:
+        PolicyError: RR277 for what is no rule, or has no meaning; RR265 for what is no category.
+    """
+    check_target(target, level, release.max_records)
+    written = [read_rule(text) for text in asked]
+    if not written:
+        raise PolicyError(Problem("RR277", "no rule is named", expected="one or several"))
+    condition = split(where, release.columns)
+    names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule.parts))
+    axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
+    items, rows = itemised(release.columns, axes, names, condition, None)
+    weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
+    found = [_one(release, rule, weighing, target, level) for rule in written]
+    return NamedRules(
+        tuple(rule.parts(0) for rule in found),
+        Ratios.joined([rule.supports for rule in found]),
+        Ratios.joined([rule.confidences for rule in found]),
+        where=where, target=target, level=level, records=release.records, notes=(UNFLAGGED,),
+        max_records=release.max_records,
+    )  # fmt: skip
+
+
+def _one(release: Release, rule: Written, weighing: Weighing, target: Target, level: float) -> Found:
+    """Return one rule."""
+    items = weighing.items
+    places = [_place(release, items, release.columns.name(name), text) for name, text in rule.parts]
+    if len(set(items.axes[places].tolist())) < len(places):
+        message = "a rule has one category of each column, and none of columns that were randomised together"
+        raise PolicyError(Problem("RR277", message))
+    own = sorted(places)
+    everything = Search(-np.inf, -np.inf, len(own), target, level)
+    found = search(replace(weighing, items=items.picked(own)), everything)
+    (whole,) = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
+    chosen = np.array([whole])
+    given = [own.index(place) for place in places[:-1]]
+    order = np.array([[*given, own.index(places[-1])]])
+    return replace(
+        found,
+        members=order,
+        then=found.then[chosen],
+        supports=found.supports.picked(chosen),
+        confidences=found.confidences.picked(chosen),
+    )
+
+
+def _place(release: Release, items: Items, name: str, text: str) -> int:
+    """Return the place of an item by how its category is spelled.
+
+    Raises:
+        PolicyError: RR265 if it is no category, RR277 if the condition leaves none of it.
+    """
+    for place, (column, value) in enumerate(items.names):
+        if column == name and category_text(value) == text:
+            return place
+    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).told_of(name))))
+    category(name, known, text, ordered=False)
+    raise PolicyError(Problem("RR277", f"the condition leaves no record with {name} = {text}", hint="leave it out"))
 
 
 def rules(

@@ -131,6 +131,17 @@ def mean(
     )  # fmt: skip
     errors, released = found.errors(), sums.released()
     few = (released < FEW) & (errors[target] > 0)
+
+    def covariance(target: Target) -> Array:
+        """Return Cov(R_i, R_j), of whose groups no record is in two: sum e_i e_j / (d_i d_j), e = w (y - R)."""
+        R, d = found.estimate - found.centre, found.d
+        second, cross, counted = (sums.crossed(v) for v in (numbers.second, numbers.cross, numbers.counted))
+        e = second - (R[:, None] + R) * cross + np.outer(R, R) * counted
+        if target == "population":
+            return np.asarray(bessel(N) * e / np.outer(d, d))
+        v0, v1, v2 = (v.reshape(-1) for v in own)
+        return np.asarray((e - np.diag(v0 - 2 * R * v1 + R**2 * v2)) / np.outer(d, d))
+
     return Means(
         target=target,
         level=level,
@@ -145,6 +156,7 @@ def mean(
         flags=flags_of(((FEW_RECORDS, few), *found.doubts(level, target))),
         ends=found.ends,
         released=released,
+        covariance=covariance,
         value=sums.name,
         missing=numbers.missing,
         sizes=size.reshape(-1),
@@ -185,6 +197,7 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
         flags=flags_of(((FEW_RECORDS, few), *found.doubts(level, target))),
         ends=found.ends,
         released=sums.released,
+        covariance=survey.covariance_of_ratios(sums.numbers, sums.counts),
         value=sums.name,
         missing=survey.weighted.missing,
         sizes=found.d,

@@ -25,7 +25,7 @@ from rrpolicy.estimate.counts.grouping import (
 from rrpolicy.estimate.counts.numbers import numbers_on
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
 
@@ -97,6 +97,11 @@ class GroupSums:
         for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
             x = axis.contract(x, i, mask, power)
         return x
+
+    def crossed(self, values: Array) -> Array:
+        """Return (groups, groups) the sums of values times a record's weights in two groups."""
+        x = self.numbers.cells.sums(values * self.numbers.cells.weight**2)
+        return crossed(x, self.axes, self.masks)
 
     def released(self) -> Array:
         """Return (groups,) released records that speak for each group."""

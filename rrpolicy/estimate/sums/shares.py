@@ -25,10 +25,12 @@ from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.measured import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, ratio, shares_of
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array, Ints
 
@@ -129,11 +131,14 @@ def shares(
         )
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
     if release.design is not None:
-        ratio = _of_people(release, axes, masks, smaller, larger)
+        ratio, covariance = _of_people(release, axes, masks, smaller, larger)
     else:
-        found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
+        moments = _moments(release, axes, smaller, larger)
+        found = _contracted(moments, axes, masks)
         square = (found.part_part, found.part_whole, found.whole_whole)
         ratio = Ratios.shares(found.part, found.whole, square, N)
+        wholes = [tuple(key[n] for n in names if n in outer) for key in keys]
+        covariance = _covariance(ratio, moments, axes, masks, wholes, N)
     return Shares(
         target=target,
         level=level,
@@ -147,6 +152,7 @@ def shares(
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
         flags=flags_of(ratio.doubts(level, target)),
         ends=ratio.ends,
+        covariance=covariance,
         max_records=release.max_records,
         sample=ratio.sample,
         notes=(UNFLAGGED, *(ratio.sample.notes if ratio.sample else ())),
@@ -159,8 +165,8 @@ def _of_people(
     masks: Sequence[tuple[Mask, Mask]],
     smaller: Condition,
     larger: Condition,
-) -> Ratios:
-    """Return shares of people of the population, by the design of the sample."""
+) -> tuple[Ratios, Covariance]:
+    """Return shares of people of the population, by the design of the sample, and their covariance."""
     from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Survey
 
     assert release.design is not None
@@ -171,7 +177,38 @@ def _of_people(
         survey.indicators([(axis, mask[i]) for axis, mask in zip(axes, masks, strict=True)], condition)
         for i, condition in enumerate((smaller, larger))
     )
-    return survey.ratio(survey.functions({VALUE: parts}), survey.functions({INSIDE: wholes}), (0.0, 1.0))
+    of = survey.functions({VALUE: parts}), survey.functions({INSIDE: wholes})
+    return survey.ratio(*of, (0.0, 1.0)), survey.covariance_of_ratios(*of)
+
+
+def _covariance(  # noqa: PLR0917 what shares are made of
+    ratio: Ratios,
+    x: _Moments,
+    axes: Sequence[AxisWeights],
+    masks: Sequence[tuple[Mask, Mask]],
+    wholes: Sequence[tuple[Value, ...]],
+    records: int,
+) -> Covariance:
+    """Return the covariance of shares: sum e_i e_j / (d_i d_j), e = g - R d.
+
+    Of this table less what e_i e_j is expected to be given the original record: two shares of one whole have each
+    -R outside of its part; of different wholes no record is in two.
+    """
+    parts, around = [part for part, _ in masks], [whole for _, whole in masks]
+
+    def covariance(target: Target) -> Array:
+        R, n, d = ratio.estimate, ratio.n, ratio.d
+        mixed = crossed(x.part_whole, axes, parts, around) * R
+        e = crossed(x.part_part, axes, parts) - mixed - mixed.T
+        e += np.outer(R, R) * crossed(x.whole_whole, axes, around)
+        if target == "population":
+            return np.asarray(bessel(records) * e / np.outer(d, d))
+        same = np.array([[one == other for other in wholes] for one in wholes], dtype=bool).reshape(e.shape)
+        outside = np.outer(n, R)
+        own = np.diag(n) - outside - outside.T + np.outer(R, R) * d
+        return np.asarray((e - np.where(same, own, 0.0)) / np.outer(d, d))
+
+    return covariance
 
 
 def _generalised(

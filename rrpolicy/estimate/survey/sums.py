@@ -192,14 +192,28 @@ class Survey:
         return np.asarray(plain + short @ self._coefficients(functions))
 
     def covariance(self, functions: Functions, target: Target) -> Array:
-        """Return (functions, functions) the covariance of the totals of functions, no two of which overlap in a cell.
+        """Return (functions, functions) the covariance of the totals of functions.
 
         Raises:
             PolicyError: RR546 for a stratum with one cluster.
         """
         errors = self._residuals(functions)
         found = self._joined(errors, errors, target, np.matmul)
-        return found - np.diag(self._expected(errors, errors)) if target == "table" else found
+        return found - self._expected(errors, errors, np.matmul) if target == "table" else found
+
+    def covariance_of_ratios(self, parts: Functions, wholes: Functions) -> Callable[[Target], Array]:
+        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target.
+
+        Args:
+            parts: numerators.
+            wholes: denominators.
+        """
+
+        def covariance(target: Target) -> Array:
+            n, d = (self.totals(f).reshape(-1, *(1,) * (parts.ndim - 1)) for f in (parts, wholes))
+            return self.covariance((parts - n / d * wholes) / d, target)
+
+        return covariance
 
     def paired(self, functions: Functions, others: Functions, target: Target) -> Array:
         """Return (functions,) the covariance of the total of each function with that of another one.
@@ -210,7 +224,7 @@ class Survey:
         first = self._residuals(functions)
         second = first if others is functions else self._residuals(others)
         found = self._joined(first, second, target, _row_by_row)
-        return found - self._expected(first, second) if target == "table" else found
+        return found - self._expected(first, second, _row_by_row) if target == "table" else found
 
     def variance(self, functions: Functions, target: Target) -> Array:
         """Return (functions,) the variances of the totals of functions; raises as `paired`."""
@@ -437,11 +451,12 @@ class Survey:
         found = [join(parts[:, a] * by_cell[a, b], _other(others[:, b], join)) for a, b in used]
         return np.asarray(sum(found)) if found else join(first * 0, _other(second, join))
 
-    def _expected(self, errors: Functions, others: Functions) -> Array:
-        """Return (functions,) what the squares are without randomisation, which is no error of this table."""
+    def _expected(self, errors: Functions, others: Functions, join: Join) -> Array:
+        """Return what the products are without randomisation, which is no error of this table."""
         first, second = ((f * self.size).reshape(len(f), 3, -1) for f in (errors, others))
         sums = self._original(self.weighted.second).reshape(3, 3, -1)
-        return np.asarray(np.einsum("kav,abv,kbv->k", first, sums, second, optimize=True))
+        weighed = np.einsum("kav,abv->kbv", first, sums).reshape(len(first), -1)
+        return join(weighed, _other(second.reshape(len(second), -1), join))
 
 
 def _row_by_row(first: Array, second: Array) -> Array:

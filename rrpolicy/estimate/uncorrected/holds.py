@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rrpolicy.canonical import Json
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
+from rrpolicy.estimate.results.significance import said_p
 from rrpolicy.untrusted.formulas import Handling
 from rrpolicy.untrusted.printable import line, visible
 
@@ -85,7 +86,7 @@ class Holds:
         """Return the statements as CSV with a header; `formulas` as for other results."""
         from rrpolicy.estimate.results.text import csv
 
-        rows = [_row(s) | {"columns": ", ".join(s.columns), "released": _computed(s.released)} for s in self.statements]
+        rows = [_row(s) | {"columns": ", ".join(s.columns), "released": _exactly(s.released)} for s in self.statements]
         names = ("analysis", "columns", "verdict", "because", "released")
         return csv({name: [row[name] for row in rows] for name in names}, formulas)
 
@@ -132,5 +133,16 @@ def _named(columns: Sequence[str]) -> str:
 
 
 def _computed(released: Mapping[str, float]) -> str:
-    told = (f"{value:.4g}" if math.isfinite(value) else "undefined" for value in released.values())
-    return ", ".join(f"{name} = {value}" for name, value in zip(released, told, strict=True))
+    """Return what was computed as people read it."""
+
+    def told(name: str, value: float) -> str:
+        if not math.isfinite(value):
+            return f"{name} = undefined"
+        return said_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
+
+    return ", ".join(told(name, value) for name, value in released.items())
+
+
+def _exactly(released: Mapping[str, float]) -> str:
+    """Return the same with every digit, for files."""
+    return ", ".join(f"{name} = {value if math.isfinite(value) else 'undefined'}" for name, value in released.items())

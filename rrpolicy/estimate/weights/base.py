@@ -6,6 +6,7 @@ P^T w = c (moment estimator: Kuk 1990; Gouweleeuw et al. 1998; Chaudhuri and Muk
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -253,6 +254,42 @@ class MatrixWeights(AxisWeights):
         mean_inside = P @ targets / np.maximum(inside, 1)
         mean_outside = P @ ~targets / np.maximum(outside, 1)
         return cast("Mask", ((mean_inside > mean_outside) | (outside == 0)) & (inside > 0))
+
+
+COVARIANCE_GROUPS = 4_000
+"""The most groups whose products are summed."""
+
+
+def crossed(
+    sums: Array,
+    axes: Sequence[AxisWeights],
+    targets: Sequence[Mask | None],
+    others: Sequence[Mask | None] | None = None,
+) -> Array:
+    """Return (groups, groups) sums over records of the products of their weights in two groups.
+
+    Args:
+        sums: by released cell of the axes, as what is multiplied by the products adds up to.
+        axes: that are grouped by; the last one fastest.
+        targets: of each axis what its groups count, (V, k); None for every category by itself.
+        others: likewise of the second group of a product; None for the same.
+
+    Raises:
+        PolicyError: RR268 if there are more than 4,000 groups.
+    """
+    sides = [targets] if others is None else [targets, others]
+    sizes = (len(a.original) if mask is None else mask.shape[1] for a, mask in zip(axes, targets, strict=True))
+    groups = math.prod(sizes)
+    if groups > COVARIANCE_GROUPS:
+        message = f"a covariance of {groups:,} cells would have {groups**2:,} entries"
+        hint = f"group by fewer columns: at most {COVARIANCE_GROUPS:,} cells"
+        raise PolicyError(Problem("RR268", message, hint=hint))
+    factors: list[Array] = [np.ones((1, 1)) for _ in sides]
+    for place, axis in enumerate(axes):
+        own = [axis.factors(side[place]) for side in sides]
+        factors = [np.asarray(np.kron(f, o), dtype=np.float64) for f, o in zip(factors, own, strict=True)]
+        sums = axis.lifted(sums, place)
+    return np.asarray(factors[0].T @ (sums.reshape(-1)[:, None] * factors[-1]))
 
 
 def not_estimable(columns: Sequence[str]) -> PolicyError:
