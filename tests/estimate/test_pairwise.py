@@ -72,8 +72,12 @@ def test_the_covariance_of_shares_is_that_of_the_records(release, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_shares_of_one_whole_depend_on_one_another(release, target):
+@pytest.mark.parametrize(
+    "design", [{}, {"strata": "town"}, {"weight": "hours", "totals": {"town": {"A": 15_000, "B": 12_000}}}]
+)
+def test_shares_of_one_whole_depend_on_one_another(release, target, design):
     """share() by region: the parts of all records; their sum is 1, so that nothing of it varies."""
+    release = release.with_design(**design) if design else release
     found = release.query("SELECT region, share() AS s FROM release GROUP BY region").measured[0]
     assert found.covariance(target).sum() == pytest.approx(0.0, abs=1e-12)
     assert np.diag(found.covariance(target)) == pytest.approx(found.errors[target] ** 2)

@@ -61,7 +61,7 @@ class Pairwise(Result):
 
     Attributes:
         of: what the rows are, in words.
-        largest: of each quantity, which row is the largest.
+        largest: of each quantity that can be estimated, which row is the largest.
     """
 
     schema: ClassVar[str] = "rrpolicy.pairwise/1"
@@ -141,7 +141,8 @@ def pairwise(release: Release, question: Question) -> Pairwise:
         p = _tested(found, difference)
         adjusted = holm(p)
         printed = found.target == "population" or not part.exact
-        largest.append(_largest(part, [_told(key) for key in keys], first, other, adjusted > 1 - found.level))
+        if np.isfinite(part.estimate).any():
+            largest.append(_largest(part, [_told(key) for key in keys], first, other, adjusted > 1 - found.level))
         shown += [
             difference,
             Column(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),

@@ -26,7 +26,8 @@ _OF_FUNCTIONS = {
 }
 _OF_CLASSES: dict[type[exp.Expr], str] = {
     **dict.fromkeys(
-        [exp.Add, exp.Sub], "estimates are not added up: their errors would not be known; ask for their groups"
+        [exp.Add, exp.Sub],
+        "estimates are not added up; ask for their groups: --pairwise, or release.pairwise, compares them",
     ),
     exp.Window: "window functions compute with released rows; only sum(count(*)) OVER (), below a count, is corrected",
     exp.Select: "subqueries are not supported: ask one question at a time",
