@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from rrpolicy import discovery
+from rrpolicy.blame import installed
 from rrpolicy.source.demo import survey
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,6 +70,24 @@ def demo_made_once() -> Iterator[None]:
     """Make each table of the demo once a process, however often it is opened."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(survey, "survey", lru_cache(maxsize=4)(survey.survey))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plugins_looked_for_once() -> Iterator[None]:
+    """Look for what is installed once for each search path, as long as its folders stay as they are."""
+    found: dict[tuple[tuple[str, int], ...], Any] = {}
+    look = installed.installed
+
+    def looked() -> Any:
+        state = tuple((path, os.stat(path).st_mtime_ns) for path in sys.path if os.path.exists(path))  # noqa: PTH110, PTH116
+        if state not in found:
+            found[state] = look()
+        return found[state]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(installed, "installed", looked)
+        patched.setattr(discovery, "installed", looked)
         yield
 
 

@@ -77,6 +77,7 @@ def test_the_same_draw_twice_is_found(bundles: list[Path], tmp_path: Path, capsy
     assert found["together"][-1]["successes"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "decided"), [("l-diversity", {"homogeneity", "background knowledge"}), ("anatomy", {"homogeneity"})]
 )
@@ -89,6 +90,7 @@ def test_partitions_give_away_what_their_classes_say(
     assert decided <= {a["name"] for a in found["attacks"] if a["outcome"] == "as predicted"}
 
 
+@pytest.mark.slow
 def test_sets_are_attacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = ROOT / "policies" / "sensitive-addition.toml"
     assert main(["release", str(policy), "--out", str(tmp_path / "bundle")]) == 0

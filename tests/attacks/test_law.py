@@ -76,6 +76,7 @@ def attacked(promised: Product, original: Any, table: pa.Table, policy: Any = PO
 ORIGINALS = [[(0, 0), (0, 0), (1, 1)], [(0, 0), (0, 1), (1, 2)], [(0, 2), (1, 2), (1, 2)], [(0, 0), (0, 1), (0, 1)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ORIGINALS)
 def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int, int]]) -> None:
     def qi(b: int, a: int) -> Fraction:
@@ -213,6 +214,7 @@ def test_reconstruction_is_that_of_the_moment_estimate() -> None:
     assert found.predicted == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_two_hundred_draws_are_as_predicted() -> None:
     original, promised = people(2_000), channel()
     totals: dict[str, list[float]] = {}
@@ -233,6 +235,7 @@ def test_two_hundred_draws_are_as_predicted() -> None:
         assert abs(np.mean(deviations)) < 5 * np.std(deviations) / np.sqrt(len(deviations))
 
 
+@pytest.mark.slow
 def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
     original, promised = people(200_000), channel()
     wrong = channel(Fraction(68, 100))
@@ -264,6 +267,7 @@ def averaged(one: Target, other: Target) -> Attack:
     return found
 
 
+@pytest.mark.slow
 def test_streams_used_twice_are_found() -> None:
     original, promised = people(2_000), channel()
     releases = [target(promised, original, drawn(promised, original, seed)["data"]) for seed in range(201)]

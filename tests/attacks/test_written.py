@@ -107,6 +107,7 @@ def test_writing_it_again_changes_nothing(copied: Path) -> None:
     assert digests(copied) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["successes", "predicted", "lowest", "highest", "tail", "trials", "without", "reason"])
 def test_a_forged_number_is_found_with_the_table(copied: Path, name: str) -> None:
     def change(document: dict[str, Any]) -> None:
@@ -211,6 +212,7 @@ def test_a_signed_release_is_not_written_into(
     assert rrpolicy.verify(bundle, source=SOURCE, signed_by=[tmp_path / "steward.pem.pub"]).passed
 
 
+@pytest.mark.slow
 def test_what_several_give_away_is_written_into_the_first(
     released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,6 +257,7 @@ def test_a_bundle_that_cannot_be_written_is_as_it_was(
     assert sorted(path.name for path in bundle.iterdir()) == ["audit", "public"]
 
 
+@pytest.mark.slow
 def test_forms_for_ci(released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     sarif, junit = tmp_path / "a.sarif", tmp_path / "a.xml"

@@ -36,6 +36,7 @@ def signed_by(keys, *names):
     return [word for name in names for word in ("--signed-by", keys / f"{name}.pem.pub")]
 
 
+@pytest.mark.slow
 def test_steward_signs_approver_co_signs_auditor_signs_what_was_verified(bundle, keys, capsys):
     assert run("sign", bundle, "--key", keys / "steward.pem") == 0
     assert run("sign", bundle, "--key", keys / "approver.pem") == 0

@@ -191,6 +191,7 @@ def test_a_value_that_its_original_cannot_become_is_found(memory):
     assert "no original can become" in finding.companions[0].meaning
 
 
+@pytest.mark.slow
 def test_the_p_value_holds_over_every_release_of_small_tables(memory):
     """Pr(achieved <= level) <= level at every level, by enumeration in exact fractions."""
     labels = ("x", "y", "z")

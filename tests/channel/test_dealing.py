@@ -55,6 +55,7 @@ def p_value(observed: Counter[Any], expected: Counter[Any], draws: int) -> float
 tables = st.lists(st.integers(0, 12), min_size=2, max_size=9).filter(lambda counts: largest_eligible(counts) >= 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None, derandomize=True)
 @given(tables, st.data())
 def test_groups_are_what_the_definition_says(counts, data):
@@ -156,6 +157,7 @@ def test_many_piles_are_composed_as_one_by_one():
         assert np.array_equal(composed(first, steps), expected)
 
 
+@pytest.mark.slow
 def test_records_go_to_groups_uniformly():
     """Who shares a group with whom: 2 + 2 + 2 records in 3 groups, all ways alike as far as values allow."""
     counts, draws = (2, 2, 2), 8000
@@ -167,6 +169,7 @@ def test_records_go_to_groups_uniformly():
     assert p_value(observed, expected, draws) > ALARM
 
 
+@pytest.mark.slow
 def test_a_residue_joins_any_group_that_lacks_its_value():
     draws, first = 4000, 0
     for seed in range(draws):  # nine records in four groups; the residue's value is in two of them

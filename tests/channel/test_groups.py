@@ -87,6 +87,7 @@ def people(memory: Callable[..., Any], records: int, seed: int, **more: Any) -> 
 codes = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 3)), min_size=2, max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=1200, deadline=None, derandomize=True)
 @given(codes, st.data())
 def test_every_release_is_an_anatomy_of_its_table(memory, rows, data):
@@ -130,6 +131,7 @@ def test_the_order_of_the_input_says_nothing(memory):
         assert one.rows(ST) == other.rows(ST)
 
 
+@pytest.mark.slow
 def test_both_samplers_have_the_same_law(memory):
     original = memory(DOMAINS, {"sex": [0, 0, 1, 1, 0, 1], "age": [0, 0, 0, 0, 0, 0], "disease": [0, 0, 1, 1, 2, 2]})
     draws, found = 2500, {}

@@ -150,6 +150,7 @@ class _Anywhere(Series):
         super().__init__(streams, "", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [

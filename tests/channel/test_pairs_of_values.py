@@ -95,6 +95,7 @@ def test_every_group_differs_in_both_and_nobody_is_lost(memory: Any, records: in
     assert verdict(groups(2), original, sink).verdict is Verdict.SATISFIED
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_every_deal_alike(memory: Any) -> None:
     """Of six people in three groups, all ways of dealing and numbering them are equally likely."""
     sex, age, disease, income = [0, 1, 0, 1, 0, 0], [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]

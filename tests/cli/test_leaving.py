@@ -233,6 +233,7 @@ def test_a_scratch_folder_of_somebody_else_is_refused(place):
     assert process.returncode == 4
 
 
+@pytest.mark.slow
 def test_the_loser_of_a_race_leaves_nothing_and_says_what_happened(place):
     runs = [started(place, "release", "policy.toml", "--out", "out", "--key", f"{i}.key") for i in range(2)]
     told = [process.communicate()[1].decode() for process in runs]

@@ -60,6 +60,7 @@ def environment(tmp_path_factory):
     return folder, {**os.environ, "NO_COLOR": "1", "PATH": f"{here}:{os.environ['PATH']}", "PYTHONPATH": str(site)}
 
 
+@pytest.mark.slow
 def test_its_tests_pass(environment):
     folder, variables = environment
     tested = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", NAME]
@@ -68,6 +69,7 @@ def test_its_tests_pass(environment):
     assert re.search(r"^\d+ passed in", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_its_commands_make_a_release_that_is_verified(environment):
     folder, variables = environment
     assert len(COMMANDS) == 7

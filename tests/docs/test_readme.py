@@ -11,11 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.console import ROOT, hold
 
 README = ROOT / "README.md"
 
 
+@pytest.mark.slow
 def test_commands_print_what_the_readme_shows_and_python_runs(tmp_path: Path) -> None:
     hold(README, tmp_path)
     for block in re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL):

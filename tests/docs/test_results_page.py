@@ -69,6 +69,7 @@ def test_the_kept_numbers_are_of_the_present_program(piece: Piece) -> None:
     assert kept(piece)[0] == piece.digest, STALE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [pytest.param(p, marks=pytest.mark.adult if p.adult else (), id=p.name) for p in PIECES if p.quick],

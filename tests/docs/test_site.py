@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
 from markdown_it import MarkdownIt
 
 import rrpolicy
@@ -47,6 +48,7 @@ class Page(HTMLParser):
             self.fetched.append(given[FETCHED[tag]])
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_whole(tmp_path: Path) -> None:
     """As `make docs` builds it; built once, since that takes a while."""
     built = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]

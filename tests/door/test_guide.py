@@ -23,6 +23,7 @@ def test_a_notebook_a_task_and_a_test_are_shown() -> None:
         assert len([line for line in code.splitlines() if line.strip() and not line.startswith(("import", "#"))]) <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "code"), BLOCKS, ids=[title for title, _ in BLOCKS])
 def test_what_is_shown_runs_as_written(tmp_path: Path, title: str, code: str) -> None:
     people().to_parquet(tmp_path / "people.parquet", index=False)

@@ -38,7 +38,7 @@ def opened(table: Any, scratch: Path) -> dict[str, tuple[str, list[Any]]]:
         return {name: (kind, values.get(name, [])) for name, kind in kinds.items()}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [pytest.param(FORMS[0], marks=pytest.mark.slow), *FORMS[1:]])
 def test_every_form_of_a_table_verifies_the_release_of_every_other(
     folder: Path, held: Callable[[str], Any], form: str
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,17 +157,24 @@ def seal(folder: Path) -> None:
 
 
 def write_data(folder: Path, rows: Mapping[str, Sequence[Any]], file_format: str) -> None:
-    table = pa.table(dict(rows))
-    with duckdb.connect() as connection:
-        connection.register("rows_in_memory", table)
-        path = str(folder / f"data.{file_format}").replace("'", "''")
-        if file_format == "parquet":
-            connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT parquet)")
-        elif file_format == "csv":
-            connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT csv, HEADER, FORCE_QUOTE *)")
-        else:
-            connection.execute(f"ATTACH '{path}' AS released")
-            connection.execute("CREATE TABLE released.data AS FROM rows_in_memory")
+    connection = writer()
+    connection.register("rows_in_memory", pa.table(dict(rows)))
+    path = str(folder / f"data.{file_format}").replace("'", "''")
+    if file_format == "parquet":
+        connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT parquet)")
+    elif file_format == "csv":
+        connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT csv, HEADER, FORCE_QUOTE *)")
+    else:
+        connection.execute(f"ATTACH '{path}' AS released")
+        connection.execute("CREATE TABLE released.data AS FROM rows_in_memory")
+        connection.execute("DETACH released")
+    connection.unregister("rows_in_memory")
+
+
+@cache
+def writer() -> duckdb.DuckDBPyConnection:
+    """Return one engine for all tables: starting it takes longer than writing one."""
+    return duckdb.connect()
 
 
 def draw(axis: Axis, codes: np.ndarray, rng: np.random.Generator) -> dict[str, list[Any]]:

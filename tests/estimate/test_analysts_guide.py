@@ -70,6 +70,7 @@ def python(bundle):
     return json.loads((bundle / "left.json").read_text()), done.stdout
 
 
+@pytest.mark.slow
 def test_the_python_blocks_run(bundle, python):
     left, printed = python
 

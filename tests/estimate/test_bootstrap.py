@@ -32,6 +32,7 @@ def survey(made, publish):
     return make
 
 
+@pytest.mark.slow
 def test_released_counts_are_drawn_by_the_matrices():
     """The mean of every released cell, and its variance, are those of the channel; a transposed matrix is caught."""
     rng = np.random.default_rng(5)
@@ -51,6 +52,7 @@ def test_released_counts_are_drawn_by_the_matrices():
     assert (rounded.sum(), rounded.tolist()) == (4, [2, 2, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["table", "population"])
 def test_the_errors_of_unbiased_counts_are_those_of_the_formula(survey, target):
     """Standard errors over 600 draws are within 16 % of the formula: 5.5 standard errors of such a one."""

@@ -99,6 +99,7 @@ RECORDS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS, number=st.integers(0, 10**9))
 def test_bounds_are_the_ends_of_all_tables_that_are_open(made, publish, tmp_path_factory, records, number):

@@ -71,6 +71,7 @@ def same(found, frame, names):
         assert got == pytest.approx(expected[name], rel=1e-10, abs=1e-9, nan_ok=True), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
 def test_r_counts_as_rrpolicy_does(mixed, tmp_path, locale):
     assert main(["export", str(mixed), "--for", "r", "--out", str(tmp_path / "rrpolicy.R")]) == 0
@@ -104,6 +105,7 @@ def test_r_counts_as_rrpolicy_does(mixed, tmp_path, locale):
     assert float(total.split()[1]) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_r_refuses_what_was_changed_and_what_it_cannot_count(mixed, tmp_path):
     rrpolicy.export(mixed, "r", out=tmp_path / "rrpolicy.R")
     script = """

@@ -258,6 +258,7 @@ def test_multinomial_is_the_same_with_two_categories_less_and_predicts_shares(on
     assert len(true) == 4
 
 
+@pytest.mark.slow
 def test_margins_are_differences_of_the_table_and_their_errors_hold():
     codes = people(3000, 11)
     X = np.stack([np.ones(3000), codes["sex"] == 1, codes["age"] + 1], axis=1).astype(float)

@@ -97,6 +97,7 @@ def wrong(sizes: tuple[int, int], kinds: tuple[Kind, Kind]) -> set[str]:
     return {name for name in never_larger(asked(sizes, kinds)) if growth(name, pi, row, column) > 1e-9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (2, 3)])
 def test_what_is_said_never_to_grow_does_not(sizes):
     for kinds in product(DECLARED, repeat=2):
@@ -266,6 +267,7 @@ def test_the_command_speaks_of_a_release_or_of_two_columns(tmp_path, capsys):
     assert "RR505" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_test_of_independence_keeps_its_level():
     """Independent columns under two general matrices, 4,000 releases: the p-value is at most 5 % about so often.
 

@@ -60,6 +60,7 @@ def test_the_schema_is_nists_of_the_version_that_is_stated():
     assert schema["$id"] == f"http://csrc.nist.gov/ns/oscal/{VERSION}/oscal-ar-schema.json"
 
 
+@pytest.mark.slow
 def test_nists_schema_accepts_every_regime_and_page(bundles, waived, tmp_path):
     documents = {
         f"{bundle.name}-{regime}-{page}": {"assessment-results": results(bundle, regime, page)}

@@ -115,6 +115,7 @@ def test_a_tag_is_released_and_verified(run, workspace):
     assert again.status == 4  # nothing is overwritten
 
 
+@pytest.mark.slow
 def test_a_tag_of_a_policy_that_fails_releases_nothing_and_shows_why(run, workspace):
     ran = run(TAG, policy="policies/fails.toml")
     assert ran.status == 1
@@ -136,6 +137,7 @@ def base(workspace):
     return git(workspace, "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.slow
 def test_a_weakening_is_refused_on_a_pull_request_and_on_a_tag(run, base, workspace):
     ran = run(policy="policies/good.toml", base=base)
     assert ran.status == 1
@@ -158,6 +160,7 @@ def test_a_base_that_is_not_fetched_is_no_reason_to_compare_with_nothing(run, jo
     assert job("rrpolicy-plan", absent, policy="policies/good.toml").status != 0
 
 
+@pytest.mark.slow
 def test_a_weakening_is_refused_on_a_merge_request(job, base, workspace):
     merge = {**MERGE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
     ran = job("rrpolicy-plan", merge, policy="policies/good.toml")
@@ -226,6 +229,7 @@ def job(workspace):
     return job
 
 
+@pytest.mark.slow
 def test_a_merge_request_is_planned_with_gitlabs_reports(job, workspace):
     ran = job("rrpolicy-plan", MERGE, policy="policies/fails.toml")
     assert ran.status == 1

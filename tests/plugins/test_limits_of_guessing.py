@@ -93,6 +93,7 @@ def planned(capsys: Any, path: Path) -> dict[str, Any]:
     return next(f for f in plan["findings"] if f["model"].startswith("attribute-disclosure"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "measure"), REACHES)
 def test_plans_reach_it_and_verification_computes_it_again(
     write: Write, mechanism: str, measure: str, capsys: Any

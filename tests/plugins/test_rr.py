@@ -114,6 +114,7 @@ def test_it_conforms(make, table, name):
     assert set(proposal.origins) == set(proposal.unrounded) == set(keep(proposal))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     name=st.sampled_from(["rr-both", "rr-qi"]),

@@ -236,6 +236,7 @@ def test_together_l_may_exceed_every_single_domain(write: Write, tmp_path: Path,
     assert [p.code for p in problems(too_large)] == ["RR295"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rest", "head", "hidden"),
     [

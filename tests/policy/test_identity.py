@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def test_entries_that_differ_in_numbers_alone_are_counted(tmp_path):
     assert named(tmp_path, K % 3 + K % 5) == ["privacy/pk-anonymity", "privacy/pk-anonymity#2"]
 
 
+@pytest.mark.slow
 @given(
     st.permutations([K % 3, L % "entropy", L % "distinct", WHERE, GATE % "0.1", GATE % "0.2" + OF]), st.integers(1, 6)
 )

@@ -102,6 +102,7 @@ def test_a_changed_value_gives_a_policy_or_its_problems(load, path, value, kind)
     assert policy is None or isinstance(policy, Policy)
 
 
+@pytest.mark.slow
 @quick
 @given(
     start=st.integers(0, len(WHOLE)),

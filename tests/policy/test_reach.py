@@ -136,6 +136,7 @@ def test_a_policy_that_would_keep_the_reader_busy_is_refused_in_seconds(load, tm
     assert codes(load, path) == {"RR287"}
 
 
+@pytest.mark.slow
 def test_a_domain_of_too_many_categories_is_refused_and_a_large_one_on_one_line_is_read(load, tmp_path):
     head = POLICY.replace('extends = "{extends}"\n', "")
     large = ", ".join(f'"é{i}"' for i in range(60_000))

@@ -397,6 +397,7 @@ def test_what_cannot_be_told_is_refused_at_check_time(worlds: Any) -> None:
     assert "released as it is" in str(parted.supports(asked(sensitive=("s",)), world.policy, ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_assessor_keeps_its_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))

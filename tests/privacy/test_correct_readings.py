@@ -44,6 +44,7 @@ def truth(world: Any, brute: Any, sensitive: str, *, others: bool = False) -> di
     return brute.Table(world.rows, laws, world.carried, sensitive, world.law(sensitive)).success()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80, derandomize=True)
 @given(seed=SEEDS, tau=st.fractions(Fraction(1, 20), 1, max_denominator=20), tie=st.booleans(), both=st.booleans())
 def test_the_verdict_is_exact_for_every_entry(  # noqa: PLR0917
@@ -73,6 +74,7 @@ def test_the_verdict_is_exact_for_every_entry(  # noqa: PLR0917
     assert "whosever record he drew" in finding.adversary
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(seed=SEEDS)
 def test_values_are_the_assessors_and_slopes_their_differences(worlds: Any, seed: int) -> None:
@@ -121,6 +123,7 @@ def least_by_grid(problem: Any, steps: int = 5) -> float:
     return best
 
 
+@pytest.mark.slow
 def test_optimisers_find_what_holds_where_it_is_no_interval(worlds: Any) -> None:
     """Below the largest share something holds only where the value itself is hardly randomised, and others are."""
     solved = inside = 0

@@ -95,6 +95,7 @@ def test_linking_is_its_definition(worlds: Any, brute: Any, seed: int, most: int
         assert again[group] == pytest.approx(float(expected[alpha]), abs=TINY)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(seed=SEEDS, tau=st.fractions(Fraction(1, 20), 1, max_denominator=20), tie=st.booleans())
 def test_the_verdict_is_exact_for_every_entry(worlds: Any, brute: Any, seed: int, tau: Fraction, tie: bool) -> None:

@@ -225,6 +225,7 @@ def test_an_axis_in_doubles_has_no_exact_entries() -> None:
     assert Retained.as_it_is(Retention.uniform("a", ("x", "y"), Fraction(2, 3))).keep == pytest.approx((2 / 3,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_assessors_keep_their_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))

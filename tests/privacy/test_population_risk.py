@@ -209,6 +209,7 @@ def test_as_sdc_micro_measures_individual_risk():
     assert found.achieved.standing is Standing.ESTIMATE
 
 
+@pytest.mark.slow
 @given(table=rows, extra=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=10))
 def test_attackers_are_their_definitions(table, extra):
     """The population holds the table, some of its records again, and people of classes that the table lacks."""
@@ -527,6 +528,7 @@ def test_the_variance_of_one_in_the_people_is_that_of_its_distribution(f, p):
     assert found == pytest.approx(square - mean**2, rel=1e-6, abs=1e-12 * square)
 
 
+@pytest.mark.slow
 def test_errors_hold_what_they_say_where_the_model_does_and_not_elsewhere():
     """Of 300 samples of 5 % to 50 % two standard errors hold 95 %; the law of the draws is the model's own, or another.
 

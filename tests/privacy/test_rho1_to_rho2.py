@@ -78,6 +78,7 @@ def extremes(rows: list[list[Fraction]], rho1: Fraction, rho2: Fraction) -> tupl
     return most, least
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80, derandomize=True)
 @given(rows=matrices(), one=RHO, other=RHO)
 def test_no_prior_exceeds_it_and_one_attains_it_in_both_directions(

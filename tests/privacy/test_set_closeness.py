@@ -91,6 +91,7 @@ def shares(values: Sequence[int]) -> dict[int, Fraction]:
     return {v: Fraction(n, len(values)) for v, n in Counter(values).items()}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(SEEDS, st.integers(2, SIZE), st.sampled_from(sorted(GROUND)))
 def test_the_distance_is_the_largest_over_all_groups_and_sets(seed: int, l: int, distance: str) -> None:

@@ -135,6 +135,7 @@ def test_no_cell_of_a_bundle_runs(releases, mechanism):
     assert ("-5" in numbers) == (mechanism != "tp")  # of the column of numbers that all others carry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_it_verifies_at_every_level(releases, mechanism, capsys):
     here = releases[mechanism]
@@ -359,6 +360,7 @@ BEGUN = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     values=st.lists(st.one_of(st.none(), BEGUN, st.text("=+-@'\"ab\t\r\n,", max_size=4)), min_size=1),

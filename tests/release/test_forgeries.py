@@ -213,6 +213,7 @@ def fresh(case: Path, folder: Path) -> Path:
     return bundle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", KEPT)
 def test_every_other_file_is_made_again(bundles, case, tmp_path):
     """A changed file is noticed though all digests fit: only a comment of the policy is not, and is listed."""

@@ -71,6 +71,7 @@ def test_something_else_in_place_of_a_file(copied, how, name):
     assert run("report", case.bundle, "--page", "public") == 2
 
 
+@pytest.mark.slow
 def test_any_field_of_another_type(copied, capsys):
     """A seeded walk: in each round one value of release.json becomes something else, digests unchecked."""
     case = copied("csv")

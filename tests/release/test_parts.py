@@ -134,6 +134,7 @@ def test_all_that_reads_a_release_reads_its_files_as_one(cut, tmp_path, capsys, 
     assert listed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # in the client itself
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_clients_of_both_descriptions_read_the_records(cut):
@@ -215,6 +216,7 @@ def forge(made: Made, files: dict[str, pa.Table], rows: int = ROWS) -> None:
     fill_again(made.bundle)
 
 
+@pytest.mark.slow
 def test_who_cuts_a_release_otherwise_and_seals_everything_again_is_found(copied):
     public, source = copied.bundle / "public", str(copied.case.table)
     whole = pa.concat_tables([pq.read_table(public / name) for name in FILES])
@@ -242,6 +244,7 @@ def test_a_manifest_of_absurd_numbers_costs_nothing(copied):
     assert "RR115" in codes(verify(copied.bundle / "public"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 30), min_size=1, max_size=40),

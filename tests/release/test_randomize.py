@@ -85,6 +85,7 @@ def deviates(asked: Questionnaire, record: dict[str, Any], original: tuple[int, 
     return bool(chi2.sf(float(statistic), len(expected) - 1) < FALSE_ALARM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 400])
 def test_records_are_drawn_by_exactly_the_matrices(asked: Questionnaire, calls: int) -> None:
     assert not deviates(asked, {"sex": "m", "age": 64.9, "ill": None}, (1, 1, 2), calls)

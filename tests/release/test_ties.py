@@ -52,6 +52,7 @@ def written(folder, rows, n, size, sorted_by):
     return found, (folder / "out" / found.files[0]).read_bytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_sorted_or_not_the_file_is_the_same(tmp_path_factory, data):

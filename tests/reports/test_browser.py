@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 360, 768, 1400])
 @pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "plan"])
 def test_the_page_never_scrolls_sideways(examples: Any, opened: Callable[..., Any], name: str, width: int) -> None:
@@ -155,7 +154,6 @@ def test_nothing_is_refused_by_the_pages_own_policy(examples: Any, browser: Any,
     assert styled == "8px"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (768, "light"), (360, "dark")])
 def test_axe_finds_nothing_on_any_page(examples: Any, browser: Any, tmp_path: Any, width: int, scheme: str) -> None:
     """The pages run no script of their own: here one is let in, to look at them."""

@@ -10,7 +10,7 @@ import pytest
 
 from rrpolicy.cli.main import main
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 POLICY = Path(__file__).resolve().parents[2] / "policies" / "pram.toml"
 
 
@@ -22,7 +22,6 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_read_at_every_width(
     comparison: Path, visited: Callable[..., Any], contrast: str, scheme: str

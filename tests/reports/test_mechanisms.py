@@ -293,6 +293,7 @@ def test_both_pages_can_be_read_by_everybody(
         assert {key: ratio for key, ratio in ratios.items() if ratio < 4.5} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["anatomy", "l-diversity", "by-value"])
 def test_print_cuts_nothing_off(released: Callable[[str], Path], visited: Callable[..., Any], name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import rrpolicy
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 OVERLAPS = """() => [...document.querySelectorAll('svg.rrpolicy')].flatMap(svg => {
   const all = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
@@ -104,7 +104,6 @@ def test_long_and_wide_names_wrap(shown: Any) -> None:
     assert page.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1000, "light")])
 def test_axe_finds_nothing_in_plots_and_tables(
     results: Any, shown: Any, contrast: str, width: int, scheme: str

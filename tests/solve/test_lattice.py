@@ -105,6 +105,7 @@ def test_what_is_released_satisfies_its_model(name, rows, loss, suppression):
     assert all(assessor.accepts(r, chosen.channel, task.original) for r, assessor in task.requirements)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(rows=ROWS, weights=st.lists(st.integers(0, 3), min_size=3, max_size=3).filter(any))
 def test_losses_are_what_their_definitions_say(rows, weights):
@@ -202,6 +203,7 @@ FOUR = ("education", "sex", "race", "salary_class")
 EIGHT = ("age", "workclass", "education", "marital_status", "race", "sex", "native_country", "salary_class")
 
 
+@pytest.mark.slow
 @pytest.mark.adult
 @pytest.mark.parametrize(
     ("kind", "suppression", "expected"),
@@ -214,13 +216,14 @@ EIGHT = ("age", "workclass", "education", "marital_status", "race", "sex", "nati
 )
 def test_four_attributes_of_adult_are_generalised_as_arx_does(adult, kind, suppression, expected):
     wanted = [small.requirement("k-anonymity", k=3), small.requirement("l-diversity", kind=kind, l=3)]
-    search, _ = search_of(adult(FOUR, wanted), "ncp", suppression)
+    task = adult(FOUR, wanted)
+    search, _ = search_of(task, "ncp", suppression)
 
     found = search.best()
 
     assert (found.node, int(found.kept.sum()), found.suppressed) == expected
     for loss in LOSSES:
-        other, _ = search_of(adult(FOUR, wanted), loss, suppression)
+        other, _ = search_of(task, loss, suppression)
         assert other.best().order == best_of_all(other)
 
 

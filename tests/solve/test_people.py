@@ -95,6 +95,7 @@ def releases(requirement, levels, rows, others, most):
         yield node, {c: (records[c], people[c]) for c in kept}, cost / (3 * len(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suppression", [Fraction(0), Fraction(1, 4)])
 @pytest.mark.parametrize("name", ASKED)
 @settings(max_examples=50, deadline=None, derandomize=True)

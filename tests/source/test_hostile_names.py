@@ -132,20 +132,24 @@ def test_partition_folders_and_parquet_metadata_add_no_columns(opened, tmp_path)
         assert list(original.snapshot.columns()) == ["a"]
 
 
-@settings(deadline=None)
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1))
-def test_quoting_gives_back_any_text(text):
+@pytest.fixture(scope="module")
+def engine():
     with duckdb.connect() as connection:
-        row = connection.execute(f"SELECT {literal(text)} AS {identifier(text)}")
-        assert row.description[0][0] == text
-        assert row.fetchone() == (text,)
+        yield connection
 
 
 @settings(deadline=None)
-@given(st.one_of(st.booleans(), st.integers(-(2**63) + 1, 2**63 - 1), st.floats(allow_nan=False)))
-def test_quoting_gives_back_any_value(value):
-    with duckdb.connect() as connection:
-        (back,) = connection.execute(f"SELECT {literal(value)}").fetchone()
+@given(text=st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1))
+def test_quoting_gives_back_any_text(engine, text):
+    row = engine.execute(f"SELECT {literal(text)} AS {identifier(text)}")
+    assert row.description[0][0] == text
+    assert row.fetchone() == (text,)
+
+
+@settings(deadline=None)
+@given(value=st.one_of(st.booleans(), st.integers(-(2**63) + 1, 2**63 - 1), st.floats(allow_nan=False)))
+def test_quoting_gives_back_any_value(engine, value):
+    (back,) = engine.execute(f"SELECT {literal(value)}").fetchone()
     assert back == value
     assert isinstance(back, type(value))
 

@@ -27,7 +27,7 @@ def refused(uri: Path, table: str | None, scratch: Path) -> str:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_that_never_ends_is_refused(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(engine, "SECONDS", 2)
+    monkeypatch.setattr(engine, "SECONDS", 1)
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(20000)")
         connection.execute(f"CREATE VIEW v AS {VIEWS[name]}")

@@ -91,6 +91,7 @@ class Stumbling:
         return drawn
 
 
+@pytest.mark.slow
 def test_blocks_are_drawn_where_they_lie(
     spark: SparkSession, visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +113,7 @@ def test_blocks_are_drawn_where_they_lie(
     assert len(list((theirs.public / "data").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_blocks_whose_tasks_end_in_the_middle_are_drawn_again(
     spark: SparkSession, visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

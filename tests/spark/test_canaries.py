@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.warehouse.conftest import Case
 from tests.warehouse.test_counts_in import MECHANISMS
@@ -54,6 +55,7 @@ def seen(place: Path, known: dict[Path, int]) -> bool:
     return found
 
 
+@pytest.mark.slow
 def test_no_original_value_is_left_or_seen_in_plain(tmp_path: Path) -> None:
     runs = {"ours": release(tmp_path / "ours"), "bare": release(tmp_path / "bare", "spark.io.encryption.enabled=false")}
     known: dict[Path, int] = {}

@@ -13,6 +13,7 @@ from .conftest import SETTINGS
 QUICK = ("spark.driver.extraJavaOptions", "spark.sql.shuffle.partitions", "spark.master")
 
 
+@pytest.mark.slow
 def test_the_guide_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = " ".join(f"--conf '{name}={SETTINGS[name]}'" for name in QUICK)
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{said} pyspark-shell")

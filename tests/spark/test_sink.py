@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CUT = "\n[release]\nrows_per_file = 150\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "carried"),
     [("pram", True), ("rr", False), ("addition", True), ("anatomy", True), ("full-domain", True)],
@@ -40,6 +41,7 @@ def test_files_are_the_same_whoever_writes_them(
     assert not list(theirs.bundle.rglob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_table_in_one_file_is_written_by_one_task(spark: SparkSession, case: Case, form: str) -> None:
     policy, key = case.policy(MECHANISMS["rr"] + f'\n[release]\nformat = "{form}"\n'), case.path("key")
@@ -76,6 +78,7 @@ class StumblingTable(ParquetTable):
         super().close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["raises", "killed"])
 def test_tasks_that_end_in_the_middle_change_nothing(
     spark: SparkSession, case: Case, how: str, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +110,7 @@ def stumbled(policy: Path, case: Case, key: Path, form: Any, monkeypatch: pytest
     return rrpolicy.release(policy, case.path("theirs"), key=key, sink="spark").bundle
 
 
+@pytest.mark.slow
 def test_files_that_are_not_in_their_place_are_no_release(spark: SparkSession, case: Case, monkeypatch: Any) -> None:
     policy = case.policy(MECHANISMS["pram"] + CUT)
 

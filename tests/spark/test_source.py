@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 NUMBERS = pa.table({"x": pa.array(range(1_000_000), pa.int64())})
 
 
+@pytest.mark.slow
 def test_a_release_is_the_same_whoever_reads_the_table(spark: SparkSession, case: Case) -> None:
     policy, key = case.policy(MECHANISMS["addition"], carried=True), case.path("key")
     ours = rrpolicy.release(policy, case.path("ours"), key=key)
@@ -45,6 +46,7 @@ def test_a_release_is_the_same_whoever_reads_the_table(spark: SparkSession, case
     assert found[0].passed
 
 
+@pytest.mark.slow
 def test_every_kind_of_column_is_read_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     columns = {f"x{i}": made for i, made in enumerate(KINDS.values()) if not pa.types.is_time(made[1])}
     rows = math.lcm(*range(1, 9))
@@ -91,6 +93,7 @@ def scratch(folder: Path, name: str) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_table_of_a_catalog_is_read_and_its_units_are_counted(spark: SparkSession, case: Case) -> None:
     policy, key = case.policy(MECHANISMS["pram"], source='unit = "person_id"'), case.path("key")
     spark.sql("CREATE DATABASE IF NOT EXISTS survey")
@@ -105,6 +108,7 @@ def test_a_table_of_a_catalog_is_read_and_its_units_are_counted(spark: SparkSess
         rrpolicy.plan(policy, source="spark:survey.people")
 
 
+@pytest.mark.slow
 def test_units_without_a_value_are_those_that_our_engine_finds(spark: SparkSession, tmp_path: Path) -> None:
     values = ["a", "b", "b", "NA", "99", "99.0", None, "c", "99x"]
     (tmp_path / "table").mkdir()
@@ -120,6 +124,7 @@ def test_units_without_a_value_are_those_that_our_engine_finds(spark: SparkSessi
     assert (found[1].sizes, found[1].missing) == ({1: 3, 2: 1}, 4)
 
 
+@pytest.mark.slow
 def test_a_table_that_changes_is_refused(spark: SparkSession, case: Case, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     folder = case.path("people")
@@ -134,6 +139,7 @@ def test_a_table_that_changes_is_refused(spark: SparkSession, case: Case, tmp_pa
             table.unchanged()
 
 
+@pytest.mark.slow
 def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Case, tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "large").mkdir()
@@ -163,6 +169,7 @@ def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Ca
         assert table.records() == len(NUMBERS)
 
 
+@pytest.mark.slow
 def test_the_statements_for_spark_run_on_spark(spark: SparkSession, case: Case) -> None:
     policy, key = case.policy(MECHANISMS["addition"], source='unit = "person_id"'), case.path("key")
     spark.read.parquet(str(case.path("people"))).createOrReplaceTempView("people")

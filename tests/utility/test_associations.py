@@ -124,6 +124,7 @@ def together(keep):
     return Product.of(ATTRIBUTES, [axis])
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_pair_that_is_randomised_as_one_is_that_of_the_residuals():
     table = dependent(1.5, 4_000)
     pair = Marginal.of(together(Fraction(3, 4)), table, ("a", "b"))

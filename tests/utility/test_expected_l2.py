@@ -134,6 +134,7 @@ def write_public(folder, product, codes):
     assert [c.name for c in product.tables()[0].columns] == list(names)
 
 
+@pytest.mark.slow
 def test_the_realised_distance_is_that_of_the_estimates(toy, tmp_path):
     """The mean over draws of the squared realised distance is the expected one; 5 standard errors, fixed seed."""
     product = channel("4/5", "7/10")

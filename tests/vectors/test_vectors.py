@@ -36,6 +36,7 @@ def test_the_numbers_are_computed_without_the_project(vectors: dict[str, Any]) -
     assert unlike(computed, vectors, 1e-12) == []
 
 
+@pytest.mark.slow
 @pytest.mark.adult
 def test_the_numbers_of_adult_are_computed_and_agree_with_another_implementation(
     adult_csv: Path, vectors: dict[str, Any]

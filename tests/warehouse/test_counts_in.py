@@ -234,6 +234,7 @@ def test_what_measures_and_drafts_says_the_same_of_records_and_of_counts(case: C
     assert json.dumps(one).replace("Arrow table", "") == json.dumps(other).replace("Arrow table", "")
 
 
+@pytest.mark.slow
 def test_attacks_and_comparisons_take_counts(case: Case) -> None:
     policy, counts = case.policy(MECHANISMS["pram"]), rrpolicy.counted(case.path("counts.parquet"))
     made = rrpolicy.release(policy, case.path("bundle"))

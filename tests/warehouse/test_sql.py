@@ -164,6 +164,7 @@ def test_what_records_are_refused_for_counts_are_refused_for(in_duckdb: Engine, 
     assert all(re.match(r"\d+ records? ha(s|ve) ", message) for _, message in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_random_bins_and_codes_agree(in_duckdb: Engine, tmp_path: Path, data: st.DataObject) -> None:
@@ -192,6 +193,7 @@ def test_a_wrong_statement_is_told_from_the_right_one(in_duckdb: Engine, tmp_pat
         agree(wrong, attribute, nearly(values, arrow), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["in_duckdb", "in_postgres"])
 def test_what_a_warehouse_counts_is_released_as_its_records_are(case: Case, engine: str, request: Any) -> None:
     there: Engine = request.getfixturevalue(engine)
@@ -286,6 +288,7 @@ def test_names_and_categories_stay_what_they_are_in_every_dialect(dialect: str) 
         assert made.multiplicity == ("records" if name == "n" else "n")
 
 
+@pytest.mark.slow
 def test_hostile_names_and_categories_are_counted_as_they_are(
     in_duckdb: Engine, in_postgres: Engine, tmp_path: Path
 ) -> None:

@@ -140,6 +140,7 @@ def test_weights_that_were_randomised_are_undone(asked):
     assert expected_variance == pytest.approx(variance)
 
 
+@pytest.mark.slow
 def test_sums_of_numbers(asked):
     def question(release):
         (row,) = release.query("SELECT sum(income) FROM release WHERE ill = 'yes'").to_dict()["rows"]

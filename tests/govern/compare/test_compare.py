@@ -101,6 +101,7 @@ def as_planned(row: dict[str, Any], text: str, folder: Path) -> None:
     assert row["expected_errors"] == alone.to_json()["expected_errors"]
 
 
+@pytest.mark.slow
 def test_each_candidate_has_the_numbers_of_its_own_plan(policy, tmp_path, capsys):
     found = told(capsys, policy, "--vary", "privacy.0.threshold=1/2,2/3", "--vary", "utility.0.max=0.3,0.001")
 
@@ -172,6 +173,7 @@ def test_a_mechanism_that_does_not_fit_is_a_row_that_says_why(policy, capsys, tm
     assert "  3  RR297: " in printed
 
 
+@pytest.mark.slow
 def test_what_another_mechanism_derives_is_asked_for_in_its_row(policy, tmp_path, capsys):
     text = POLICY.replace("pram", "rr-both").replace('allocation = "equal"\n', "")
     text = re.sub(r"accept = .*", 'accept = ["domain:disease"]', text)
@@ -204,6 +206,7 @@ def test_none_that_passes_is_told_with_what_is_attained(policy, capsys):
     assert "recommended: none" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_policies_are_held_against_one_anothers_requirements(policy, tmp_path, capsys):
     other = tmp_path / "other.toml"
     other.write_text(POLICY + '\n[[privacy]]\nmodel = "local-dp"\nepsilon = 30\n')
@@ -360,6 +363,7 @@ def test_the_page_is_its_owners_alone_and_never_overwrites(policy, tmp_path, cap
     assert page.read_text() == text
 
 
+@pytest.mark.slow
 def test_the_adult_table_and_python(adult_csv, tmp_path, capsys):
     policy = tmp_path / "adult.toml"
     policy.write_text(f"""\

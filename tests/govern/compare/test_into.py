@@ -77,6 +77,7 @@ def test_the_audit_report_shows_the_map_and_the_alternatives(made, capsys):
     assert main(["verify", str(bundle)]) == 0
 
 
+@pytest.mark.slow
 def test_it_takes_the_place_of_an_earlier_one(made):
     assert compare(made) == 0
     first = (made[0] / "audit" / "comparison.json").read_bytes()

@@ -114,6 +114,7 @@ def best_link(law: Law, tables: Iterable[Sequence[int]]) -> Fraction:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=IDS)
 def test_epsilon_and_k_of_linked_rows_of_one_table_are_those_of_enumeration(first, second):
     together = exposure(linked([part(first), part(second)]).channel)
