@@ -129,6 +129,7 @@ def test_a_test_of_another_table_is_found(copied: Path) -> None:
     assert failures(copied, source=SOURCE) == {"RR552"}
 
 
+@pytest.mark.slow
 def test_what_contradicts_itself_or_the_release_is_found_without_the_table(
     written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,6 +194,7 @@ def test_evidence_cites_it(released: Path, written: Path, regime: str, clause: s
         assert without.missing == ("an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write",)
 
 
+@pytest.mark.slow
 def test_a_signed_release_is_not_written_into(
     released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,6 +122,7 @@ def test_public_alone_is_verified_with_the_statement_beside_it(bundle, keys, tmp
     assert run("verify", handed) == 0
 
 
+@pytest.mark.slow
 def test_a_release_that_requires_signatures_is_verified_with_them_alone(demanding, keys, capsys):
     assert run("verify", demanding) == 1
     assert "RR136" in capsys.readouterr().out

@@ -310,6 +310,7 @@ def test_shares_of_drawn_groups_hold_the_truth(tmp_path, seed):
             assert row["s_low"] <= row["s"] <= row["s_high"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 def test_an_empty_label_loses_nobody(tmp_path, form, monkeypatch):
     monkeypatch.setitem(DOMAINS, "sex", ("", "m"))

@@ -240,6 +240,7 @@ def test_pruning_by_the_estimate_would_lose_rules():
     assert lost > 0
 
 
+@pytest.mark.slow
 def test_itemsets_that_cannot_be_counted_are_refused():
     names = tuple((f"c{i}", 1) for i in range(1100))
     masks = [np.roll([True] * 15 + [False] * 5, i) for i in range(1100)]

@@ -118,6 +118,7 @@ def test_every_mechanism_is_held_to_one_threshold(write: Write, name: str, capsy
     assert all(f["achieved"] is None for f in promised.values() if f["basis"] == "original")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     ("model", "threshold"), [("attribute-disclosure", "1/5000"), ("identity-disclosure", "1/5000")]

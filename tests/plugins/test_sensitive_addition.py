@@ -222,6 +222,7 @@ def test_together_counts_combinations_and_says_what_that_leaves(write: Write) ->
     assert beside(finding, "frequency l of income alone") == 1
 
 
+@pytest.mark.slow
 def test_together_l_may_exceed_every_single_domain(write: Write, tmp_path: Path, capsys: Any) -> None:
     path = write(TOGETHER.replace("l = 4", "l = 8"))  # of 5 x 4 combinations
 

@@ -120,6 +120,7 @@ def is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", text) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_cell_of_a_bundle_runs(releases, mechanism):
     public = releases[mechanism] / "out" / "public"

@@ -127,6 +127,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_of_whom_nothing_is_known_are_valid(tmp_path, way):
     """A client that reads a missing category as no value finds such a row blank, and blank rows are an error to it."""

@@ -58,6 +58,7 @@ algorithm = "mondrian"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "form"),
     [(("n", "sex", "w"), "parquet"), (("k0", "p0", "n"), "csv"), (("count", "N", "mixed"), "duckdb")],

@@ -302,6 +302,7 @@ def test_what_is_chosen_on_another_table_tells_nobody_apart(body, ids, tmp_path)
     assert [text for a, b in neighbours(list(found)) for text in unexplained(found[a], found[b])] == []
 
 
+@pytest.mark.slow
 def test_observed_domains_are_named_and_what_follows_from_them(tmp_path):
     text = HEAD + A.format('"observed"') + S.format(domain("s", 2)) + EPSILON + '[mechanism]\nname = "pram"\n'
     (tmp_path / "policy.toml").write_text(text)

@@ -66,6 +66,7 @@ def test_a_plan_that_passes_says_what_would_be_released(policy: Path, tmp_path: 
     assert "Adversarial test" not in text
 
 
+@pytest.mark.slow
 def test_a_gate_that_is_missed_is_said_with_what_is_attainable(policy: Path, tmp_path: Path) -> None:
     policy.write_text(POLICY.format(threshold="1/2", most="0.000001"))
     page = tmp_path / "plan.html"

@@ -55,6 +55,7 @@ def plain(text: str) -> int:
     return int(text.partition(" of ")[0].replace(",", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_has_few_digits_and_every_sentence_an_end(released: Callable[[str], Path], name: str) -> None:
     bundle = released(name)

@@ -137,6 +137,7 @@ def test_the_first_screen_tells_what_matters(released: Callable[[str], Path], na
     assert re.findall(r'<section id="([a-z]+)"', page) == parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FACTS)
 def test_the_lines_to_copy_work_in_the_folder_alone(
     released: Callable[[str], Path],

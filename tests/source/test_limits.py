@@ -34,6 +34,7 @@ def test_a_view_that_never_ends_is_refused(tmp_path, monkeypatch, name):
     assert refused(tmp_path / "t.duckdb", "v", tmp_path) == "RR341"
 
 
+@pytest.mark.slow
 def test_more_records_than_can_be_are_refused(tmp_path):
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute("CREATE VIEW v AS SELECT 1 AS x FROM range(10000000001)")

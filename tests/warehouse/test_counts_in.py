@@ -88,6 +88,7 @@ def forms(folder: Path, counts: pa.Table) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_counts_may_come_in_every_form_in_parts_and_with_zeros(case: Case) -> None:
     counts = pq.read_table(case.path("counts.parquet"))
     once = counts.set_column(4, "n", pa.array([1] * counts.num_rows))

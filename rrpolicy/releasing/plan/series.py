@@ -17,11 +17,11 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.finding import Origin
-from rrpolicy.manifest.manifest import Series
 from rrpolicy.mechanism import Outline, Proposal, Remark
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
+    from rrpolicy.manifest.manifest import Series
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.protocol import Original
 
@@ -117,6 +117,8 @@ def series_of(policy: Policy, original: Original | int) -> Series | None:
     name = policy.release.series
     if name is None or isinstance(original, int):
         return None
+    from rrpolicy.manifest.manifest import Series
+
     kind = "" if original.units is None else original.units.type
     if kind == "VARCHAR":
         return Series(name, "", *terms(policy), "text")

@@ -126,6 +126,7 @@ def test_each_candidate_has_the_numbers_of_its_own_plan(policy, tmp_path, capsys
     assert found["recommendation"]["candidate"] == 1
 
 
+@pytest.mark.slow
 def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, capsys):
     found = told(capsys, policy, "--vary", "privacy.0.threshold=3/5,2/3")
 
@@ -155,6 +156,7 @@ def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
     assert row["utility"][TWO_WAY]["standing"] == "estimate"
 
 
+@pytest.mark.slow
 def test_a_mechanism_that_does_not_fit_is_a_row_that_says_why(policy, capsys, tmp_path):
     found = told(capsys, policy, "--mechanism", "pram,rr-qi,sensitive-addition")
 

@@ -45,6 +45,7 @@ def resealed(bundle: Path, change) -> None:
     (audit / "audit.json").write_bytes(rrpolicy.canonical.pretty(whole))
 
 
+@pytest.mark.slow
 def test_the_audit_report_shows_the_map_and_the_alternatives(made, capsys):
     bundle, _, table = made
     before = (bundle / "public" / "release.json").read_bytes()

@@ -163,6 +163,7 @@ def test_without_data_there_are_the_errors_that_have_a_closed_form(policy, tmp_p
         rrpolicy.compare(policy, expected_rows=10, source="demo:survey")
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_and_planned_once(policy, tmp_path, monkeypatch, capsys):
     kept, planned = tmp_path / "kept.jsonl", []
     true = comparing.look_ahead

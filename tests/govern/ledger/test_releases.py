@@ -115,6 +115,7 @@ def test_a_stated_budget_holds_for_the_first_release_too(office):
     assert office.releases() == []
 
 
+@pytest.mark.slow
 def test_every_line_and_every_document_fits_its_schema(office):
     policy = standing(office, more=privacy("local-dp", "ledger.budget", epsilon=10))
     before = office.ledger.read_bytes()
@@ -504,6 +505,7 @@ def killed(office: Office, policy: Path, where: str) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 137
 
 
+@pytest.mark.slow
 def test_a_release_that_was_killed_counts_until_somebody_says_what_became_of_it(office):
     policy = standing(office)
     killed(office, policy, "pass")

@@ -153,6 +153,7 @@ def test_the_budget_counts_as_many_values_as_a_person_may_have(office, key):
     assert (status, "RR441" in told) == (4, True)
 
 
+@pytest.mark.slow
 def test_values_that_are_declared_from_the_beginning_bound_a_long_series(office, key):
     ledger = NESTED + "different_values = 2\n" + privacy("local-dp", "ledger.budget", epsilon=6)
     toml = policy(office, ledger, attributes=DROP_ROOM)
@@ -183,6 +184,7 @@ def test_in_a_series_with_other_values_nobody_hides_among_others(office, key):
     assert (status, "RR441" in told, "together 1, limit 2" in told) == (4, True, True)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_declared_the_same_and_is_not_is_found_by_its_rows(office, key):
     for number, declared in enumerate(('overlap = "same"', 'overlap = "nested"\ndifferent_values = 1')):
         toml = policy(
@@ -412,6 +414,7 @@ def test_another_key_of_a_series_of_the_same_name_is_refused(office, key):
     assert (status, "the key of another series, 'monthly'" in told) == (4, True)
 
 
+@pytest.mark.slow
 def test_a_key_that_a_secret_gives_or_a_passphrase_protects(office, key, monkeypatch):
     monkeypatch.setenv("SERIES_SECRET", "5c" * 32)
     toml = policy(office)
