@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _FEW = 64
 """Labels of which it costs less to look for each in a column than to look up each of its rows."""
+_FIRST = 1 << 10
+"""Rows in which most labels appear, if they are in no order."""
 
 
 def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -48,9 +50,12 @@ def coded(column: pa.Array) -> pa.DictionaryArray:
         held = column.indices.dictionary_encode()
         return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
     indices = as_numpy(column.indices)
-    first = {int(np.argmax(indices == i)): i for i in np.flatnonzero(np.bincount(indices, minlength=size))}
+    early, where = np.unique(indices[:_FIRST], return_index=True)
+    first = dict(zip(where.tolist(), early.tolist(), strict=True))
+    late = np.setdiff1d(np.flatnonzero(np.bincount(indices, minlength=size)), early).tolist()
+    first |= {int(np.argmax(indices == i)): i for i in late}
     appearing = np.array([i for _, i in sorted(first.items())], dtype=np.int32)
-    place = np.zeros(size, dtype=np.int32)
+    place = np.zeros(size, dtype=np.int8)
     place[appearing] = np.arange(len(appearing))
     return pa.DictionaryArray.from_arrays(numbers(place[indices]), column.dictionary.take(numbers(appearing)))
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.invert import simplex
 from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
 from rrpolicy.estimate.opening import open_release
 
@@ -55,6 +56,20 @@ def test_em_reaches_the_maximum_of_the_likelihood(seed):
     for _ in range(50):
         other = 0.9 * pi + 0.1 * rng.dirichlet(np.ones(8))
         assert (n[n > 0] * np.log((P @ other)[n > 0])).sum() <= best + 1e-6
+
+
+@pytest.mark.parametrize("records", [2 * 10**7, 10**9])
+def test_of_many_records_in_few_steps_where_rounding_hides_what_is_likelier(
+    records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simplex, "_STEPS", 20)
+    matrices = [(p - (1 - p) / (k - 1)) * np.eye(k) + (1 - p) / (k - 1) for k, p in ((16, 0.8), (5, 0.9))]
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        share = np.outer(rng.dirichlet(np.full(16, 0.4)), rng.dirichlet(np.full(5, 0.4)))
+        drawn = rng.multinomial(records, (matrices[0] @ share @ matrices[1].T).reshape(-1))
+
+        assert maximum_likelihood(drawn.astype(float).reshape(16, 5), matrices).converged
 
 
 def test_inside_the_simplex_em_is_the_moment_estimate(survey):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts import scan
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.releasing.tables.sink import LabelCounts
 
 ROWS = {
     "a": ["x", "", "", "é 'x'", "x", "x"],
@@ -79,3 +82,29 @@ def test_what_was_counted_together_tells_each_coarser_table_without_another_pass
     assert cells(release, ["a"], "c = ?", ["x"]) == {(0,): 1, (1,): 1}
     assert cells(release, ["a"], "c = ?", ["y"]) == {(0,): 2, (1,): 1, (2,): 1}
     assert len(asked) == len(wanted) + 3
+
+
+def test_what_whoever_wrote_it_counted_is_not_counted_again(
+    publish: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = [
+        made.identity("a", ["x", "", "é 'x'"]),
+        made.identity("b", [2, 1]),
+        made.matrix("c", ["x", "y"], ["x", "y", "z"], [["1", "0", "1/2"], ["0", "1", "1/2"]]),
+    ]
+    path = publish(axes, ROWS, "parquet")
+    apart, release = open_release(path), open_release(path)
+    columns = [next(c for c in release.data.columns if c.name == name) for name in ("c", "a", "b")]
+    labels = LabelCounts(TableSpec("data", tuple(columns), ()))
+    labels.add(pa.record_batch([pa.array(ROWS[c.name]) for c in columns], names=["c", "a", "b"]), np.ones(6, np.int64))
+    joint = labels.joint()
+    assert joint is not None
+    scan.take(release.data, list(release.columns.axes.values()), joint)
+
+    for names in (["a", "c"], ["b"], ["c", "b", "a"]):
+        codes, n = scan.count(apart.data, [apart.columns.axes[name] for name in names])
+        with monkeypatch.context() as patch:
+            patch.delattr(scan, "asking")
+            found, m = scan.count(release.data, [release.columns.axes[name] for name in names])
+        assert [c.tolist() for c in found] == [c.tolist() for c in codes]
+        assert m.tolist() == n.tolist()

@@ -29,17 +29,24 @@ def test_labels_are_counted(rows, coded, together, single):
         [c.dictionary_encode() if name in coded else c for name, c in zip(LABELS, columns, strict=True)],
         names=list(LABELS),
     )
-    counts = sink.LabelCounts(SPEC)
-
     with patch.object(sink, "_TOGETHER", 1 << 16 if together else 0):
-        counts.add(batch, n)
-        counts.add(batch, n)
+        counts = sink.LabelCounts(SPEC)
+    counts.add(batch, n)
+    counts.add(batch, n)
 
     for i, (name, labels) in enumerate(LABELS.items()):
         expected = Counter()
         for row, times in zip(rows, n.tolist(), strict=True):
             expected[row[i]] += 2 * times
         assert counts.counts()[name] == tuple(expected[label] for label in labels)
+    joint = counts.joint()
+    assert (joint is not None) == together
+    if joint is not None:
+        expected = Counter()
+        for *row, times in rows:
+            expected[tuple(row)] += 2 * times * (not single) + 2 * single
+        told = (tuple(labels[i] for i, labels in zip(codes, LABELS.values(), strict=True)) for codes in joint.codes)
+        assert dict(zip(told, joint.n.tolist(), strict=True)) == expected
 
 
 def test_what_is_no_label_is_refused():

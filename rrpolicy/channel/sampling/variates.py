@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count as count_from
 
 import numpy as np
@@ -238,6 +239,7 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
     return cell, released, count
 
 
+@lru_cache(maxsize=256)
 def _kept_or_other(members: int, keep: Fraction) -> Law:
     """Return the law of -1 (kept) and the rank 0 … members-2 among the other members."""
     if members == 1:

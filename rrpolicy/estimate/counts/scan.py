@@ -13,6 +13,7 @@ import numpy as np
 
 from rrpolicy.canonical import category_text
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channel.values import labels
 from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
@@ -22,7 +23,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
-from rrpolicy.source.counts import Array, Ints
+from rrpolicy.source.counts import Array, Counts, Ints
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
@@ -138,6 +139,23 @@ def count(
         data.counted.append(found)
         del data.counted[:-_MOST_KEPT]
     return _in_order(found.codes, found.n)
+
+
+def take(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
+    """Take released records as counted, by whoever wrote them; the tables of these axes then follow without a pass.
+
+    Args:
+        data: where the rows are.
+        axes: whose records lie in one cell each.
+        counts: of the released labels of their columns, and maybe of others.
+    """
+    import pyarrow as pa
+
+    known = {c.name: c for c in data.columns}
+    table = counts.marginal(*(name for axis in axes for name in axis.columns))
+    values = (labels(known[name]).take(numbers(table.codes[:, i])) for i, name in enumerate(table.attributes))
+    codes = codes_of(axes, pa.table(dict(zip(table.attributes, values, strict=True))))
+    data.counted.append(Counted(tuple(axes), ("", ()), codes, table.n))
 
 
 def _in_order(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
@@ -641,18 +659,18 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     flat, cell = np.zeros(len(parts[0]), dtype=np.int64), np.zeros(len(axis.released), dtype=np.int64)
     size = 1
     for j, part in enumerate(parts):
-        labels = list(dict.fromkeys(c[j] for c in axis.released))
+        held = list(dict.fromkeys(c[j] for c in axis.released))
         try:
-            known = listed([*map(category_text, labels)] if pa.types.is_string(part.type) else labels, part.type)
+            known = listed([*map(category_text, held)] if pa.types.is_string(part.type) else held, part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)
         if codes.null_count:
             raise unlike_description(f"the column {axis.columns[j]!r} holds a value outside its domain")
-        position = {v: i for i, v in enumerate(labels)}
-        flat = flat * len(labels) + as_numpy(codes).astype(np.int64)
-        cell = cell * len(labels) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
-        size *= len(labels)
+        position = {v: i for i, v in enumerate(held)}
+        flat = flat * len(held) + as_numpy(codes).astype(np.int64)
+        cell = cell * len(held) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
+        size *= len(held)
     order = np.argsort(cell)
     found = np.minimum(np.searchsorted(cell[order], flat), len(cell) - 1)
     if not np.array_equal(cell[order][found], flat):

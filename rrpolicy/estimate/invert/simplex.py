@@ -16,6 +16,7 @@ from functools import reduce
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.invert.quadratic import highest
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.source.counts import Array, Ints
 
@@ -137,30 +138,28 @@ def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
 def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     """Return the next table by sequential quadratic programming; None where it leads nowhere.
 
-    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0, a problem of least squares, and
-    the way there is halved until it leads uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that
-    function sum pi = 1, since columns of P add up to 1.
+    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0, and the way there is halved until
+    it leads uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that function sum pi = 1, since
+    columns of P add up to 1.
     """
-    from scipy.optimize import nnls
-
     known = n > 0
     scaled = P[known] * (np.sqrt(n[known]) / (P[known] @ pi))[:, None]
     H = scaled.T @ scaled
     H[np.diag_indices_from(H)] += _RIDGE * np.trace(H)
     try:
-        R = np.linalg.cholesky(H).T
-        aim = nnls(R, np.linalg.solve(R.T, H @ pi + ratio - 1))[0]
-    except (np.linalg.LinAlgError, RuntimeError):  # singular but for rounding, or too many steps: EM goes on
+        aim = highest(H, H @ pi + ratio - 1, pi)
+    except np.linalg.LinAlgError:  # singular but for rounding, or too many steps: EM goes on
         return None
     if not aim.any():
         return None
-    before = _likelihood(pi, n, [P])
+    whole, before = aim / aim.sum(), _likelihood(pi, n, [P])
     for _ in range(_HALVINGS):
         moved = aim / aim.sum()
         if _likelihood(moved, n, [P]) > before:
             return np.asarray(moved)
         aim = (pi + aim) / 2
-    return None
+    # near the maximum rounding hides which way is uphill, and slopes still tell
+    return whole if float(_ratio(whole, n, [P]).max()) < float(ratio.max()) else None
 
 
 def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array]) -> Array:

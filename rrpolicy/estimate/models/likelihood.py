@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.invert.quadratic import highest
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.models.scores import definite, information_of
 
@@ -202,7 +203,7 @@ class _Model:
 def _step(by_beta: Array, A: Array, n: Array, pi: Array) -> tuple[Array, Array, float] | None:
     """Return the scoring step of beta and pi, and its slope; None if the information of beta is none.
 
-    The quadratic model is reduced to pi, a problem of least squares with pi >= 0 (as in `simplex`); beta follows.
+    The quadratic model is reduced to pi, and is highest where pi >= 0 (as in `simplex`); beta follows.
 
     Args:
         by_beta: (released, parameters) slopes of the chances.
@@ -210,8 +211,6 @@ def _step(by_beta: Array, A: Array, n: Array, pi: Array) -> tuple[Array, Array, 
         n: (released,) shares.
         pi: (combinations,).
     """
-    from scipy.optimize import nnls
-
     known = n > 0
     scale = np.sqrt(n[known]) / (A[known] @ pi)
     B, C, target = by_beta[known] * scale[:, None], A[known] * scale[:, None], np.sqrt(n[known])
@@ -224,9 +223,8 @@ def _step(by_beta: Array, A: Array, n: Array, pi: Array) -> tuple[Array, Array, 
     reduced = C.T @ C - (C.T @ B) @ with_pi
     reduced[np.diag_indices_from(reduced)] += _RIDGE * (np.trace(C.T @ C) + 1)
     try:
-        R = np.linalg.cholesky(reduced).T
-        aim = nnls(R, np.linalg.solve(R.T, reduced @ pi + rise - (C.T @ B) @ alone))[0]
-    except (np.linalg.LinAlgError, RuntimeError):  # singular but for rounding, or too many steps
+        aim = highest(reduced, reduced @ pi + rise - (C.T @ B) @ alone, pi)
+    except np.linalg.LinAlgError:  # singular but for rounding, or too many steps
         return None
     of_pi = aim - pi
     of_beta = alone - with_pi @ of_pi

@@ -19,6 +19,7 @@ from rrpolicy.releasing.tables.sink import Written
 if TYPE_CHECKING:
     from rrpolicy.releasing.account import Weighed
     from rrpolicy.releasing.plan.custody import Custody
+    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 
 
@@ -64,3 +65,8 @@ class Executed:
     def released(self) -> Mapping[str, Sequence[int]]:
         """Return the released records of each label, by category column."""
         return {name: counts for table in self.written.values() for name, counts in table.counts.items()}
+
+    @property
+    def joint(self) -> Counts | None:
+        """Return the released records of each combination of labels, where one table has them and they were counted."""
+        return self.written["data"].joint if "data" in self.written else None

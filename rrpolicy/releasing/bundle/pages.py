@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.report.fill import AuditPieces
     from rrpolicy.report import AssociationRow, Report
     from rrpolicy.section import Fact, Section
+    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 
@@ -91,6 +92,7 @@ def audit_pages(
         *(executed.plan, executed.assessment, executed.registry, record, executed.original, public),
         policy_file=own,
         written=written,
+        joint=executed.joint,
     )
     report = audit_report(public, in_full(manifest, executed.plan), pieces, released=executed.released)
     return rendered(report, executed.registry, ("html", "json"))
@@ -108,6 +110,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     written: Mapping[str, bytes] = MappingProxyType({}),
     attacked: Attacked | None = None,
     compared: ComparedWith | None = None,
+    joint: Counts | None = None,
 ) -> AuditPieces:
     """Return what the audit page shows beyond the public one.
 
@@ -122,6 +125,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         written: the policy's files as written, by their path in audit/.
         attacked: the adversarial test; None if none was written.
         compared: what it was compared with; None if that was not written.
+        joint: released records of each combination of labels, where whoever wrote the release has counted them.
     """
     from rrpolicy.releasing.report.fill import KEPT, AuditPieces, dropped_columns
     from rrpolicy.releasing.report.marginals import original_shares
@@ -144,7 +148,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     return AuditPieces(
         findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,
-        realised=() if original is None else _realised(plan, registry, public, original),
+        realised=() if original is None else _realised(plan, registry, public, original, joint),
         origins=plan.origins,
         remarks=plan.remarks,
         shares={} if original is None else original_shares(original),
@@ -158,7 +162,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         compared=compared,
         time=str(record["time"]),
         errors=() if original is None else _informing("the expected errors", lambda: marginal_errors(plan, original)),
-        associations=_associations(plan, registry, public, original),
+        associations=_associations(plan, registry, public, original, joint),
         following=_following(plan, Custody(str(record["key"]))),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
         tested=(how_tested(tested=assessment.tested),),
@@ -210,19 +214,31 @@ _TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What i
 
 
 def _associations(
-    plan: Plan, registry: Registry, public: Path, original: Original | None
+    plan: Plan, registry: Registry, public: Path, original: Original | None, joint: Counts | None
 ) -> tuple[AssociationRow, ...]:
     """Return the strongest associations of the original, where it is at hand and its release can be counted."""
-    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.estimate.opening import countable
     from rrpolicy.manifest.sealed import read_release
     from rrpolicy.releasing.bundle.associated import associated
-    from rrpolicy.releasing.bundle.manifest import in_full
 
-    manifest = in_full(read_release(public), plan)
-    if original is None or not countable(manifest):
+    if original is None or not countable(read_release(public)):
         return ()
     table = original
-    return _informing("the associations", lambda: associated(table, release_of(public, manifest, registry.formats)))
+    return _informing("the associations", lambda: associated(table, _opened(plan, registry, public, joint)))
+
+
+def _opened(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
+    """Return the release as who holds its plan opens it, its records counted where whoever wrote it did."""
+    from rrpolicy.estimate.counts.scan import take
+    from rrpolicy.estimate.opening import release_of
+    from rrpolicy.manifest.sealed import read_release
+    from rrpolicy.releasing.bundle.manifest import in_full
+
+    release = release_of(public, in_full(read_release(public), plan), registry.formats)
+    if joint is not None:
+        axes = {id(axis): axis for axis in release.columns.axes.values() if set(axis.columns) <= set(joint.attributes)}
+        take(release.data, tuple(axes.values()), joint)
+    return release
 
 
 def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
@@ -234,18 +250,16 @@ def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]
         return ()
 
 
-def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | str | None, ...]:
+def _realised(
+    plan: Plan, registry: Registry, public: Path, original: Original, joint: Counts | None
+) -> tuple[Measure | str | None, ...]:
     """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again.
 
     Text says why it is not known where a metric fails: a release is complete without it.
     """
-    from rrpolicy.estimate.opening import release_of
-    from rrpolicy.manifest.sealed import read_release
-    from rrpolicy.releasing.bundle.manifest import in_full
-
     if not plan.policy.gates:
         return ()
-    release = release_of(public, in_full(read_release(public), plan), registry.formats)
+    release = _opened(plan, registry, public, joint)
     metrics = registry.utility_metrics
     return tuple(_told(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ from rrpolicy.untrusted.formulas import Handling
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.counts import Counts, Ints
 
-_TOGETHER = 1 << 16  # combinations of labels that are counted at once: they stay in the cache
+_TOGETHER = 1 << 16  # combinations of labels that are counted together: they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,14 @@ class Written:
         rows: how many it has.
         digest: of its canonical row stream, `sha256:…`; the same in every format.
         counts: category column -> records of each label.
+        joint: records of each combination of labels; None where that is not counted.
     """
 
     files: tuple[str, ...]
     rows: int
     digest: str
     counts: Mapping[str, tuple[int, ...]]
+    joint: Counts | None = field(default=None, compare=False, repr=False)
 
 
 class FolderSink:
@@ -159,13 +161,13 @@ class _TableSink:
         if batch.schema.names != self._schema.names:
             raise ValueError("the draw wrote other columns than its channel names")
         columns = []
-        for field, column in zip(self._schema, batch.columns, strict=True):
-            if column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(field.type):
+        for stated, column in zip(self._schema, batch.columns, strict=True):
+            if column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(stated.type):
                 columns.append(column)
                 continue
             plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            plain = plain if plain.type == field.type else plain.cast(field.type)
-            columns.append(pc.add(plain, constant(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
+            plain = plain if plain.type == stated.type else plain.cast(stated.type)
+            columns.append(pc.add(plain, constant(0.0, stated.type)) if pa.types.is_floating(stated.type) else plain)
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 
 
@@ -199,11 +201,15 @@ class _Ordered:
         digest = "sha256:" + self._digest.digest().hex()
         cut = self._parts.rows_per_file
         files = tuple(map(self._parts.name, range(1 if cut is None else files_of(self._written, cut))))
-        return Written(files, self._written, digest, self._counts.counts())
+        return Written(files, self._written, digest, self._counts.counts(), self._counts.joint())
 
 
 class LabelCounts:
-    """Counts the labels of category columns while rows pass, and refuses what is no label."""
+    """Counts the labels of category columns while rows pass, and refuses what is no label.
+
+    Columns are counted together while the combinations of their labels are few: one look at each row in place of one
+    for each column.
+    """
 
     def __init__(self, spec: TableSpec) -> None:
         import numpy as np
@@ -213,7 +219,10 @@ class LabelCounts:
         kinds = {f.name: f.type for f in arrow_schema(spec)}
         columns = [c for c in spec.columns if c.kind in {"category", "interval"}]
         self._labels = {c.name: labels(c).cast(kinds[c.name]) for c in columns}
-        self._counts = {c.name: np.zeros(len(c.labels), dtype=np.int64) for c in columns}
+        names = tuple(self._labels)
+        few = math.prod(map(len, self._labels.values())) <= _TOGETHER
+        groups = [names] if few else [(name,) for name in names]
+        self._tables = {g: np.zeros([len(self._labels[name]) for name in g], dtype=np.int64) for g in groups}
 
     def add(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Take distinct rows with their multiplicities.
@@ -223,38 +232,42 @@ class LabelCounts:
         """
         import numpy as np
 
-        columns = [rows.column(name) for name in self._labels]
         weights = None if len(n) == int(n.sum()) else n
-        for name, column, counted in zip(self._labels, columns, _coded_counts(columns, weights), strict=True):
-            labels = self._labels[name]
-            values = column if counted is None else column.dictionary
-            found = np.bincount(
-                label_places(values, labels, name), weights if counted is None else counted, minlength=len(labels)
-            )
-            self._counts[name] += found.astype(np.int64)
+        for names, table in self._tables.items():
+            number = np.zeros(len(n), dtype=np.int64)
+            for name, size in zip(names, table.shape, strict=True):
+                number *= size
+                number += self._places(name, rows.column(name))
+            found = np.bincount(number, weights, minlength=table.size).astype(np.int64)
+            table[...] += found.reshape(table.shape)
 
     def counts(self) -> Mapping[str, tuple[int, ...]]:
         """Return the records of each label, by column."""
-        return {name: tuple(counts.tolist()) for name, counts in self._counts.items()}
+        return {
+            name: tuple(table.sum(axis=tuple(j for j in range(table.ndim) if j != i)).tolist())
+            for names, table in self._tables.items()
+            for i, name in enumerate(names)
+        }
 
+    def joint(self) -> Counts | None:
+        """Return the records of each combination of labels; None where they are too many."""
+        import numpy as np
 
-def _coded_counts(columns: Sequence[pa.Array], weights: Ints | None) -> list[Ints | None]:
-    """Return how often each entry of each column's dictionary stands; None for a column without one.
+        from rrpolicy.source.counts import Counts
 
-    All are counted at once while their combinations are few: one look at each row in place of one for each column.
-    """
-    import numpy as np
-    import pyarrow as pa
+        if tuple(self._labels) not in self._tables:
+            return None
+        ((names, table),) = self._tables.items()
+        codes = np.argwhere(table)
+        return Counts(names, table.shape, codes.astype(np.int32), table[table > 0])
 
-    coded = [c for c in columns if pa.types.is_dictionary(c.type)]
-    sizes = [len(c.dictionary) for c in coded]
-    if math.prod(sizes) > _TOGETHER:
-        alone = (np.bincount(as_numpy(c.indices), weights, minlength=s) for c, s in zip(coded, sizes, strict=True))
-    else:
-        number = np.zeros(len(columns[0]) if columns else 0, dtype=np.int32)
-        for column, size in zip(coded, sizes, strict=True):
-            number *= size
-            number += as_numpy(column.indices)
-        joint = np.bincount(number, weights, minlength=math.prod(sizes)).reshape(sizes)
-        alone = (joint.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes)))
-    return [next(alone) if pa.types.is_dictionary(c.type) else None for c in columns]
+    def _places(self, name: str, column: pa.Array) -> Ints:
+        """Return (rows,) the place of each value among its column's labels."""
+        import numpy as np
+        import pyarrow as pa
+
+        labels = self._labels[name]
+        if not pa.types.is_dictionary(column.type):
+            return label_places(column, labels, name)
+        places, indices = label_places(column.dictionary, labels, name), as_numpy(column.indices)
+        return indices if np.array_equal(places, np.arange(len(places))) else places[indices]
