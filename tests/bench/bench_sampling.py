@@ -19,6 +19,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.testing import policy_of
 
 RECORDS = 10**8
 SIZES = {"education": 16, "marital": 7, "sex": 2, "race": 5, "work": 7}
@@ -28,6 +29,8 @@ BY_RECORD = 4 * 10**6
 
 class Table:
     """Counts over every cell of the domain, or records in canonical order with a carried column of unique values."""
+
+    policy = policy_of({name: [f"{i:02d}" for i in range(size)] for name, size in SIZES.items()})
 
     def __init__(self) -> None:
         rng = np.random.default_rng(1)
