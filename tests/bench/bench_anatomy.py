@@ -76,7 +76,7 @@ class Nowhere:
     def write(
         self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False, sorted_by: int = 0
     ) -> None:
-        assert in_order
+        del table, batch, n, in_order, sorted_by
 
 
 @contextmanager
