@@ -188,7 +188,8 @@ def _checked(
             Problem("RR572", f"{len(releases)} releases: there is nothing to compare", expected="two or more")
         )
     if any(a.manifest == b.manifest for a, b in combinations(releases, 2)):
-        raise PolicyError(Problem("RR572", "one release is named twice: it differs from itself in nothing"))
+        hint = "groups of one release are compared with one another by --pairwise, or release.pairwise"
+        raise PolicyError(Problem("RR572", "one release is named twice: it differs from itself in nothing", hint=hint))
     if overlap is not None and (overlap < 0 or overlap > min(sorted(r.records for r in releases)[-2:])):
         raise PolicyError(Problem("RR572", f"{overlap:,} people cannot be in two of the releases"))
     if kind != "trend" and times is not None:
