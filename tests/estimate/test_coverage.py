@@ -23,6 +23,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.rules import transactions as transactions_module
 from rrpolicy.estimate.sums import numbers as numbers_module
 from rrpolicy.estimate.sums import shares as shares_module
+from rrpolicy.estimate.sums import spread_numbers as spread_module
 from rrpolicy.estimate.sums.shares import shares
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,7 @@ class Drawing:
             {k: v for a, c in zip(axes, self.cells, strict=True) for k, v in made.labels(a, c).items()}
         )
         self.n = np.zeros(U * V, dtype=np.int64)
-        for module in (release_module, shares_module, scan_module):
+        for module in (release_module, shares_module, spread_module, scan_module):
             monkeypatch.setattr(module, "count", self._count)
         monkeypatch.setattr(transactions_module, "each", self._each)
 
