@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.plugin import Attribute, PolicyError, Reading, Snapshot, encoded
-from rrpolicy.plugin.engines import category_sql
+from rrpolicy.plugin.engines import category_sql, rounding
 from rrpolicy.plugin.types import Units
 from rrpolicy_spark.ordered import Ordered, ordered
 from rrpolicy_spark.pinned import PinnedFiles, pinned
@@ -218,12 +218,11 @@ def snapshot(
     with said(name):
         frame = found()
         held = pinned(name, found, frame)
+        frame = frame.selectExpr(*(_as_read(f.name, f.dataType, reading) for f in frame.schema))
         schema = frame.schema
     with ExitStack() as stack:
         shape = stack.enter_context(encoded(_empty(schema), name, scratch, reading, kind=KIND))
-        compared = [_by_bytes(f.name, f.dataType) for f in schema]
         with said(name):
-            frame = frame.selectExpr(*compared)
             count = frame.count()
         opened = SparkSnapshot(name, frame, shape, held, count, scratch, reading, stack)
         opened.unchanged()
@@ -254,9 +253,12 @@ def _empty(schema: StructType) -> pa.Table:
     return pa.schema([(f.name, of(f.dataType)) for f in schema]).empty_table()
 
 
-def _by_bytes(name: str, kind: DataType) -> str:
-    """Return SQL of a column whose texts are told apart by their bytes."""
-    column = _quoted(name)
+def _as_read(name: str, kind: DataType, reading: Reading) -> str:
+    """Return SQL of a column whose texts are told apart by their bytes; of a weight that is rounded, as it is then."""
+    column, step = _quoted(name), reading.rounding.get(name)
+    spelled = type(kind).__name__
+    if step is not None and (spelled in _REAL | _WHOLE or spelled == "DecimalType"):
+        return f"{rounding(f'CAST({column} AS DOUBLE)', step)} AS {column}"
     plain = type(kind).__name__ != "StringType" or kind.simpleString() == "string"
     return column if plain else f"({column} COLLATE UTF8_BINARY) AS {column}"
 

@@ -58,7 +58,10 @@ def open_release(
         check_seal(
             folder, manifest.to_json(), [path for table in manifest.data.tables.values() for path in table.files]
         )
-    return replace(release, design=design_of(manifest, release.columns))
+    design = design_of(manifest, release.columns)
+    if design is not None and design.weights_inside and not design.totals:
+        return replace(release, unweighted=design)
+    return replace(release, design=design)
 
 
 def described(column: Column) -> Column:

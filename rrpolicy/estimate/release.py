@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
 from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion, counts_by
 from rrpolicy.estimate.results.flags import MOMENT
 from rrpolicy.estimate.results.table import OTHERWISE, Crosstab
-from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.target import WEIGHTS_INSIDE, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.manifest.manifest import Manifest
@@ -72,6 +73,25 @@ _LISTED = (
 )
 
 
+_Asked = ParamSpec("_Asked")
+_Found = TypeVar("_Found", bound="Result")
+_Question: TypeAlias = "Callable[Concatenate[Release, _Asked], _Found]"
+
+
+def _of_these_records(question: _Question[_Asked, _Found]) -> _Question[_Asked, _Found]:
+    """Return a question whose answer says, where the survey's weights are lacking, that it is of no population."""
+
+    @wraps(question)
+    def asked(release: Release, /, *args: _Asked.args, **keys: _Asked.kwargs) -> _Found:
+        if not release.weights_inside:
+            return question(release, *args, **keys)
+        found = question(replace(release, unweighted=None), *args, **keys)
+        release.speaks_of(found.target)
+        return replace(found, weights_inside=True)
+
+    return asked
+
+
 @dataclass(frozen=True)
 class Release:
     """An opened release. Nothing is read before a query.
@@ -84,6 +104,8 @@ class Release:
         estimators: that tables may be estimated by, besides the unbiased one.
         design: of the survey that the records are a sample of, by which the population is estimated; None for a simple
             random sample.
+        unweighted: what is known of the design of a survey whose weights the publisher kept: nothing is estimated of
+            its population by this alone. None of any other release.
     """
 
     folder: Path
@@ -92,6 +114,7 @@ class Release:
     data: DataFile
     estimators: Estimators = field(default_factory=lambda: ESTIMATORS, repr=False)
     design: Design | None = field(default=None, kw_only=True)
+    unweighted: Design | None = field(default=None, kw_only=True)
 
     @property
     def records(self) -> int:
@@ -107,6 +130,11 @@ class Release:
     def max_records(self) -> int:
         """Return the most records that one person, or other unit of protection, may have."""
         return self.manifest.units.max_records
+
+    @property
+    def weights_inside(self) -> bool:
+        """Return whether the survey's weights are lacking, so that nothing can be said of its population."""
+        return self.design is None and self.unweighted is not None
 
     def domain(self, column: str) -> tuple[Value, ...]:
         """Return the original categories of a released column, in domain order.
@@ -139,20 +167,31 @@ class Release:
 
         Raises:
             PolicyError: RR262 for a name that is no column, RR545 for a column that cannot be what it is said to be,
-                RR547 for totals that do not fit its categories or one another.
+                RR547 for totals that do not fit its categories or one another, RR549 where the publisher kept the
+                weights and neither a weight nor totals are stated.
         """
         from rrpolicy.estimate.survey.design import stated
 
-        return replace(self, design=stated(self.columns, self.design, weight, strata, clusters, totals, alone))
+        known = self.design or self.unweighted
+        if self.weights_inside and weight is None and totals is None:
+            raise PolicyError(WEIGHTS_INSIDE)
+        return replace(self, design=stated(self.columns, known, weight, strata, clusters, totals, alone))
 
     def without_design(self) -> Release:
         """Return the release as a table of records, of equal weight; of the population a simple random sample."""
         return replace(self, design=None)
 
     def speaks_of(self, target: Target | None) -> Target:
-        """Return what estimates speak of, unless that is said: the population where a design is known."""
+        """Return what estimates speak of, unless that is said: the population where a design is known.
+
+        Raises:
+            PolicyError: RR549 for the population where the publisher kept the survey's weights.
+        """
+        if target == "population" and self.weights_inside:
+            raise PolicyError(WEIGHTS_INSIDE)
         return target or ("table" if self.design is None else "population")
 
+    @_of_these_records
     def crosstab(
         self,
         by: Sequence[str] | str = (),
@@ -242,6 +281,7 @@ class Release:
         """Return the release with generalised columns counted by the original categories inside their labels."""
         return replace(self, columns=self.columns.inside())
 
+    @_of_these_records
     def cube(
         self,
         by: Sequence[str],
@@ -267,6 +307,7 @@ class Release:
 
         return cube(self.inside() if spread else self, by, where, self.speaks_of(target), level)
 
+    @_of_these_records
     def mean(
         self,
         value: str,
@@ -292,6 +333,7 @@ class Release:
 
         return mean(self, value, [by] if isinstance(by, str) else by, where, target=self.speaks_of(target), level=level)
 
+    @_of_these_records
     def association(
         self,
         row: str,
@@ -355,6 +397,7 @@ class Release:
             deflate=deflate,
         )
 
+    @_of_these_records
     def glm(
         self,
         formula: str,
@@ -393,24 +436,29 @@ class Release:
         return regression(self, formula, family, success, where, self.speaks_of(target), level)
 
     def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:
-        """Test whether two columns are independent in the population that the table is a random sample of.
+        """Test whether two columns are independent in the population that the table is a sample of.
 
         Args:
             row: a category column.
             column: another one.
             where: as for `crosstab`.
             method: "released": Pearson's chi-square on the released table as it is, whose level holds and whose power
-                is lower. "wald": by the covariance of the corrected table. None: the first where it is valid. Never
-                on a corrected table by the chi-square law: that rejects half the time at independence.
+                is lower. "wald": by the covariance of the corrected table. "rao-scott": Pearson's chi-square of the
+                corrected table, corrected by its covariance, which is also that of a design (Rao, Scott 1984). None:
+                by a design, where one is known, the last; else the first, and Wald's where it is not valid. Never on
+                a corrected table by the chi-square law: that rejects half the time at independence.
 
         Raises:
-            PolicyError: as `crosstab`; RR276 where the test asked for is not valid.
+            PolicyError: as `crosstab`; RR276 where the test asked for is not valid, RR548 where it knows no design.
         """
         from rrpolicy.estimate.association.independence import independence
 
-        refuse_design(self, "a test of independence")
+        self.speaks_of("population")
+        if method in {"released", "wald"}:
+            refuse_design(self, f"the test {method!r}")
         return independence(self, row, column, where, method)
 
+    @_of_these_records
     def rules(
         self,
         min_support: float,
@@ -505,6 +553,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.replicates import replicates
 
+        self.speaks_of("population")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
@@ -520,6 +569,7 @@ class Release:
         from rrpolicy.estimate.association.loglinear import loglinear
 
         refuse_design(self, "a loglinear model")
+        self.speaks_of("population")
         return loglinear(self, formula, where)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -553,6 +603,7 @@ class Release:
 
         return what_holds(self)
 
+    @_of_these_records
     def query(
         self,
         sql: str,

@@ -73,6 +73,7 @@ class ReleasedAttribute:
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
+        rounding: of a weight, its numbers are multiples of this; None if they were not rounded.
         totals: how many people of the population each category has; None if that is not stated.
     """
 
@@ -87,6 +88,7 @@ class ReleasedAttribute:
     assume_unlinkable: str | None
     unchanged: str | None
     design: DesignPart | None = field(default=None, metadata=SPARSE)
+    rounding: float | None = field(default=None, metadata=SPARSE)
     totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
 
 
@@ -186,6 +188,7 @@ class Manifest:
         ledger: where it stands in the ledger; None if the policy names none.
         series: that it belongs to; None if it belongs to none.
         collected: digest of the questionnaire that its records were collected with; None if it was drawn from a table.
+        weights_inside: the survey has weights that are not released, so that nothing is known of its population.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -217,6 +220,7 @@ class Manifest:
     ledger: LedgerPlace | None = None
     series: Series | None = None
     collected: str | None = None
+    weights_inside: bool = False
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -277,7 +281,7 @@ class Manifest:
     def to_json(self) -> dict[str, Json]:
         """Return release.json; what a release need not have stands in it only where it has it."""
         document = record(self)
-        for key in ("ledger", "series", "collected", "test"):
+        for key in ("ledger", "series", "collected", "weights_inside", "test"):
             if not getattr(self, key):
                 del document[key]
         return document

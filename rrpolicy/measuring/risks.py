@@ -59,6 +59,11 @@ class Said:
         """Whether it asks for risks."""
         return self != NOTHING
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it says something of the population."""
+        return (self.weights, self.fraction, self.reference) != (None, None, None)
+
     def weight(self, snapshot: TableSnapshot) -> str | None:
         """Return SQL of a record's weight.
 

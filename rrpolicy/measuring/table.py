@@ -19,6 +19,7 @@ from rrpolicy.measuring.as_released import as_released
 from rrpolicy.measuring.measure import Measurer, class_models
 from rrpolicy.measuring.risks import NOTHING, Reference, Said, combinations, population_of, read_reference, risks
 from rrpolicy.measuring.spelling import reading_of
+from rrpolicy.measuring.survey import survey_remarks
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
 from rrpolicy.registry import Registry
@@ -124,7 +125,8 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
         PolicyError: RR250 if the call makes no sense.
         DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
             RR313 if a value has no place in an order or hierarchy, RR337 if what is said of the population does not
-            fit the table.
+            fit the table; RR144 and RR314 if records have no weight, stratum or cluster, and the policy says which
+            columns these are.
     """
     with grouped(asked, registry, scratch) as (snapshot, spelled):
         columns = Columns.of(asked, snapshot)
@@ -143,7 +145,9 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
         if asked.said.anything or not required:
             combined = combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
             measured = tuple(risks(found.classes, asked.said, combined))
-        remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy, told))
+        surveyed = () if asked.policy is None else survey_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
+        foreign = _foreign(asked.policy, told)
+        remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed, *foreign)
         snapshot.unchanged()
     classes = found.classes
     return TableCheck(

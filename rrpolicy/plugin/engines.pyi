@@ -2,6 +2,7 @@
 from rrpolicy.errors import RefusedError as RefusedError
 from rrpolicy.formats.parts import FileParts as FileParts, FileSink as FileSink
 from rrpolicy.formats.rows import divided as divided
+from rrpolicy.source.duckdb.rounding import rounding as rounding
 from rrpolicy.source.protocol import RecordBlock as RecordBlock, DrawnBlock as DrawnBlock, Distributed as Distributed
 from rrpolicy.source.runs import counted as counted, repeated as repeated
 from rrpolicy.warehouse.columns import category_sql as category_sql

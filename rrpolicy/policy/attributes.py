@@ -62,7 +62,10 @@ class _Reader:
         self.fit_role()
         missing = None if self.table.missing is None else tuple(self.table.missing)
         if self.role.dropped:
-            return Attribute(self.name, self.role, None, release_as=self.name, missing=missing, place=place)
+            inside = self.table.design if self.keeps_weight else None
+            return Attribute(
+                self.name, self.role, None, release_as=self.name, missing=missing, design=inside, place=place
+            )
         bins = self.bins()
         domain = bins.labels if bins is not None else self.domain()
         observed = self.table.domain == "observed"
@@ -88,9 +91,15 @@ class _Reader:
             unchanged=self.table.unchanged,
             missing=missing,
             design=self.design(full, bins),
+            rounding=self.rounding(),
             totals=self.totals(full),
             place=place,
         )
+
+    @property
+    def keeps_weight(self) -> bool:
+        """Return whether the column is a weight that is used inside and not released."""
+        return self.role is Role.EXCLUDED and self.table.design == "weight"
 
     def design(self, full: tuple[Value, ...] | None, bins: Bins | None) -> DesignPart | None:
         """Return what the column is in the design of a survey; of a weight, every category has to say how large."""
@@ -108,6 +117,17 @@ class _Reader:
             message = f"'{self.name}' is a weight, and {spelled(wrong)} tells no size"
             self.refuse("RR142", message, self.node.get("labels") or at, expected, labels)
         return "weight"
+
+    def rounding(self) -> float | None:
+        """Return to multiples of what a weight is rounded."""
+        at = self.node.get("rounding")
+        if at is None or self.table.rounding is None:
+            return None
+        if self.table.design != "weight" or self.categorical:
+            message = f"'{self.name}' is no weight with numbers as they are, and has a rounding"
+            hint = "of other numbers `bins` make intervals; a weight with bins is as coarse as these"
+            self.refuse("RR147", message, at, 'design = "weight", without domain and bins', hint)
+        return float(self.table.rounding)
 
     def totals(self, full: tuple[Value, ...] | None) -> tuple[float, ...] | None:
         """Return how many people of the population each category has."""
@@ -127,9 +147,9 @@ class _Reader:
         return found
 
     def fit_role(self) -> None:
-        for key in ("release_as", "assume_unlinkable", "unchanged", "design", "totals"):
+        for key in ("release_as", "assume_unlinkable", "unchanged", "design", "rounding", "totals"):
             at = self.node.get(key)
-            if at is not None and self.role.dropped:
+            if at is not None and self.role.dropped and not (key == "design" and self.keeps_weight):
                 self.refuse("RR219", f"'{self.name}' is {self.role.value} and never released, so it has no {key}", at)
         at = self.node.get("assume_unlinkable")
         if at is not None and self.role is Role.QUASI_IDENTIFIER:

@@ -105,6 +105,7 @@ RULES: Mapping[str, Rule] = {
     "attributes.*.assume_unlinkable": Rule(Direction.STATED, "every guarantee rests on it"),
     "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
     "attributes.*.design": Rule(Direction.NEVER, "it tells analysts how the sample was drawn, and decides nothing"),
+    "attributes.*.rounding": Rule(Direction.CHANGED, "more may be told of each person by the weight", NAME),
     "attributes.*.totals": Rule(Direction.NEVER, "they are known of the population without the table"),
     "attributes.*.missing": Rule(Direction.CHANGED, _CODES),
     "privacy.model": Rule(Direction.APPENDED, _REQUIRED),

@@ -70,6 +70,12 @@ def _not_negative(value: Fraction) -> Fraction:
     return value
 
 
+def _positive(value: Fraction) -> Fraction:
+    if value <= 0:
+        raise _refusal("above 0")
+    return value
+
+
 def category(value: object) -> Value:
     """Read a category; dates and times become text as ISO 8601 has it, a space between the two.
 
@@ -136,6 +142,7 @@ Relaxable = Annotated[
 ]
 Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
 Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["string", "number"]})]
+Step = Annotated[Rational, AfterValidator(_positive)]
 Total = Annotated[Rational, AfterValidator(_not_negative)]
 Delimiter = Annotated[
     str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
@@ -331,7 +338,13 @@ class AttributeTable(Table):
     design: DesignPart | None = Field(
         None,
         description="What the column is in the design of a survey, so that estimates and their errors are of the "
-        "population: weight (of how many people a record stands for), stratum, or cluster (the primary sampling unit).",
+        "population: weight (of how many people a record stands for), stratum, or cluster (the primary sampling unit). "
+        "A weight may be excluded: it is then used inside, and not released.",
+    )
+    rounding: Step | None = Field(
+        None,
+        description="Of a weight: its numbers are rounded to multiples of this before anything else sees them; what "
+        "is above 0 becomes one multiple at least.",
     )
     totals: list[Total] | None = Field(
         None,

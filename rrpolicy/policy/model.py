@@ -116,7 +116,10 @@ class Attribute:
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         missing: codes that stand for a missing value in this column; None: those of [source].
         design: what the column is in the design of a survey: the weight (of how many people a record stands for), a
-            stratum, or a cluster (the primary sampling unit); None of any other column.
+            stratum, or a cluster (the primary sampling unit); None of any other column. An excluded column can be a
+            weight, which is used inside and not released.
+        rounding: of a weight with numbers as they are, to multiples of what these are rounded before anything else
+            sees them; None if they are not.
         totals: how many people of the population each category of the domain has; None if that is not known.
         place: where the attribute stands in the policy.
     """
@@ -135,6 +138,7 @@ class Attribute:
     unchanged: str | None = None
     missing: tuple[Value, ...] | None = None
     design: DesignPart | None = field(default=None, metadata=SPARSE)
+    rounding: float | None = field(default=None, metadata=SPARSE)
     totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
@@ -342,12 +346,14 @@ class Reading:
         missing: codes of missing values, in every column.
         of: such codes of single columns, in place of the others.
         multiplicity: the column that says how often each row stands; None of a table of records.
+        rounding: weights that are rounded, and to multiples of what.
     """
 
     csv: CsvSettings = CsvSettings()
     missing: tuple[Value, ...] = ()
     of: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     multiplicity: str | None = None
+    rounding: Mapping[str, float] = field(default_factory=dict)
 
     def codes(self, column: str) -> tuple[Value, ...]:
         """Return the codes that stand for a missing value in a column; no count is missing."""
@@ -497,12 +503,23 @@ class Policy:
     def reading(self) -> Reading:
         """Return how the table is to be read."""
         own = {a.name: a.missing for a in self.attributes.values() if a.missing is not None}
-        return Reading(self.source.csv, self.source.missing, own)
+        steps = {a.name: a.rounding for a in self.attributes.values() if a.rounding is not None}
+        return Reading(self.source.csv, self.source.missing, own, rounding=steps)
 
     @property
     def released(self) -> tuple[Attribute, ...]:
         """Return every attribute that is not dropped, in the policy's order."""
         return tuple(a for a in self.attributes.values() if not a.role.dropped)
+
+    @property
+    def weight(self) -> Attribute | None:
+        """Return the weight of the survey, released or kept inside; None if the policy names none."""
+        return next((a for a in self.attributes.values() if a.design == "weight"), None)
+
+    @property
+    def weights_inside(self) -> bool:
+        """Return whether the survey's weights are used inside and not released."""
+        return self.weight is not None and self.weight.role.dropped
 
     @property
     def linking(self) -> tuple[Attribute, ...]:

@@ -7,15 +7,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from rrpolicy.canonical import Json, canonical
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import Attribute, Policy, Role
+from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
@@ -27,6 +28,7 @@ from rrpolicy.source.singles import Singles
 from rrpolicy.source.units import Units, units_of
 
 if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import DrawnBlock, RecordBlock, Snapshot
 
 JOINT_CELLS = 5_000_000
@@ -63,6 +65,9 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
             problems += error.problems
             del attributes[attribute.name]  # the others are looked at all the same
     policy = replace(policy, attributes=attributes)
+    weight = policy.weight
+    if weight is not None and weight.role.dropped and weight.name in snapshot.columns():
+        problems += surprises.check_weight(weight, snapshot.columns()[weight.name])
     units = None
     try:
         units = units_of(policy, snapshot)
@@ -255,6 +260,31 @@ class TableOriginal:
             found.take(batch.column(0), as_numpy(batch.column(1)))
         return found.count()
 
+    def weighted(self) -> Mapping[str, Array] | None:
+        """Return, by categorical attribute, (V,) the sums of the survey's weights over the records of each category.
+
+        None where the policy names no weight with numbers as they are, or its table lacks that column.
+
+        Raises:
+            RefusedError: RR410 if the table changed.
+        """
+        weight, coded = self._own_weight, self.categorical
+        if weight is None:
+            return None
+        sums = {a.name: np.zeros(len(a.domain or ())) for a in coded}
+        for batch in self.snapshot.tally(coded, [weight.name]):
+            *codes, each, n = map(as_numpy, batch.columns)
+            for attribute, code in zip(coded, codes, strict=True):
+                np.add.at(sums[attribute.name], code, each.astype(np.float64) * n)
+        return sums
+
+    @property
+    def _own_weight(self) -> Attribute | None:
+        """Return the weight of the survey if it has numbers as they are and stands in the table."""
+        weight = self.policy.weight
+        there = weight is not None and not weight.categorical and weight.name in self.snapshot.columns()
+        return weight if there else None
+
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table, or the reference table, changed since it was opened."""
         self.snapshot.unchanged()
@@ -263,9 +293,10 @@ class TableOriginal:
 
     def first_look(self) -> Iterator[Problem]:
         """Count what the policy needs to know first, and yield what it refuses."""
-        coded = self.categorical
-        kinds = {a.name: self.types[a.name] for a in self.carried}
-        probes = [p for a in self.carried if (p := surprises.carried_probe(a, kinds[a.name])) is not None]
+        coded, inside = self.categorical, self._own_weight
+        looked_at = [*self.carried, *([inside] if inside is not None and inside.role.dropped else [])]
+        kinds = {**self.snapshot.columns(), **self.types}
+        probes = [p for a in looked_at if (p := surprises.carried_probe(a, kinds[a.name])) is not None]
         whole = min(self.records, math.prod(len(a.domain or ()) for a in coded)) <= JOINT_CELLS
         if whole:
             table = self._counted([*coded, *probes])
@@ -280,17 +311,23 @@ class TableOriginal:
             tables = [table.marginal(*(a.name for a in coded))] if whole else ways[: len(coded)]
             self._tables.update({frozenset(t.attributes): t for t in tables})
         found = {p.name: _surprising(way) for p, way in zip(probes, ways[len(coded) :], strict=True)}
-        for attribute in self.carried:
+        for attribute in looked_at:
             yield from self._look_at_carried(attribute, found.get(attribute.name))
 
     def _look_at_carried(self, attribute: Attribute, found: tuple[int, int] | None) -> Iterator[Problem]:
         """Yield what is wrong with a carried column; its values are counted only where that decides something."""
-        if found is None or attribute.assume_unlinkable is None:
-            singles, nulls = 0, 0
+        if attribute.role.dropped:
+            yield from surprises.check_carried(attribute, *(found or (0, 0)))
+            return
+        if found is None or attribute.assume_unlinkable is None or attribute.rounding is not None:
+            singles, nulls, unlike = 0, 0, 0
             for batch in self.snapshot.tally([], [attribute.name]):
                 n = as_numpy(batch.column(1))
                 singles += int(np.count_nonzero(n == 1))
                 nulls += int(n[~as_numpy(batch.column(0).is_valid())].sum())
+                if attribute.rounding is not None:
+                    unlike += int(n[_unrounded(as_numpy(batch.column(0), 0), attribute.rounding)].sum())
+            yield from surprises.check_rounded(attribute, unlike)
             yield from surprises.check_singles(attribute, singles, self.records)
             found = found or (nulls, 0)
         yield from surprises.check_carried(attribute, *found)
@@ -326,6 +363,12 @@ class TableOriginal:
         named = canonical(labels + [[name, None] for name in carried])
         content = hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
         return Whole(content, sample.table(), singles.count() if carried else None)
+
+
+def _unrounded(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
+    """Return which weights are no multiples of a step, as far as doubles tell; what is no weight is refused as such."""
+    times = values.astype(np.float64) / step
+    return np.isfinite(times) & (times > 0) & (np.abs(times - np.rint(times)) > ROUNDED * np.maximum(times, 1))
 
 
 def _surprising(way: Counts) -> tuple[int, int]:

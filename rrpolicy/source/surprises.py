@@ -205,6 +205,14 @@ def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
         )
 
 
+def check_missing(attribute: Attribute, nulls: int) -> Iterator[Problem]:
+    """Yield a problem if an attribute has nulls that the policy does not allow, whether it has categories or not."""
+    if not attribute.categorical:
+        yield from check_carried(attribute, nulls, 0)
+    elif nulls and attribute.nulls is None:
+        yield _nulls(attribute, nulls)
+
+
 def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
     """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can.
 
@@ -218,8 +226,16 @@ def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
 
 
 def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[Problem]:
-    """Yield a problem if a carried column holds what it may not."""
-    if nulls and attribute.nulls is None:
+    """Yield a problem if a carried column, or a weight that is kept inside, holds what it may not."""
+    if nulls and attribute.design == "weight":
+        yield Problem(
+            "RR314",
+            f"{_have(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight",
+            attribute.place,
+            "a weight in every record",
+            "mend the table; a weight of 0 leaves a record out of every estimate of the population",
+        )
+    elif nulls and attribute.nulls is None:
         yield Problem(
             "RR314",
             f"{_have(nulls)} no value of '{attribute.name}' (null, or NaN), which is released as it is",
@@ -265,6 +281,19 @@ def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
             attribute.place,
             "finite numbers that are not negative",
             "take `design` out, or read the column as numbers in a view of the table",
+        )
+
+
+def check_rounded(attribute: Attribute, unlike: int) -> Iterator[Problem]:
+    """Yield a problem if an engine read a weight that is to be rounded and left it as it was."""
+    if unlike:
+        yield Problem(
+            "RR148",
+            f"{_have(unlike)} a '{attribute.name}' that is no multiple of {attribute.rounding:g}: the engine that "
+            "read the table did not round it",
+            attribute.place,
+            "an engine that rounds weights as its `reading` says",
+            "report it to the engine's authors, or round the weights in a view of the table",
         )
 
 

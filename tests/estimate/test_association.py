@@ -191,6 +191,8 @@ def test_independence_is_tested_on_the_release_or_by_wald(survey, publish, made)
     for method in (None, "wald"):
         assert release.independence("age", "ill", method=method).p_value < 1e-12
         assert release.independence("age", "ill", method=method).df == 2
+    assert release.independence("age", "ill", method="rao-scott").p_value < 1e-12
+    assert release.independence("region", "ill", method="rao-scott").p_value > 1e-3
     assert "Wald" in release.independence("region", "ill", where="sex = 'F'").method
     assert "released" in release.independence("sex", "ill", where="region = 'north'").method
     with pytest.raises(PolicyError, match="RR276"):
@@ -209,19 +211,19 @@ def test_independence_is_tested_on_the_release_or_by_wald(survey, publish, made)
         together.independence("x", "y", method="released")
 
 
-def test_the_level_of_both_tests_holds_where_that_of_a_reconstructed_table_is_lost():
+def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_lost():
     """At independence, nominal 5 %: the corrected chi-square rejects half the time."""
     from scipy.special import chdtrc
 
     from rrpolicy.estimate.association.grid import Grid
-    from rrpolicy.estimate.association.independence import _by_wald, by_release
+    from rrpolicy.estimate.association.independence import _by_rao_scott, _by_wald, by_release
 
     rng = np.random.default_rng(12)
     n, draws = 4000, 2000
     P = np.kron(*[np.array([[0.7, 0.3], [0.3, 0.7]])] * 2)
     inverse = np.linalg.inv(P)
     pi = np.kron([0.6, 0.4], [0.5, 0.5])
-    rejected = np.zeros(3)
+    rejected = np.zeros(4)
     for _ in range(draws):
         x = rng.multinomial(n, P @ pi).astype(float)
         estimate = inverse @ x
@@ -234,13 +236,41 @@ def test_the_level_of_both_tests_holds_where_that_of_a_reconstructed_table_is_lo
         p_values = [
             by_release(("a", "b"), None, x.reshape(2, 2)).p_value,
             _by_wald(("a", "b"), None, table).p_value,
+            _by_rao_scott(("a", "b"), None, table, n - 1, observed=False).p_value,
             float(chdtrc(1, chi2)),
         ]
         rejected += np.array(p_values) < 0.05
 
     shares = rejected / draws
-    assert np.abs(shares[:2] - 0.05).max() < 5 * np.sqrt(0.05 * 0.95 / draws) + 0.003
-    assert shares[2] > 0.4
+    assert np.abs(shares[:3] - 0.05).max() < 5 * np.sqrt(0.05 * 0.95 / draws) + 0.003
+    assert shares[3] > 0.4
+
+
+def test_the_level_holds_in_clusters_that_were_randomised_and_not_where_they_are_left_out():
+    """40 clusters of 50 people, alike in both columns and independent in all: three categories by two, nominal 5 %."""
+    from scipy.stats import binom
+
+    from rrpolicy.estimate.association.chi_square import rao_scott
+
+    rng = np.random.default_rng(13)
+    clusters, people, draws = 40, 50, 2000
+    P = np.kron(0.7 * np.eye(3) + 0.1, 0.6 * np.eye(2) + 0.2)
+    inverse = np.linalg.inv(P)
+    rejected = np.zeros(2)
+    for _ in range(draws):
+        rows, columns = rng.dirichlet([0.8, 0.8, 0.4], clusters), rng.dirichlet([0.9, 0.6], clusters)
+        pi = (rows[:, :, None] * columns[:, None, :]).reshape(clusters, -1)
+        x = np.stack([rng.multinomial(people, P @ one) for one in pi]) * rng.uniform(1, 3, clusters)[:, None]
+        z = x @ inverse.T
+        apart = z - z.mean(axis=0)
+        records = inverse @ np.diag((x * x.sum(axis=1, keepdims=True) / people).sum(axis=0)) @ inverse.T
+        for i, covariance in enumerate((apart.T @ apart * clusters / (clusters - 1), records)):
+            table = z.sum(axis=0).reshape(3, 2)
+            rejected[i] += rao_scott(table, covariance, clusters - 1, observed=False).p_value < 0.05
+
+    assert rejected[0] <= binom.ppf(1 - 1e-6, draws, 0.06)
+    assert rejected[0] >= binom.ppf(1e-6, draws, 0.04)
+    assert rejected[1] > binom.ppf(1 - 1e-6, draws, 0.06)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ BASE = {
     "attributes.disease": {"role": '"sensitive"', "domain": '["none", "flu"]'},
     "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
     "attributes.hours": {"role": '"insensitive"'},
+    "attributes.weight": {"role": '"insensitive"', "design": '"weight"', "rounding": "25"},
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
     "reference": {"uri": '"register.duckdb"', "table": '"people"'},
@@ -124,6 +125,11 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         ("attributes.sex", "hierarchy", '[{ "*" = ["F", "M", "X"] }]', False),
     ],
     "attributes.*.assume_unlinkable": [("attributes.hours", "assume_unlinkable", '"because"', True)],
+    "attributes.*.rounding": [
+        ("attributes.weight", "rounding", "5", True),
+        ("attributes.weight", "rounding", '"1/2"', True),
+        ("attributes.weight", "rounding", "25", False),
+    ],
     "attributes.*.unchanged": [
         ("attributes.hours", "unchanged", '"because"', True),
         ("attributes.sex", "unchanged", '"because"', True),

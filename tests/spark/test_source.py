@@ -67,6 +67,22 @@ def test_every_kind_of_column_is_read_as_it_is(spark: SparkSession, tmp_path: Pa
     assert found[0] == found[1]
 
 
+def test_a_weight_is_rounded_as_our_engine_rounds_it(spark: SparkSession, tmp_path: Path) -> None:
+    weights = [0.0, 0.1, 1.0, 1.25, 2.5, 3.75, 6.2499999, -1.0, math.inf, None, 1e300]
+    (tmp_path / "table").mkdir()
+    pq.write_table(pa.table({"w": weights, "whole": range(11)}), tmp_path / "table" / "one.parquet")
+    reading = Reading(rounding={"w": 2.5, "whole": 3.0})
+    found = []
+    for source, uri in ((DuckDBSource(), "table/one.parquet"), (ParquetSource(), "spark-parquet:table")):
+        place = uri.partition("table")
+        with source.open(f"{place[0]}{tmp_path / 'table'}{place[2]}", None, scratch(tmp_path, uri), reading) as table:
+            found.append((dict(table.columns()), table.rows([], ["w", "whole"]).read_all().to_pydict()))
+
+    assert found[0] == found[1]
+    assert found[0][1]["w"] == [-1.0, 0.0, 2.5, 2.5, 2.5, 2.5, 5.0, 5.0, 1e300, math.inf, None]
+    assert sorted(found[0][1]["whole"]) == [0, 3, 3, 3, 3, 6, 6, 6, 9, 9, 9]
+
+
 def renamed(attribute: Attribute, name: str) -> Attribute:
     from dataclasses import replace
 

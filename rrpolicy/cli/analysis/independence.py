@@ -15,8 +15,11 @@ def command(  # noqa: PLR0917 each option is one
     column: Annotated[str, typer.Argument(help="Another column.", metavar="COLUMN")],
     where: Where = None,
     method: Annotated[
-        Literal["released", "wald"] | None,
-        typer.Option(help="Pearson's test on the released table, or Wald's; default: the first where it is valid."),
+        Literal["released", "wald", "rao-scott"] | None,
+        typer.Option(
+            help="Pearson's test on the released table, Wald's, or Rao and Scott's, which knows a design; default: the "
+            "last where a design is known, else the first that is valid."
+        ),
     ] = None,
     plugin: Plugins = None,
     design: Designed = None,
@@ -25,9 +28,10 @@ def command(  # noqa: PLR0917 each option is one
     json: AsJson = False,
     no_verify: NoVerify = False,
 ) -> int:
-    """Test whether two columns are independent in the population that the table is a random sample of.
+    """Test whether two columns are independent in the population that the table is a sample of.
 
-    The released table is tested as it is: the level of the test holds, and its power is lower. A test is no estimate:
+    The released table is tested as it is: the level of the test holds, and its power is lower. Where a design is known
+    the weighted and corrected table is, by the design's errors. A test is no estimate:
     how strongly two columns go together is what `rrpolicy association` estimates and draws.
     """
     found = opened(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)

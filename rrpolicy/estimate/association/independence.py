@@ -1,23 +1,24 @@
-"""Testing independence: on the released table as it is, or by Wald; never on a corrected table by the chi-square law.
+"""Testing independence: on the released table as it is, or on the corrected one by the law that its covariance gives.
 
 Independent columns that are randomised apart stay independent, so Pearson's test on the release keeps its level and
-only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table has
-another law: referred to the chi-square law it rejects about half the time at independence.
+only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table, or of
+a sample that is no simple random one, has another law: referred to the chi-square law, that of a corrected table
+rejects about half the time at independence. Wald's statistic, or Pearson's with Rao and Scott's correction, does not.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.association.chi_square import chi_square_tail, rao_scott, wald
 from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import chi2
-from rrpolicy.estimate.association.wald import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.scan import count
@@ -25,7 +26,7 @@ from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.significance import said_p, written_p
-from rrpolicy.estimate.results.target import refuse_dependent
+from rrpolicy.estimate.results.target import Sample, refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
 from rrpolicy.untrusted.formulas import Handling
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 RELEASED = "Pearson's chi-square on the released table (level kept, power lost)"
 WALD = "Wald, by the covariance of the corrected table"
+RAO_SCOTT = "Pearson's chi-square of the corrected table, second-order correction of Rao and Scott, by the law of F"
+METHODS = ("released", "wald", "rao-scott")
 _EXPECTED = 5.0
 
 
@@ -51,9 +54,11 @@ class Independence:
         where: the condition, as asked.
         method: how it was tested.
         statistic: NaN if the data do not allow the test.
-        df: degrees of freedom.
-        p_value: by the chi-square law.
+        df: degrees of freedom; of F, those of the numerator.
+        p_value: by the chi-square law, or by that of F.
         remark: what makes the law unreliable here; "" for nothing.
+        df_error: degrees of freedom of the denominator of F; None of the chi-square law.
+        sample: how the records were sampled, where the release, or the analyst, says so.
     """
 
     row: str
@@ -61,9 +66,11 @@ class Independence:
     where: str | None
     method: str
     statistic: float
-    df: int
+    df: float
     p_value: float
     remark: str = ""
+    df_error: float | None = None
+    sample: Sample | None = None
 
     def to_dict(self) -> dict[str, Json]:
         """Return plain data; numbers that are not there are null."""
@@ -74,9 +81,11 @@ class Independence:
             "where": self.where,
             "method": self.method,
             "statistic": number(self.statistic),
-            "df": self.df,
+            "df": number(self.df),
+            "df_error": None if self.df_error is None else number(self.df_error),
             "p_value": number(self.p_value),
             "remark": self.remark,
+            **({} if self.sample is None else {"design": self.sample.told}),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -95,8 +104,19 @@ class Independence:
         """Return the test as text."""
         found = "no test"
         if math.isfinite(self.statistic):
-            found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, {said_p(self.p_value)}"
-        return "\n".join([self.title, self.method, found, *([self.remark] if self.remark else [])])
+            found = f"statistic {self.statistic:.4g}, {self.freedom} degrees of freedom, {said_p(self.p_value)}"
+        return "\n".join([self.title, self.method, found, *self.foot])
+
+    @property
+    def freedom(self) -> str:
+        """Return the degrees of freedom in words."""
+        return f"{self.df:.4g}" if self.df_error is None else f"{self.df:.4g} and {self.df_error:.4g}"
+
+    @property
+    def foot(self) -> tuple[str, ...]:
+        """Return what must be known to read the test: the design of the sample, and what makes the law unreliable."""
+        sampled = () if self.sample is None else (visible(self.sample.told), *map(visible, self.sample.notes))
+        return (*sampled, *([self.remark] if self.remark else []))
 
     @property
     def title(self) -> str:
@@ -107,10 +127,9 @@ class Independence:
     def _repr_html_(self) -> str:
         """Return the test as HTML, for notebooks."""
         names = ("statistic", "degrees of freedom", "p")
-        values = (f"{self.statistic:.4g}", f"{self.df}", written_p(self.p_value))
+        values = (f"{self.statistic:.4g}", self.freedom, written_p(self.p_value))
         table = rows(names, [values]) if math.isfinite(self.statistic) else ""
-        foot = [*([] if table else ["no test"]), *([self.remark] if self.remark else [])]
-        return fragment([self.title, self.method], table, foot)
+        return fragment([self.title, self.method], table, [*([] if table else ["no test"]), *self.foot])
 
 
 def independence(release: Release, row: str, column: str, where: str | None, method: str | None) -> Independence:
@@ -135,13 +154,18 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         else ""
     )
     refuse_dependent(release.max_records)
-    if method not in {None, "released", "wald"}:
-        raise PolicyError(Problem("RR276", f"no such test: {method!r}", expected='"released" or "wald"'))
+    if method not in {None, *METHODS}:
+        raise PolicyError(Problem("RR276", f"no such test: {method!r}", expected='"released", "wald" or "rao-scott"'))
+    if method == "rao-scott" or (method is None and release.design is not None):
+        table = release.crosstab([row, column], where, "population")
+        plain = not any(axis.randomised for axis in (*axes, *(axis for axis, _ in condition.masks.values())))
+        degrees = max(release.records - 1, 1) if table.sample is None else table.sample.degrees
+        found = _by_rao_scott(names, where, grid(table).occupied(), degrees, observed=plain)
+        return replace(found, sample=table.sample)
     if method == "released" and reason:
         raise PolicyError(Problem("RR276", f"the released table cannot be tested: {reason}", hint='method="wald"'))
     if method == "wald" or reason:
-        table = grid(release.crosstab([row, column], where, "population"))
-        return _by_wald(names, where, table)
+        return _by_wald(names, where, grid(release.crosstab([row, column], where, "population")))
     codes, n = count(release.data, axes, condition.filter, condition.parameters)
     return by_release(names, where, dense([len(a.released) for a in axes], codes, n))
 
@@ -185,3 +209,21 @@ def _by_wald(names: tuple[str, str], where: str | None, table: Grid) -> Independ
     if not remark and bool((table.support < _EXPECTED).any()):
         remark = "fewer than 5 released records speak for some cells: the law is approximate"
     return Independence(*names, where, WALD, statistic, df, p_value, remark)
+
+
+def _by_rao_scott(
+    names: tuple[str, str], where: str | None, table: Grid, degrees: int, *, observed: bool
+) -> Independence:
+    """Test a corrected, or weighted, table; `observed` as for `rao_scott`."""
+    x = table.estimate
+    if min(x.shape) < 2:  # noqa: PLR2004
+        return Independence(*names, where, RAO_SCOTT, np.nan, 0, np.nan, "a column has one value only")
+    if min(x.sum(axis=0).min(), x.sum(axis=1).min()) <= 0:
+        remark = "the estimate of a category is not positive: put categories together"
+        return Independence(*names, where, RAO_SCOTT, np.nan, np.nan, np.nan, remark)
+    found = rao_scott(x, table.covariance["population"], degrees, observed=observed and bool((x > 0).all()))
+    few = bool((table.support < _EXPECTED).any())
+    remark = "fewer than 5 released records speak for some cells: the law is approximate" if few else ""
+    return Independence(
+        *names, where, RAO_SCOTT, found.statistic, found.df, found.p_value, remark, df_error=found.df_error
+    )

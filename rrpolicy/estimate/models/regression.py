@@ -221,6 +221,7 @@ class Regression(Estimates):
             where=self.where,
             max_records=self.max_records,
             sample=self.sample,
+            weights_inside=self.weights_inside,
             by=tuple(keys[0]) if keys else (),
             keys=keys,
             estimate=estimate,

@@ -88,7 +88,7 @@ class Estimates(Result):
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and one where an estimate is outside what is possible, as its interval is not."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
-        return (*self.notes, IMPOSSIBLE) if beyond.any() else self.notes
+        return (*super().remarks(), IMPOSSIBLE) if beyond.any() else super().remarks()
 
     @property
     def title(self) -> str:

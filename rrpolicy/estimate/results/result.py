@@ -13,7 +13,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.drawing.svg import WIDTH, Figure, svg
 from rrpolicy.estimate.results.drawn import Drawn, chart
 from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.target import Sample, Spoken, Target
+from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Spoken, Target
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Result(ABC):
         notes: what must be known to read the rows.
         max_records: the most records that a unit may have; of several, nothing is said of the population.
         sample: how the records were sampled, where estimates go by that; None for a simple random sample.
+        weights_inside: the publisher kept the survey's weights, so that nothing is said of its population.
     """
 
     schema: ClassVar[str]
@@ -46,6 +47,7 @@ class Result(ABC):
     notes: tuple[str, ...] = ()
     max_records: int = field(default=1, repr=False)
     sample: Sample | None = field(default=None, repr=False)
+    weights_inside: bool = field(default=False, repr=False)
 
     @property
     @abstractmethod
@@ -64,11 +66,11 @@ class Result(ABC):
     @property
     def spoken(self) -> Spoken:
         """Return what standard errors and intervals can speak of."""
-        return Spoken(self.target, self.max_records)
+        return Spoken(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what the rows themselves give to note."""
-        return self.notes
+        return (*self.notes, UNWEIGHTED) if self.weights_inside else self.notes
 
     def facts(self) -> dict[str, Json]:
         """Return what else the result holds, as plain data; it stands before the rows."""

@@ -10,6 +10,20 @@ from rrpolicy.errors import PolicyError, Problem
 
 Target: TypeAlias = Literal["table", "population"]
 
+WEIGHTS_INSIDE = Problem(
+    "RR549",
+    "the publisher kept the survey's weights: of how many people a record stands for is not in the release",
+    expected='the target "table"; without --population, this table is estimated, every record alike',
+    hint="known totals of the population can stand in for weights: `release.with_design(totals=...)`, or --design "
+    "totals=FILE",
+)
+UNWEIGHTED = "the publisher kept the survey's weights: every record counts alike, and this is of no population"
+CHANGED = Problem(
+    "RR271",
+    "how two tables differ says nothing of the population that they were drawn from",
+    expected='the target "table"',
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -58,24 +72,23 @@ class Spoken:
     Attributes:
         target: unless another one is asked for.
         max_records: the most records that a unit may have.
-        sampled: whether anything is known of the population; of a change between two tables, nothing is.
+        unknown: why nothing is known of the population; None where something is.
     """
 
     target: Target
     max_records: int = 1
-    sampled: bool = True
+    unknown: Problem | None = None
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """Return every target that can be asked for."""
-        return ("table", "population") if self.max_records == 1 and self.sampled else ("table",)
+        return ("table", "population") if self.max_records == 1 and self.unknown is None else ("table",)
 
     def of(self, target: Target | None = None, level: float = 0.95) -> Target:
         """Return the target that is asked for; raises as `check_target` does."""
         check_target(target or self.target, level, self.max_records)
-        if target == "population" and not self.sampled:
-            message = "how two tables differ says nothing of the population that they were drawn from"
-            raise PolicyError(Problem("RR271", message, expected='the target "table"'))
+        if target == "population" and self.unknown is not None:
+            raise PolicyError(self.unknown)
         return target or self.target
 
 

@@ -24,7 +24,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.estimate.results.target import CHANGED, Spoken, Target
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
 
@@ -62,7 +62,7 @@ class Changes(Estimates):
     @property
     def spoken(self) -> Spoken:
         """Return that errors and intervals speak of the two tables, and of no population."""
-        return Spoken("table", sampled=False)
+        return Spoken("table", unknown=CHANGED)
 
     @property
     def exact(self) -> bool:

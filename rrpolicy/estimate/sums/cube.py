@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -45,7 +45,7 @@ class Cube(Result):
         """
         for table in self.tables:
             if set(table.by) == set(by):
-                return table
+                return replace(table, weights_inside=self.weights_inside)
         raise KeyError(by)
 
     @property

@@ -37,6 +37,7 @@ class Design:
         alone: what becomes of a stratum with one cluster: an error, or its deviation is from the mean of all clusters.
         left_out: columns that the release says are strata and that were randomised.
         hidden: those that it says are clusters and that were randomised: nothing is known of the population's errors.
+        weights_inside: the publisher kept the weights, for which known totals stand in.
     """
 
     weight: str | None = None
@@ -46,6 +47,7 @@ class Design:
     alone: Alone = "refused"
     left_out: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    weights_inside: bool = False
 
     @property
     def told(self) -> str:
@@ -62,15 +64,19 @@ class Design:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what must be known of errors."""
-        if not self.left_out:
-            return ()
-        names = ", ".join(map(repr, self.left_out))
-        told = f"{names} was randomised: errors take the sample for one without these strata, and are rather too large"
-        return (told,)
+        told = []
+        if self.weights_inside:
+            told.append("the publisher kept the survey's weights: known totals stand in for them")
+        if self.left_out:
+            names = ", ".join(map(repr, self.left_out))
+            told.append(
+                f"{names} was randomised: errors take the sample for one without these strata, and are rather too large"
+            )
+        return tuple(told)
 
 
 def design_of(manifest: Manifest, columns: Columns) -> Design | None:
-    """Return the design that a release states; None if it states none, or one that it hides.
+    """Return the design that a release states; None if it states none.
 
     Strata that were randomised are left out, which makes errors larger on average.
 
@@ -87,7 +93,7 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
         for name, attribute in manifest.of_column.items()
         if attribute.totals is not None and attribute.domain is not None and _told(columns, name, attribute.domain)
     }
-    if not any(of.values()) and not totals:
+    if not any(of.values()) and not totals and not manifest.weights_inside:
         return None
     left_out = tuple(name for name in of["stratum"] if _randomised(columns, name))
     return Design(
@@ -97,6 +103,7 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
         left_out=left_out,
         totals=totals,
         hidden=tuple(name for name in of["cluster"] if _randomised(columns, name)),
+        weights_inside=manifest.weights_inside,
     )
 
 
@@ -137,7 +144,7 @@ def stated(  # noqa: PLR0917 the parts of a design
     if alone not in {None, "refused", "centred"}:
         raise PolicyError(Problem("RR271", f"no such treatment: alone={alone!r}", expected='"refused" or "centred"'))
     if weight is not None:
-        design = replace(design, weight=_weight(columns, weight))
+        design = replace(design, weight=_weight(columns, weight), weights_inside=False)
     if strata:
         design = replace(design, strata=_kept(columns, strata), left_out=())
     if clusters:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rrpolicy.estimate.association.chi_square import chi_square_tail
 from rrpolicy.estimate.association.independence import by_release
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.association.wald import chi_square_tail
 from rrpolicy.estimate.uncorrected.conditions import BOUNDS, ORDERS
 from rrpolicy.estimate.uncorrected.holds import Holds, Statement
 from rrpolicy.estimate.uncorrected.known import Known

@@ -170,6 +170,7 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
         ("assume_unlinkable", attribute.assume_unlinkable),
         ("unchanged", attribute.why_unchanged),
         ("design", attribute.design),
+        ("rounding", attribute.rounding),
         ("totals", attribute.totals),
         ("missing", policy.reading.codes(attribute.name)),
     ):

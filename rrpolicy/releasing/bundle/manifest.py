@@ -82,6 +82,7 @@ def manifest(
         require_signatures=settings.require_signatures,
         series=series,
         collected=collected,
+        weights_inside=policy.weights_inside,
         test=test,
     )
 

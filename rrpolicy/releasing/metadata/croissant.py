@@ -16,7 +16,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.model import Role
 from rrpolicy.releasing.metadata.columns import holds_lists, value_type
 from rrpolicy.releasing.metadata.sentences import changed, limitations, treatments
-from rrpolicy.releasing.report.attributes import DESIGN
+from rrpolicy.releasing.report.attributes import designed
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import listed
@@ -211,7 +211,7 @@ def _told(column: Column, manifest: Manifest, *, written: bool) -> list[str]:
     told = [f"{column.kind} of the attribute {column.attribute}" if column.attribute else column.kind]
     attribute = manifest.of_column.get(column.name)
     if attribute is not None and attribute.design is not None:
-        told.append(DESIGN[attribute.design])
+        told.append(designed(attribute))
     missing = manifest.missing(column)
     if missing is not None and missing in column.labels:
         told.append(f"{missing!r} stands for a value that is missing")

@@ -26,7 +26,6 @@ from rrpolicy.offer import Software
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.plan.alone import held_by_one
 from rrpolicy.releasing.plan.check import (
     budgeted,
     not_withheld,
@@ -41,6 +40,7 @@ from rrpolicy.releasing.plan.check import (
     unreferenced,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
+from rrpolicy.releasing.plan.judgement import held_by_one, survey_design
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
 from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.releasing.plan.waivers import unfounded
@@ -229,7 +229,9 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)
-    singles = () if isinstance(original, int) else held_by_one(resolved, channel, original)
+    points: tuple[Remark, ...] = ()
+    if not isinstance(original, int):
+        points = (*held_by_one(resolved, channel, original), *survey_design(resolved, channel, original))
     return Plan(
         policy=resolved,
         policy_digest=policy.digest(),
@@ -238,7 +240,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
         software=software(registry),
         origins=proposal.origins,
         unrounded=proposal.unrounded,
-        remarks=(*proposal.remarks, *singles, *kept_formulas(resolved, channel)),
+        remarks=(*proposal.remarks, *points, *kept_formulas(resolved, channel)),
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
         reference=people_of(original),
         derived=derived(resolved, registry, outline, deciding, proposal, records=records),

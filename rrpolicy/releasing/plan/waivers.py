@@ -17,11 +17,11 @@ from rrpolicy.policy.governance import REVIEW, WARNING, Governance, Waiver
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import one_of, suggest
-from rrpolicy.releasing.plan.alone import HELD_BY_ONE
+from rrpolicy.releasing.plan.judgement import HELD_BY_ONE, SURVEY_DESIGN
 from rrpolicy.releasing.plan.kept_formulas import KEPT
 from rrpolicy.source.units import UNTOLD
 
-WARNINGS = (HELD_BY_ONE, KEPT, UNTOLD)
+WARNINGS = (HELD_BY_ONE, KEPT, SURVEY_DESIGN, UNTOLD)
 """Names of what needs a person's judgement; a mechanism's other remarks tell how it chose."""
 DUE = ("RR415", "RR416")
 """Codes of what the day brings."""

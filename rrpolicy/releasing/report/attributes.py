@@ -137,7 +137,13 @@ def _panel(
 
 def _role(attribute: ReleasedAttribute) -> str:
     """Return an attribute's role, with what it is in the design of a survey."""
-    return f"{attribute.role.value} ({DESIGN[attribute.design]})" if attribute.design else attribute.role.value
+    return f"{attribute.role.value} ({designed(attribute)})" if attribute.design else attribute.role.value
+
+
+def designed(attribute: ReleasedAttribute) -> str:
+    """Return what an attribute is in the design of a survey, "" for nothing, and how its numbers were rounded."""
+    rounded = "" if attribute.rounding is None else f", rounded to multiples of {attribute.rounding:g}"
+    return "" if attribute.design is None else DESIGN[attribute.design] + rounded
 
 
 def _change(decoder: Decoder | None, name: str) -> str:

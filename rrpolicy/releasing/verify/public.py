@@ -60,6 +60,7 @@ CLAIMS = (
     ("which statistics of the original the release tells", "derived"),
     ("the table that parameters were chosen on", "plan_on"),
     ("how many records a unit has", "units"),
+    ("whether a survey's weights were kept inside", "weights_inside"),
     ("where the policy asks for it", "findings.place"),
     ("how text that begins as a formula does stands in CSV", "data.csv_formulas"),
 )

@@ -18,6 +18,7 @@ from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counted import WEIGHT, weighted
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
 from rrpolicy.source.duckdb.packing import Pack, pack
+from rrpolicy.source.duckdb.rounding import rounded
 from rrpolicy.source.duckdb.row_cache import Kept
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
@@ -299,6 +300,7 @@ def table_snapshot(  # noqa: PLR0917 each is another thing
     Raises:
         DataError: RR342, RR347, RR348 as `weighted`.
     """
+    source, columns = rounded(source, columns, reading)
     rows = None
     if reading.multiplicity is not None:
         counts = weighted(connection, name, source, columns, reading.multiplicity)

@@ -23,6 +23,10 @@ options(survey.lonely.psu = "adjust")
 few <- t[t$region != "south" | t$village == 105, ]
 designs$alone <- svydesign(ids = ~village, strata = ~region, weights = ~weight, data = few)
 pair <- function(x) list(estimate = unname(as.numeric(coef(x))), se = unname(as.numeric(SE(x))))
+tested <- function(d, f) {
+  found <- svychisq(f, d, statistic = "F")
+  list(F = unname(c(found$statistic, found$parameter, found$p.value)))
+}
 answers <- lapply(designs, function(d) {
   women <- subset(d, sex == "F")
   list(
@@ -37,12 +41,14 @@ answers <- lapply(designs, function(d) {
     logistic = pair(svyglm(yes ~ sex + region, d, family = quasibinomial())),
     linear = pair(svyglm(visits ~ sex + yes, d)),
     poisson = pair(svyglm(visits ~ yes, d, family = quasipoisson())),
+    sex_ill = tested(d, ~sex + ill),
+    sex_visits = tested(d, ~sex + visits),
     degrees = degf(d)
   )
 })
 number <- function(x) paste0("[", paste(sprintf("%.12g", x), collapse = ", "), "]")
 write_one <- function(a) paste0("{", paste(sapply(names(a), function(n) {
   v <- a[[n]]
-  if (is.list(v)) sprintf('"%s": {"estimate": %s, "se": %s}', n, number(v$estimate), number(v$se)) else sprintf('"%s": %d', n, v)
+  if (is.list(v) && !is.null(v$F)) sprintf('"%s": %s', n, number(v$F)) else if (is.list(v)) sprintf('"%s": {"estimate": %s, "se": %s}', n, number(v$estimate), number(v$se)) else sprintf('"%s": %d', n, v)
 }), collapse = ",\n    "), "}")
 cat("{\n  ", paste(sapply(names(answers), function(n) sprintf('"%s": %s', n, write_one(answers[[n]]))), collapse = ",\n  "), "\n}\n", sep = "")

@@ -86,6 +86,15 @@ def test_models(asked):
     agrees(release.glm("visits ~ ill", "poisson"), numbers["poisson"], rtol=1e-5)
 
 
+def test_independence(asked):
+    """Rao and Scott's test is `svychisq(statistic = "F")`."""
+    numbers, release = asked
+    for column in ("ill", "visits"):
+        found = release.independence("sex", column)
+        told = (found.statistic, found.df, found.df_error, found.p_value)
+        assert told == pytest.approx(numbers[f"sex_{column}"], rel=1e-8)
+
+
 def test_degrees_of_freedom(asked):
     numbers, release = asked
     assert release.mean("income").sample.degrees == numbers["degrees"]

@@ -81,6 +81,20 @@ def test_measures_of_association_have_the_errors_of_the_design(release):
     assert found["phi"] == pytest.approx(phi)
 
 
+def test_independence_is_tested_by_the_design(release):
+    found, plain = release.independence("sex", "ill"), release.without_design().independence("sex", "ill")
+
+    assert "Rao and Scott" in found.method
+    assert found.df == pytest.approx(1)
+    assert found.df_error == pytest.approx(33)
+    assert "clusters by village" in found.summary()
+    assert found.to_dict()["design"] == found.sample.told
+    assert "released" in plain.method
+    assert plain.to_dict()["df_error"] is None
+    assert release.independence("sex", "visits", "ill = 'yes'").df_error < 3 * 33
+    assert refusal(release.independence, "sex", "ill", method="exact").code == "RR276"
+
+
 @pytest.mark.parametrize("totals", [None, {"sex": {"F": 1400, "M": 1300}}])
 def test_replicate_weights_leave_out_clusters(release, totals):
     """Of counts their variance is the design's, to the last digit; of a share it is the jackknife's."""
@@ -100,7 +114,8 @@ def test_replicate_weights_leave_out_clusters(release, totals):
     "question",
     [
         lambda r: r.crosstab("ill", estimator="em"),
-        lambda r: r.independence("sex", "ill"),
+        lambda r: r.independence("sex", "ill", method="wald"),
+        lambda r: r.independence("sex", "dice", method="released"),
         lambda r: r.loglinear("sex*ill"),
         lambda r: r.without_design().with_design(weight="weight").replicates("ill"),
         lambda r: r.rules(0.1, 0.1),
@@ -225,7 +240,7 @@ def test_every_command_of_analysis_takes_a_design(release, capsys):
         ["query", bundle(release), "SELECT ill, count(*) FROM release GROUP BY ill"],
         ["glm", bundle(release), "ill ~ sex", "--family", "binomial"],
         ["association", bundle(release), "sex", "ill", "--measure", "phi"],
-        ["independence", bundle(release), "sex", "ill", "--design", "none"],
+        ["independence", bundle(release), "sex", "ill"],
         ["loglinear", bundle(release), "sex*ill", "--design", "none"],
         ["rules", bundle(release), "--min-support", "0.1", "--min-confidence", "0.5", "--design", "none"],
     ):

@@ -165,5 +165,35 @@ def test_intervals_cover_the_population_and_those_of_other_designs_do_not(releas
     assert (apart.abs() < 5.5).all(), apart
     assert covered["clusters"].item() < least(0.93, len(true)), told
     assert covered["weights"].item() < least(0.93, len(true)), told
-    if True:
-        print(told, ratio, apart)
+
+
+@pytest.mark.slow
+def test_independent_columns_are_told_dependent_as_often_as_is_said(released, tmp_path):
+    """Villages differ in who lives there and in how ill they are, each by itself; sex and illness are independent."""
+    base = released(sample(), KEEP)
+    rng = np.random.default_rng(22)
+    names = [column.name for column in base.data.columns]
+    rejected = {"right": 0, "clusters": 0}
+    for i in range(DRAWS):
+        parts = []
+        for c in range(36):
+            female, ill = rng.beta(0.5, 0.5, 2)
+            sex, sick = (
+                np.where(rng.random(40) < share, a, b) for share, a, b in ((female, "F", "M"), (ill, "yes", "no"))
+            )
+            own = {
+                "region": ["north", "south", "west"][c % 3],
+                "village": c,
+                "weight": rng.uniform(1, 3),
+                "income": 1.0,
+            }
+            parts.append(pd.DataFrame({"sex": sex, "ill": sick, "visits": 0}).assign(**own))
+        path = tmp_path / f"{i}.parquet"
+        randomised(pd.concat(parts, ignore_index=True), rng).assign(dice="a")[names].to_parquet(path, index=False)
+        release = replace(base, data=replace(base.data, paths=(path,)))
+        unclustered = release.without_design().with_design(weight="weight", strata="region")
+        for name, one in (("right", release), ("clusters", unclustered)):
+            rejected[name] += one.independence("sex", "ill").p_value < 0.05
+
+    assert rejected["right"] <= binom.ppf(1 - FALSE_ALARM, DRAWS, 0.07)
+    assert rejected["clusters"] > binom.ppf(1 - FALSE_ALARM, DRAWS, 0.07), rejected

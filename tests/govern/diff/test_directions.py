@@ -115,7 +115,7 @@ household_id = { role = "excluded" }
 sex = { role = "quasi-identifier", domain = ["f", "m"], scale = "ordinal", missing = ["?"], release_as = "gender", outside = "o", nulls = "n", hierarchy = [{ "*" = ["f", "m", "o", "n"] }], unchanged = "so" }
 age = { role = "quasi-identifier", bins = [0, 50, 100], labels = ["young", "old"], totals = [4, 5.5] }
 town = { role = "sensitive", domain = ["a", "b"] }
-hours = { role = "insensitive", assume_unlinkable = "so", design = "weight" }
+hours = { role = "insensitive", assume_unlinkable = "so", design = "weight", rounding = 2.5 }
 [[privacy]]
 model = "k"
 k = 3

@@ -58,7 +58,9 @@ def written(release: Release) -> str:
         "designed": design is not None,
         "weight": _record_weight(release),
         "calibrated": design is not None and bool(design.totals),
-        "clustered": design is not None and bool(design.strata or design.clusters or design.hidden or design.totals),
+        "clustered": release.weights_inside
+        or (design is not None and bool(design.strata or design.clusters or design.hidden or design.totals)),
+        "weights_inside": release.weights_inside,
     }
     return template.render(filled) + "".join(f"\n{part}\n" for part in parts)
 

@@ -45,7 +45,9 @@
 {% elif designed %}
 -- The release states the design of a survey, of which these macros know no weight: they count records of this table.
 {% endif %}
-{% if clustered %}
+{% if weights_inside %}
+-- The publisher kept the survey's weights: every record counts alike, and nothing is said of the population.
+{% elif clustered %}
 -- How its strata and clusters vary is no aggregate of records: errors of the population are those of `rrpolicy query`, or by
 -- the weights of `rrpolicy replicates`.
 {% endif %}

@@ -226,6 +226,8 @@ rr_weights <- function(release, where) {
   if (!is.numeric(level) || length(level) != 1 || !(level > 0 && level < 1)) stop("level lies between 0 and 1", call. = FALSE)
   if (target == "population" && release$most > 1)
     stop("a person may have several records: the table is no sample of independent records", call. = FALSE)
+  if (target == "population" && is.null(release$design) && isTRUE(release$manifest$weights_inside))
+    stop("the publisher kept the survey's weights: nothing is said of the population", call. = FALSE)
   stated <- any(vapply(release$manifest$attributes, function(a) !is.null(a$design) || !is.null(a$totals), NA))
   if (target == "population" && is.null(release$design) && stated)
     stop("the release states the design of a survey: leave out design = FALSE to speak of the population", call. = FALSE)
@@ -246,7 +248,7 @@ rr_weights <- function(release, where) {
   for (a in release$manifest$attributes) if (!is.null(a$design))
     of[[a$design]] <- c(of[[a$design]], if (is.null(a$release_as)) a$name else a$release_as)
   totals <- any(vapply(release$manifest$attributes, function(a) !is.null(a$totals), NA))
-  if (!totals && !length(unlist(of))) return(NULL)
+  if (!totals && (!length(unlist(of)) || isTRUE(release$manifest$weights_inside))) return(NULL)
   withheld <- unlist(lapply(release$manifest$decoders, function(x) if (x$form == "withheld") c(x$columns, x$column)))
   drawn <- function(name) name %in% withheld || isTRUE(.rr_find(release, name)$randomised)
   strata <- of$stratum[!vapply(of$stratum, drawn, NA)]

@@ -1,0 +1,68 @@
+"""The design of a survey in a table that is measured: refused as a release refuses it, and what errors will lack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.source.sampling_units import SamplingUnits
+from rrpolicy.source.surprises import check_carried, check_missing, check_weight
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import DesignPart, Policy
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+
+def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
+    """Return what must be known of the design that a policy states, as far as a table has its columns.
+
+    Args:
+        policy: that states it.
+        snapshot: the table.
+        weighed: whether the call says something of the population already.
+
+    Raises:
+        DataError: RR144 for weights that are none, RR314 for records without a weight, a stratum or a cluster.
+    """
+    columns = {
+        name: a
+        for a in policy.attributes.values()
+        if a.design is not None
+        for name in [n for n in (a.release_as, a.name) if n in snapshot.stored][:1]
+    }
+
+    def of(part: DesignPart) -> list[str]:
+        return [name for name, attribute in columns.items() if attribute.design == part]
+
+    weights, strata, clusters = of("weight"), of("stratum"), of("cluster")
+    problems: list[Problem] = []
+    remarks: list[str] = []
+    for name in weights:
+        stored, attribute = snapshot.stored[name], columns[name]
+        if not attribute.categorical:
+            problems += check_weight(attribute, stored.type)
+        x = f"TRY_CAST({stored.typed} AS DOUBLE)"
+        missing, wrong, nothing = _counted(snapshot, f"{stored.typed} IS NULL", f"{x} < 0 OR isinf({x})", f"{x} = 0")
+        problems += check_missing(attribute, missing)
+        problems += check_carried(attribute, 0, wrong)
+        if nothing:
+            told = "1 record has" if nothing == 1 else f"{nothing:,} records have"
+            remarks.append(f"{told} a '{name}' of 0, and count in no estimate of the population")
+        if not weighed:
+            remarks.append(f"'{name}' is the survey's weight: --weights {name} estimates risks in the population by it")
+    for name in (*strata, *clusters):
+        (missing,) = _counted(snapshot, f"{snapshot.stored[name].typed} IS NULL")
+        problems += check_missing(columns[name], missing)
+    if problems:
+        raise DataError(problems)
+    if strata:
+        rows = snapshot.tally([], [*strata, *clusters])
+        remarks += SamplingUnits.counted(rows, len(strata), len(clusters)).told()
+    return tuple(remarks)
+
+
+def _counted(snapshot: TableSnapshot, *conditions: str) -> list[int]:
+    """Return how many records satisfy each condition."""
+    counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+    query = f"SELECT {counts} FROM {snapshot.source}"  # noqa: S608 quoted
+    return [int(n) for n in snapshot.connection.cursor().execute(query).fetchall()[0]]

@@ -1,0 +1,134 @@
+"""What of a table needs a person's judgement: values of one record alone, and what the design of a survey lacks.
+
+The numbers are statistics of the original: they stand in the plan and in audit/, never in public/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rrpolicy.canonical import category_text
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import IdentityDecoder
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.finding import Measure
+from rrpolicy.mechanism import Remark
+from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.source.sampling_units import SamplingUnits
+from rrpolicy.source.singles import Singles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+HELD_BY_ONE = "held-by-one"
+SURVEY_DESIGN = "survey-design"
+"""The names of these remarks."""
+
+
+@runtime_checkable
+class _Counting(Protocol):
+    """An original that counts them where its rows pass anyway."""
+
+    def singles(self, name: str) -> int: ...
+
+
+@runtime_checkable
+class _Weighing(Protocol):
+    """An original that sums the survey's weights."""
+
+    def weighted(self) -> Mapping[str, Array] | None: ...
+
+
+def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+    """Yield a warning for every column released unchanged that has values of one record alone.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn.
+        original: the table.
+    """
+    kept = {name for d in channel.decoders() if isinstance(d, IdentityDecoder) for name in d.attributes}
+    changed = {name for d in channel.decoders() if not isinstance(d, IdentityDecoder) for name in d.attributes}
+    for attribute in policy.released:
+        if attribute.name in kept or (not attribute.categorical and attribute.name not in changed):
+            singles = _singles(attribute, original)
+            if singles:
+                yield Remark(
+                    HELD_BY_ONE,
+                    f"'{attribute.name}' is released unchanged; values that one record alone has: {singles:,}. Whoever"
+                    " knows such a value of a person finds the person's record",
+                    Measure(float(singles)),
+                    attribute.name,
+                )
+
+
+def _singles(attribute: Attribute, original: Original) -> int:
+    """Return how many values of an attribute one record alone has; nulls are no value."""
+    from rrpolicy.channel.product.draw import tally
+
+    if isinstance(original, _Counting):
+        return original.singles(attribute.name)
+    if attribute.categorical:
+        return int((original.counts(attribute.name).n == 1).sum())
+    found = Singles()
+    for batch in tally(original, [], [attribute.name]):
+        found.take(batch.column(0), as_numpy(batch.column(1)))
+    return found.count()
+
+
+def survey_design(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+    """Yield what needs a person's judgement of a survey's design.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn.
+        original: the table.
+    """
+    changed = {n for d in channel.decoders() if not isinstance(d, IdentityDecoder) for n in d.attributes}
+    strata, clusters = ([a for a in policy.released if a.design == part] for part in ("stratum", "cluster"))
+    strata = [a for a in strata if a.name not in changed]
+    if strata and changed.isdisjoint(a.name for a in clusters):
+        rows = _distinct((*strata, *clusters), original)
+        for text in SamplingUnits.counted(rows, len(strata), len(clusters)).told():
+            yield Remark(SURVEY_DESIGN, text)
+    if policy.weights_inside and isinstance(original, _Weighing):
+        yield from _missed(original)
+
+
+def _distinct(attributes: tuple[Attribute, ...], original: Original) -> Iterator[pa.RecordBatch]:
+    """Yield the distinct values of some attributes, in their order, with how many records have them."""
+    from rrpolicy.channel.product.draw import tally
+
+    names = [a.name for a in attributes]
+    coded = [a.name for a in attributes if a.categorical]
+    for batch in tally(original, coded, [name for name in names if name not in coded]):
+        yield batch.select([*names, batch.schema.names[-1]])
+
+
+def _missed(original: Original) -> Iterator[Remark]:
+    """Yield how far the shares that analysts can estimate are from those of the population, at most."""
+    import numpy as np
+
+    sums = original.weighted() if isinstance(original, _Weighing) else None
+    people = max((float(s.sum()) for s in (sums or {}).values()), default=0.0)
+    if not sums or not people:
+        return
+    worst, apart, name = "", -1.0, ""
+    for attribute in original.policy.released:
+        if attribute.name in sums:
+            plain = original.counts(attribute.name).dense() / original.records
+            off = np.abs(sums[attribute.name] / people - plain)
+            place = int(off.argmax())
+            if off[place] > apart:
+                name, apart = attribute.name, float(off[place])
+                worst = category_text((attribute.domain or ())[place])
+    yield Remark(
+        SURVEY_DESIGN,
+        "the survey's weights are kept inside: analysts estimate shares of these records, which are off those of the "
+        f"population by up to {100 * apart:.1f} percentage points ('{name}', {worst})",
+        attribute=name,
+    )

@@ -1,0 +1,81 @@
+"""The sampling units of a survey as its table has them: what analysts' errors will lack is counted, never named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingUnits:
+    """Strata and their units: clusters, or records where no column tells clusters.
+
+    Attributes:
+        clustered: whether units are clusters.
+        alone: strata with one unit alone.
+        alone_records: their records.
+        shared: clusters whose name stands in several strata.
+        shared_records: their records.
+    """
+
+    clustered: bool
+    alone: int
+    alone_records: int
+    shared: int
+    shared_records: int
+
+    @classmethod
+    def counted(cls, rows: Iterable[pa.RecordBatch], strata: int, clusters: int) -> SamplingUnits:
+        """Count units.
+
+        Args:
+            rows: distinct rows: the columns of strata, those of clusters, and last how many records have them.
+            strata: how many columns are of strata.
+            clusters: how many are of clusters.
+        """
+        units: Counter[tuple[object, ...]] = Counter()
+        records: Counter[tuple[object, ...]] = Counter()
+        places: Counter[tuple[object, ...]] = Counter()
+        inside: Counter[tuple[object, ...]] = Counter()
+        for batch in rows:
+            for *values, n in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                stratum, cluster = tuple(values[:strata]), tuple(values[strata : strata + clusters])
+                units[stratum] += 1 if clusters else n
+                records[stratum] += n
+                if clusters:
+                    places[cluster] += 1
+                    inside[cluster] += n
+        alone = [stratum for stratum, n in units.items() if n == 1]
+        shared = [cluster for cluster, n in places.items() if n > 1]
+        return cls(
+            clusters > 0,
+            len(alone),
+            sum(records[stratum] for stratum in alone),
+            len(shared),
+            sum(inside[cluster] for cluster in shared),
+        )
+
+    def told(self) -> Iterator[str]:
+        """Yield what analysts' errors will lack, in a sentence each."""
+        if self.alone:
+            unit = "cluster" if self.clustered else "record"
+            yield (
+                f"{_many(self.alone, 'stratum has', 'strata have')} one {unit} alone, with "
+                f"{_many(self.alone_records, 'record', 'records')}: no error of the population is estimated until "
+                "analysts let such strata be centred (RR546); coarser strata spare them that"
+            )
+        if self.shared:
+            yield (
+                f"{_many(self.shared, 'cluster stands', 'clusters stand')} in several strata, with "
+                f"{_many(self.shared_records, 'record', 'records')}: in each stratum such a name is taken for a "
+                "cluster of its own"
+            )
+
+
+def _many(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"

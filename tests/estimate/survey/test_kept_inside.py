@@ -1,0 +1,183 @@
+"""Weights that are used inside and not released, and weights that are rounded before anything sees them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.errors import RRPolicyError
+
+from .conftest import sample
+
+WEIGHT = 'weight = { role = "insensitive", design = "weight", assume_unlinkable = "so" }'
+INSIDE = {WEIGHT: 'weight = { role = "excluded", design = "weight" }'}
+KEEP = {"sex": "9/10", "ill": "4/5"}
+
+
+def code(question, *arguments, **keys):
+    with pytest.raises(RRPolicyError) as caught:
+        question(*arguments, **keys)
+    return caught.value.problems[0].code
+
+
+@pytest.fixture(scope="module")
+def inside(released_once):
+    return released_once(sample(), KEEP, INSIDE)
+
+
+def test_nothing_of_the_weights_is_in_public(inside):
+    table = sample()
+    for path in sorted(inside.folder.rglob("*")):
+        if path.suffix in {".json", ".md", ".html", ".sql"}:
+            text = path.read_text()
+            assert '"weight"' not in text.replace('"survey weight"', "")
+            assert not [w for w in table["weight"] if f"{w:.2f}" in text and w > 10]
+    assert "weight" not in pq.read_table(inside.data.paths[0]).column_names
+    assert json.loads((inside.folder / "release.json").read_text())["weights_inside"] is True
+    assert "the publisher kept these weights" in (inside.folder / "README.md").read_text().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda r, **more: r.crosstab("ill", **more),
+        lambda r, **more: r.cube(["ill", "sex"], **more),
+        lambda r, **more: r.mean("income", "ill", **more),
+        lambda r, **more: r.association("sex", "ill", "phi", **more),
+        lambda r, **more: r.query("SELECT ill, count(*) FROM release GROUP BY ill", **more),
+        lambda r, **more: r.glm("ill ~ sex", "binomial", **more),
+        lambda r, **more: r.rules(0.1, 0.1, **more),
+    ],
+)
+def test_these_records_are_estimated_and_nothing_of_the_population(inside, question):
+    found = question(inside)
+
+    assert found.target == "table"
+    assert "kept the survey's weights" in found.summary()
+    assert any("of no population" in note for note in found.to_dict()["notes"])
+    assert code(question, inside, target="population") == "RR549"
+    assert code(question, inside.without_design(), target="population") == "RR549"
+    assert code(found.spoken.of, "population") == "RR549"
+    if hasattr(found, "to_frame"):
+        found.to_frame()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda r: r.independence("sex", "ill"),
+        lambda r: r.loglinear("sex*ill"),
+        lambda r: r.replicates(["sex"]),
+        lambda r: r.with_design(strata="region"),
+    ],
+)
+def test_what_speaks_of_the_population_alone_is_refused(inside, question):
+    assert code(question, inside) == "RR549"
+
+
+def test_known_totals_stand_in_for_weights(inside):
+    calibrated = inside.with_design(totals={"sex": {"F": 1400, "M": 1300}})
+    found = calibrated.crosstab("sex")
+
+    assert found.estimate == pytest.approx([1400, 1300])
+    assert any("totals stand in" in note for note in found.notes)
+    assert (
+        found.sample.told
+        == "records of equal weight; strata by region; clusters by village; calibrated to known totals of sex"
+    )
+
+
+def test_totals_of_the_policy_stand_in_too(released):
+    changes = {**INSIDE, 'domain = ["F", "M"]': 'domain = ["F", "M"], totals = [1_400, 1_300]'}
+    found = released(sample(), KEEP, changes).crosstab("sex")
+
+    assert found.target == "population"
+    assert found.estimate == pytest.approx([1400, 1300])
+    assert any("totals stand in" in note for note in found.notes)
+
+
+def test_the_command_line_says_so(inside, capsys):
+    bundle = str(inside.folder.parent)
+    assert main(["estimate", bundle, "--by", "ill"]) == 0
+    assert "kept the survey's weights" in " ".join(capsys.readouterr().out.split())
+    assert main(["estimate", bundle, "--by", "ill", "--population"]) != 0
+    assert "RR549" in capsys.readouterr().err
+    assert main(["verify", bundle]) == 0
+
+
+def test_the_steward_is_told_how_far_off_the_unweighted_shares_are(inside):
+    table = sample()
+    plan = json.loads((inside.folder.parent / "audit" / "plan.json").read_text())
+    (told,) = [r for r in plan["remarks"] if r["name"] == "survey-design"]
+    off = {}
+    for name in ("region", "sex", "ill", "visits"):
+        weighted = table.groupby(name)["weight"].sum() / table["weight"].sum()
+        off[name] = (weighted - table[name].value_counts(normalize=True)).abs()
+    worst = max(off, key=lambda name: off[name].max())
+    label = off[worst].idxmax()
+
+    assert f"up to {100 * off[worst].max():.1f} percentage points ('{worst}', {label})" in told["text"]
+    assert "percentage points" in (inside.folder.parent / "audit" / "report.html").read_text()
+    assert "percentage points" not in (inside.folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("value", "found"), [(-1.0, "RR144"), (np.inf, "RR144"), (np.nan, "RR314")])
+def test_weights_inside_are_held_to_what_weights_are(released, value, found):
+    table = sample()
+    table.loc[3, "weight"] = value
+    assert code(released, table, KEEP, INSIDE) == found
+
+
+def test_a_rounded_weight_is_a_multiple_and_nobody_loses_his(released):
+    table = sample()
+    table.loc[:2, "weight"] = [0.0, 0.4, 1e-9]
+    rounding = {'design = "weight", assume_unlinkable': 'design = "weight", rounding = 2.5, assume_unlinkable'}
+    release = released(table, None, rounding)
+    weights = pq.read_table(release.data.paths[0])["weight"].to_numpy()
+    expected = np.where(table["weight"] > 0, np.maximum(2.5, np.floor(table["weight"] / 2.5 + 0.5) * 2.5), 0)
+
+    assert sorted(weights) == sorted(expected)
+    assert release.crosstab("ill").estimate.sum() == pytest.approx(expected.sum())
+    assert release.manifest.of_column["weight"].rounding == 2.5
+    assert "multiples of 2.5" in (release.folder / "report.html").read_text()
+
+
+def test_a_rounded_weight_is_assessed_as_rounded(released):
+    """Without the assumption most records have a weight of their own, and are refused; rounded they are few classes."""
+    own = {'assume_unlinkable = "so" }\nsex': 'unchanged = "so" }\nsex'}
+    assert code(released, sample(), None, own) == "RR319"
+    rounded = {**own, 'design = "weight"': 'design = "weight", rounding = 5'}
+    assert len(set(pq.read_table(released(sample(), None, rounded).data.paths[0])["weight"].to_pylist())) <= 4
+
+
+def test_an_engine_that_does_not_round_is_refused(released, monkeypatch):
+    from rrpolicy.source.duckdb import snapshot
+
+    monkeypatch.setattr(snapshot, "rounded", lambda source, columns, reading: (source, columns))
+    assert code(released, sample(), None, {'design = "weight"': 'design = "weight", rounding = 5'}) == "RR148"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "counts"])
+def test_every_way_to_read_a_table_rounds(released, tmp_path, form):
+    table = sample().assign(dice="a")
+    release = released(sample(), None, {'design = "weight"': 'design = "weight", rounding = 3'})
+    policy = (release.folder.parents[1] / "policy.toml").read_text()
+    source = tmp_path / f"t.{'csv' if form == 'csv' else 'parquet'}"
+    if form == "csv":
+        table.to_csv(source, index=False)
+    elif form == "parquet":
+        table.astype({"weight": "float32"}).to_parquet(source, index=False)
+    else:
+        table.value_counts().rename("many").reset_index().to_parquet(source, index=False)
+        policy = policy.replace('uri = "memory:"', 'uri = "memory:"\nmultiplicity = "many"')
+    (tmp_path / "policy.toml").write_text(policy.replace("memory:", source.name))
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    other = rrpolicy.open_release(tmp_path / "bundle")
+
+    one, two = (pq.read_table(r.data.paths[0])["weight"].to_pylist() for r in (release, other))
+    assert sorted(one) == sorted(two)
