@@ -71,9 +71,8 @@ class SamplingUnits:
             )
         if self.shared:
             yield (
-                f"{_many(self.shared, 'cluster stands', 'clusters stand')} in several strata, with "
-                f"{_many(self.shared_records, 'record', 'records')}: in each stratum such a name is taken for a "
-                "cluster of its own"
+                f"{_many(self.shared, 'name of a cluster stands', 'names of clusters stand')} in several strata, with "
+                f"{_many(self.shared_records, 'record', 'records')}: each is taken for another cluster in each stratum"
             )
 
 

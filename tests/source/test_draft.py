@@ -369,7 +369,17 @@ def test_an_empty_table_has_no_draft(parquet, capsys):
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [("weight", "weight"), ("pweight", "weight"), ("finalWgt", "weight"), ("strata", "stratum"), ("psu", "cluster")],
+    [
+        ("weight", "weight"),
+        ("pweight", "weight"),
+        ("finalWgt", "weight"),
+        ("WTMEC2YR", "weight"),
+        ("strata", "stratum"),
+        ("SDMVSTRA", "stratum"),
+        ("stratid", "stratum"),
+        ("psu", "cluster"),
+        ("SDMVPSU", "cluster"),
+    ],
 )
 def test_a_survey_design_is_guessed_and_left_to_a_person(parquet, name, part):
     sizes = [0.5 + i % 7 / 4 for i in range(40)] if part == "weight" else [i % 8 for i in range(40)]

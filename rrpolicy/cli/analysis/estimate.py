@@ -106,7 +106,7 @@ def command(  # noqa: PLR0917 each option is one
     )
     if show(table, form, plot, json=json) is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        known = release.max_records == 1 and not table.biased
+        known = len(table.spoken.targets) > 1 and not table.biased
         beside = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
         if release.design is not None:
             beside = [_UNWEIGHTED]

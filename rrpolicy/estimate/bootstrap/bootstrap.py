@@ -69,5 +69,6 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     return Bootstrapped(
         of=found, draws=spread, seed=seed,
         where=found.where, target=found.target, level=found.level, records=found.records, notes=found.notes,
+        weights_inside=found.weights_inside,
         max_records=found.max_records,
     )  # fmt: skip

@@ -17,7 +17,7 @@ WEIGHTS_INSIDE = Problem(
     hint="known totals of the population can stand in for weights: `release.with_design(totals=...)`, or --design "
     "totals=FILE",
 )
-UNWEIGHTED = "the publisher kept the survey's weights: every record counts alike, and this is of no population"
+UNWEIGHTED = "the publisher kept the survey's weights: every record counts alike, and nothing is said of the population"
 CHANGED = Problem(
     "RR271",
     "how two tables differ says nothing of the population that they were drawn from",

@@ -27,9 +27,9 @@ _LINKING = (
     "age ages birth born sex gender female male zip post region city town county state states country nation educat"
     " school occupat job profession marital famil household child language"
 )
-_WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight"
-_STRATUM = "strata stratum"
-_CLUSTER = "psu psus cluster clusters"
+_WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
+_STRATUM = "strata stratum stratid sdmvstra"
+_CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
 _SHORT = 5
 """A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
 _WHOLE = "state"
@@ -96,7 +96,10 @@ def _design(column: Profile) -> Guess | None:
     known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
     if column.family in {Family.INTEGER, Family.REAL} and column.distinct > 1 and _words(column.name, _WEIGHT):
         keys = {"design": '"weight"', **known}
-        told = "by its name a survey weight (if it is the weight of a body, leave `design` out)"
+        told = (
+            "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
+            '`design = "weight"` uses it inside'
+        )
         return Guess("excluded", told, keys, otherwise="insensitive")
     part = "stratum" if _words(column.name, _STRATUM) else "cluster" if _words(column.name, _CLUSTER) else None
     if part is None or column.family is Family.OTHER or column.distinct <= 1:

@@ -59,7 +59,7 @@ def test_these_records_are_estimated_and_nothing_of_the_population(inside, quest
 
     assert found.target == "table"
     assert "kept the survey's weights" in found.summary()
-    assert any("of no population" in note for note in found.to_dict()["notes"])
+    assert any("nothing is said of the population" in note for note in found.to_dict()["notes"])
     assert code(question, inside, target="population") == "RR549"
     assert code(question, inside.without_design(), target="population") == "RR549"
     assert code(found.spoken.of, "population") == "RR549"
@@ -104,7 +104,9 @@ def test_totals_of_the_policy_stand_in_too(released):
 def test_the_command_line_says_so(inside, capsys):
     bundle = str(inside.folder.parent)
     assert main(["estimate", bundle, "--by", "ill"]) == 0
-    assert "kept the survey's weights" in " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "kept the survey's weights" in printed
+    assert "add --population" not in printed
     assert main(["estimate", bundle, "--by", "ill", "--population"]) != 0
     assert "RR549" in capsys.readouterr().err
     assert main(["verify", bundle]) == 0
