@@ -45,7 +45,18 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 PLANNED = (
-    *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
+    *(
+        "policy",
+        "software",
+        "records",
+        "units",
+        "mechanism",
+        "plan_on",
+        "attributes",
+        "weights_inside",
+        "channel",
+        "decoders",
+    ),
     "tables",
     *("requirements", "origins", "derived", "require_signatures"),
 )

@@ -120,7 +120,17 @@ def _versions(stated: Mapping[str, Json]) -> str:
 
 def _confirm_plan(log: Log) -> None:
     """Note what the key confirms: it is bound to the digest of a plan, and to a source."""
-    log.confirm(RELEASE, "policy", "software", "mechanism", "attributes", "requirements", "units", "data.csv_formulas")
+    log.confirm(
+        RELEASE,
+        "policy",
+        "software",
+        "mechanism",
+        "attributes",
+        "weights_inside",
+        "requirements",
+        "units",
+        "data.csv_formulas",
+    )
     log.confirm(RECORD, "software", "source_tag", "policy_digest", "plan_digest")
     log.confirm(PLAN, "policy", "software", "channel", "digest", "source_tag")
     log.confirm("audit/policy.json", "")
