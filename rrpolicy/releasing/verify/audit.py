@@ -45,18 +45,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 PLANNED = (
-    *(
-        "policy",
-        "software",
-        "records",
-        "units",
-        "mechanism",
-        "plan_on",
-        "attributes",
-        "weights_inside",
-        "channel",
-        "decoders",
-    ),
+    *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "weights_inside"),
+    *("channel", "decoders"),
     "tables",
     *("requirements", "origins", "derived", "require_signatures"),
 )
