@@ -19,11 +19,11 @@ from tests.bench import Ratio
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = (
-    ("release, 10^8 rows x 5 categories", 100_000_000, False, 0.4),
-    ("release, 2 * 10^7 rows x 5 categories", 20_000_000, False, 1.0),
-    ("release, 10^7 rows with as many carried values", 10_000_000, True, 4.0),
+    ("release, 10^8 rows x 5 categories", 100_000_000, False, 0.3),
+    ("release, 2 * 10^7 rows x 5 categories", 20_000_000, False, 0.7),
+    ("release, 10^7 rows with as many carried values", 10_000_000, True, 4.5),
 )
-"""Name, records, whether a column is carried, and the most that the ratio should be."""
+"""Name, records, whether a column is carried, and the most that the ratio of processor times should be."""
 LARGEST = 1.0
 """GiB at the peak."""
 SIZES = {"education": 16, "marital": 7, "sex": 2, "race": 5, "workclass": 7}
@@ -124,8 +124,8 @@ def run(share: float = 1.0) -> list[Ratio]:
         beside = f"of DuckDB's COPY (parquet, zstd), {median(c.seconds for _, c in pairs):.2f} s"
         processor = f"of its processor time, {median(c.processor for _, c in pairs):.2f} s"
         found += [
-            Ratio(name, median(r.seconds / c.seconds for r, c in pairs), goal, beside),
-            Ratio(f"{name}: processor time", median(r.processor / c.processor for r, c in pairs), None, processor),
+            Ratio(name, median(r.seconds / c.seconds for r, c in pairs), None, beside),
+            Ratio(f"{name}: processor time", median(r.processor / c.processor for r, c in pairs), goal, processor),
             Ratio(f"{name}: memory", max(r.peak for r, _ in pairs) / GIB, LARGEST, "GiB at the peak"),
         ]
     return [*found, check()]
