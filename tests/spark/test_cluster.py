@@ -62,6 +62,9 @@ def _address(log: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="needs several addresses of this machine, and its list of processes"
+)
 def test_a_lost_executor_and_copies_of_a_task_change_nothing(master: str, visits: Path, tmp_path: Path) -> None:
     notes, theirs = tmp_path / "notes", tmp_path / "theirs"
     notes.mkdir()
