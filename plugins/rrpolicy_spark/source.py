@@ -66,7 +66,7 @@ class ParquetSource:
             reading: the codes of missing values.
 
         Raises:
-            DataError: RR300 if there is no such folder; as `TableSource.open`.
+            DataError: RR300 if there is no such folder, RR358 if it is one of Delta's; as `TableSource.open`.
             RefusedError: RR410 if it changes while it is opened.
         """
         path = uri.partition(":")[2]
@@ -75,6 +75,10 @@ class ParquetSource:
             if not Path(path).exists():
                 hint = "a relative path after `spark-parquet:` starts at the policy's folder"
                 raise DataError(Problem("RR300", f"{shown}: no such folder", hint=hint))
+            if (Path(path) / "_delta_log").is_dir():
+                message = f"{shown} is a folder of Delta's: it holds the files of all versions of its table together"
+                hint = "with Delta's package, name the table as one of a catalog: spark:db.people"
+                raise DataError(Problem("RR358", message, expected="a folder of one state of a table", hint=hint))
             path = Path(path).absolute().as_uri()
         schema = None
 

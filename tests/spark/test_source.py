@@ -186,6 +186,13 @@ def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Ca
 
 
 @pytest.mark.slow
+def test_the_folder_of_a_delta_table_is_not_read_as_its_files(case: Case) -> None:
+    (case.path("people") / "_delta_log").mkdir()
+
+    with pytest.raises(DataError, match="RR358: 'people' is a folder of Delta's: it holds the files of all versions"):
+        rrpolicy.plan(case.policy(MECHANISMS["pram"]), source=f"spark-parquet:{case.path('people')}")
+
+
 def test_the_statements_for_spark_run_on_spark(spark: SparkSession, case: Case) -> None:
     policy, key = case.policy(MECHANISMS["addition"], source='unit = "person_id"'), case.path("key")
     spark.read.parquet(str(case.path("people"))).createOrReplaceTempView("people")
