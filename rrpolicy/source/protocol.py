@@ -129,7 +129,8 @@ class Source(Protocol):
             uri: where it is; resolved against the policy's folder already.
             table: the table or view inside a database.
             scratch: a folder of mode 0700 for spilling; the caller wipes it.
-            reading: codes of missing values, which become null, and how a CSV file is spelled; by default nothing.
+            reading: codes of missing values, which become null, how a CSV file is spelled, and which weights are
+                rounded (`rounding` has the SQL; one that is not is refused, RR148); by default nothing.
 
         Raises:
             DataError: if it cannot be read: docs/tutorials/plugins.md lists the codes.
