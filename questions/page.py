@@ -48,6 +48,7 @@ as they are. `refused`: with the reason. All records of each survey.
 - An interval speaks of this table: the records themselves are fixed, the draw alone is random.
 - Sets of values (sensitive-addition) are not weighed in means, and what was dealt or generalised has certain bounds or is refused.
 - A model whose scores and likelihood have no solution is refused: what is counted is how often the others hold.
+- An interval may be without an end: of few records, strongly randomised, most releases bound a slope to one side only.
 - A short interval is better only if it holds: this page says whether they do, and nothing of how long they are.
 """
 
@@ -90,10 +91,7 @@ def _rarely(letters: Letters) -> str:
     found = [f"- {of}: {_share(share)}" for of, share in too_rarely(letters).items()]
     if not found:
         return "Nowhere."
-    said = (
-        f"Significantly less often than in {LEAST:.0%} of draws (a false alarm in all of them together: one in a million), and without a mark. "
-        "There only the other covariate was randomised, so that a slope beside it is hardly moved in first order, which its error is of."
-    )
+    said = f"Significantly less often than in {LEAST:.0%} of draws (a false alarm in all of them together: one in a million), and without a mark."
     return "\n".join([said, "", *found])
 
 

@@ -178,6 +178,28 @@ def test_values_that_differ_in_spelling_alone_are_flagged(parquet, capsys):
     assert "3 of its values differ" in next(line for line in printed.out.splitlines() if line.startswith("sex"))
 
 
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([*range(18)] * 20 + [98, 99], "98 and 99, of 2 records"),
+        ([1, 2, 3, 4, 5] * 9 + [8, 9, 9], "8 and 9, of 3 records"),
+        ([*range(3000)] * 2 + [9998] * 7 + [9999], "9998 and 9999, of 8 records"),
+        ([0.0, 1.5, 2.5] * 4 + [99.0], "99.0, of 1 records"),
+        ([*range(100)], None),
+        ([*range(90)] * 2 + [99], None),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9] * 3, None),
+        ([97, 98, 99] * 4, None),
+    ],
+)
+def test_numbers_that_look_like_codes_of_missing_values_are_told_and_left_to_a_person(parquet, capsys, values, codes):
+    path = parquet({"schooling": values})
+    assert main(["init", str(path)]) == 0
+    said = capsys.readouterr().err
+    assert ("code of missing values" in said) is (codes is not None)
+    assert codes is None or codes in said
+    assert "missing" not in drafted(path)["attributes"]["schooling"]
+
+
 def test_a_row_number_is_flagged(parquet):
     text = draft(str(parquet({"pos": range(40), "sex": ["F", "M"] * 20})), None, load_registry().sources).text
 
@@ -391,3 +413,11 @@ def test_a_survey_design_is_guessed_and_left_to_a_person(parquet, name, part):
     assert line["role"] == "insensitive"
     assert line["design"] == part
     assert line["assume_unlinkable"].startswith("fill in")
+
+
+def test_codes_that_are_numbers_are_told_beside_those_of_the_table_and_such_a_line_reads(tmp_path, capsys):
+    rows = "\n".join(f"{i % 18},{'a' if i % 2 else 'b'}" for i in range(60))
+    path = tmp_path / "people.csv"
+    path.write_text(f"schooling,sex\n{rows}\nNA,a\n98,b\n99,a\n")
+    assert main(["init", str(path)]) == 0
+    assert '`missing = ["NA", 98, 99], nulls = "unknown"`' in capsys.readouterr().err

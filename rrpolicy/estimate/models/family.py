@@ -40,6 +40,10 @@ class Family(ABC):
         """Return (cells, equations, equations) the derivative of the mean by the linear predictors."""
 
     @abstractmethod
+    def bend(self, mean: Array) -> Array:
+        """Return (cells, equations, equations, equations) the derivative of `slope` by the linear predictors."""
+
+    @abstractmethod
     def likelihood(self, y: Array, eta: Array) -> Array:
         """Return (cells,) log-likelihoods of outcomes, but for what no coefficient changes."""
 
@@ -54,6 +58,13 @@ class _Alone(Family):
         """Return the variance function, which the canonical link makes the derivative."""
         return self._variance(mean)[:, :, None]
 
+    @abstractmethod
+    def _bend(self, mean: Array) -> Array: ...
+
+    def bend(self, mean: Array) -> Array:
+        """Return the derivative of the variance function, times the slope."""
+        return self._bend(mean)[:, :, None, None]
+
 
 class Gaussian(_Alone):
     """A number, of constant variance: least squares."""
@@ -66,6 +77,9 @@ class Gaussian(_Alone):
 
     def _variance(self, mean: Array) -> Array:
         return np.ones_like(mean)
+
+    def _bend(self, mean: Array) -> Array:
+        return np.zeros_like(mean)
 
     def likelihood(self, y: Array, eta: Array) -> Array:
         """Return half the negative squares."""
@@ -85,6 +99,9 @@ class Binomial(_Alone):
     def _variance(self, mean: Array) -> Array:
         return mean * (1 - mean)
 
+    def _bend(self, mean: Array) -> Array:
+        return mean * (1 - mean) * (1 - 2 * mean)
+
     def likelihood(self, y: Array, eta: Array) -> Array:
         """Return Bernoulli's."""
         return np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1))
@@ -100,6 +117,9 @@ class Poisson(_Alone):
         return np.asarray(np.exp(np.minimum(eta, _MOST)))
 
     def _variance(self, mean: Array) -> Array:
+        return mean
+
+    def _bend(self, mean: Array) -> Array:
         return mean
 
     def likelihood(self, y: Array, eta: Array) -> Array:
@@ -122,6 +142,14 @@ class Multinomial(Family):
     def slope(self, mean: Array) -> Array:
         """Return diag(m) - m m'."""
         return mean[:, :, None] * np.eye(mean.shape[1]) - mean[:, :, None] * mean[:, None, :]
+
+    def bend(self, mean: Array) -> Array:
+        """Return d slope_ab / d eta_c = [a = b] slope_ac - slope_ac m_b - m_a slope_bc."""
+        slope = self.slope(mean)
+        same = np.eye(mean.shape[1])[None, :, :, None] * slope[:, :, None, :]
+        return np.asarray(
+            same - slope[:, :, None, :] * mean[:, None, :, None] - mean[:, :, None, None] * slope[:, None]
+        )
 
     def likelihood(self, y: Array, eta: Array) -> Array:
         """Return that of one draw."""

@@ -24,7 +24,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.quadratic import highest
 from rrpolicy.estimate.invert.simplex import transition
-from rrpolicy.estimate.models.scores import definite, information_of
+from rrpolicy.estimate.models.information import definite, information_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,7 @@ from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import likeliest
+from rrpolicy.estimate.models.score_test import ScoreTest, score_sets
 from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
@@ -57,7 +58,7 @@ class Regression(Estimates):
 
     schema: ClassVar[str] = "rrpolicy.regression/1"
     alike: ClassVar[bool] = False
-    intervals: ClassVar[str] = "low to high: normal {level} intervals by the sandwich of corrected scores"
+    intervals: ClassVar[str] = "low to high: the coefficients that a corrected score does not reject at {level}"
 
     formula: str
     family: str
@@ -98,9 +99,12 @@ class Regression(Estimates):
     def _tested(self) -> tuple[Array, Array]:
         """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
         errors = self.se()
-        z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
+        if isinstance(self._fit, Scores):
+            z = ScoreTest(self._fit, self.target, errors).distances()
+        else:
+            z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
         degrees = math.inf if self.sample is None else self.sample.degrees_for(self.target)
-        return z, np.where(np.isnan(z), np.nan, p_values(self.estimate, errors, degrees))
+        return z, p_values(z, np.ones(len(z)), degrees)
 
     def __getitem__(self, term: str) -> float:
         """Return a coefficient by its term, of a model with one equation."""
@@ -325,7 +329,9 @@ def regression(  # noqa: PLR0917 what a regression is asked
         range=within,
         estimator=(estimator,) * len(estimate),
         flags=flags,
-        ends=normal_ends(estimate, errors, within, table.sample),
+        ends=score_sets(found, errors, table.sample)
+        if isinstance(found, Scores)
+        else normal_ends(estimate, errors, within, table.sample),
         formula=" ".join(formula.split()),
         family=family,
         success=yes,

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from rrpolicy.estimate.models.information import definite, information_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 _STEPS = 60
 _HALVINGS = 25
 _CLOSE = 1e-10
-_SINGULAR = 1e-9
 FARTHEST = 30.0
 """A linear predictor beyond it, in units of the link, is taken to grow without end."""
 
@@ -39,14 +40,22 @@ class Solved:
     """Coefficients at which a score vanishes.
 
     Attributes:
-        beta: (equations, covariates).
+        beta: (equations, terms).
         information: (parameters, parameters) minus the derivative of the score.
         scores: (parameters, cells) of each cell.
+        counts: (cells,) of the table.
+        X: (cells, terms).
+        Y: (cells, equations) outcomes.
+        family: of the outcome.
     """
 
     beta: Array
     information: Array = field(repr=False)
     scores: Array = field(repr=False)
+    counts: Array = field(repr=False)
+    X: Array = field(repr=False)
+    Y: Array = field(repr=False)
+    family: Family = field(repr=False)
 
     @property
     def influence(self) -> Array:
@@ -54,27 +63,32 @@ class Solved:
         return np.asarray(np.linalg.solve(self.information, self.scores))
 
 
-def solved(counts: Array, X: Array, Y: Array, family: Family, start: Array | None = None) -> Solved | None:
+def solved(  # noqa: PLR0917 what a model is of
+    counts: Array, X: Array, Y: Array, family: Family, start: Array | None = None, free: Mask | None = None
+) -> Solved | None:
     """Return where the score of a table vanishes, by Newton's method; None where it has no such place at hand.
 
     Args:
         counts: (cells,) some may be negative.
-        X: (cells, covariates).
+        X: (cells, terms).
         Y: (cells, equations) outcomes.
         family: of the outcome.
-        start: (equations, covariates) to begin at; zeros by default.
+        start: (equations, terms) to begin at; zeros by default.
+        free: (parameters,) which may move, and whose scores vanish; all by default.
     """
     beta = np.zeros((Y.shape[1], X.shape[1])) if start is None else start
+    moving = np.arange(beta.size) if free is None else np.flatnonzero(free)
     value = _value(counts, X, Y, family, beta)
     for _ in range(_STEPS):
         mean = family.mean(X @ beta.T)
         information = information_of(counts, X, family.slope(mean))
-        if not definite(information):
+        if not definite(information[np.ix_(moving, moving)]):
             return None
         scores = ((Y - mean)[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
-        step = np.linalg.solve(information, scores @ counts).reshape(beta.shape)
+        step = np.zeros(beta.shape)
+        step.flat[moving] = np.linalg.solve(information[np.ix_(moving, moving)], (scores @ counts)[moving])
         if np.abs(step).max() <= _CLOSE * (1 + np.abs(beta).max()):
-            return Solved(beta, information, scores)
+            return Solved(beta, information, scores, counts, X, Y, family)
         for _ in range(_HALVINGS):
             moved = _value(counts, X, Y, family, beta + step)
             if moved >= value - _CLOSE * abs(value):
@@ -92,32 +106,6 @@ def _value(counts: Array, X: Array, Y: Array, family: Family, beta: Array) -> fl
     with np.errstate(over="ignore", invalid="ignore"):
         found = float(counts @ family.likelihood(Y, X @ beta.T))
     return found if np.isfinite(found) else -np.inf
-
-
-def information_of(counts: Array, X: Array, slope: Array) -> Array:
-    """Return (parameters, parameters) minus the derivative of a score.
-
-    Args:
-        counts: (cells,).
-        X: (cells, terms).
-        slope: (cells, equations, equations) of the expectation by the predictors.
-    """
-    equations, covariates = slope.shape[1], X.shape[1]
-    found = np.zeros((equations, covariates, equations, covariates))
-    for a in range(equations):
-        for b in range(a, equations):
-            found[a, :, b] = X.T @ ((counts * slope[:, a, b])[:, None] * X)
-            found[b, :, a] = found[a, :, b].T
-    return found.reshape(equations * covariates, -1)
-
-
-def definite(matrix: Array) -> bool:
-    """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
-    scale = np.sqrt(np.abs(np.diag(matrix)))
-    if not np.isfinite(matrix).all() or scale.min() <= 0:
-        return False
-    values = np.linalg.eigvalsh(matrix / scale[:, None] / scale)
-    return bool(values[0] > _SINGULAR)
 
 
 class Fit(Protocol):

@@ -204,17 +204,30 @@ class Crosstab(Result):
         Returns:
             each (sums,); and where the population's stand in for this table's, whose variance came out negative.
         """
+        sums, released = self._added(functions)
+        square = sums**2 @ released
+        population = bessel(self.records) * square
+        own = functions**2 @ self.moment.reshape(-1)
+        table, stand_in = of_table(square, own, population)
+        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
+
+    def drawn_together(self, functions: Array) -> Array:
+        """Return (sums, sums) the covariance that randomisation gives such sums: this table's, of `errors_of`.
+
+        Args:
+            functions: (sums, cells).
+        """
+        sums, released = self._added(functions)
+        return np.asarray((sums * released) @ sums.T - (functions * self.moment.reshape(-1)) @ functions.T)
+
+    def _added(self, functions: Array) -> tuple[Array, Array]:
+        """Return (sums, released cells) what a record of each adds, and (released cells,) how many there are."""
         released = self.released
         weighted = functions.reshape(-1, *self.estimate.shape)
         for place, (axis, targets) in enumerate(self.axes):
             released = axis.lifted(released, place)
             weighted = np.moveaxis(np.tensordot(weighted, axis.factors(targets), axes=(place + 1, 1)), -1, place + 1)
-        sums = weighted.reshape(len(functions), -1)
-        square = sums**2 @ released.reshape(-1)
-        population = bessel(self.records) * square
-        own = functions**2 @ self.moment.reshape(-1)
-        table, stand_in = of_table(square, own, population)
-        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
+        return weighted.reshape(len(functions), -1), released.reshape(-1)
 
     @property
     def flags(self) -> Flags:

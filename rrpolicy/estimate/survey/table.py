@@ -65,6 +65,10 @@ class PeopleTable(Crosstab):
         kept, stand_in = of_table(table, np.zeros_like(table), population, at=(table, np.abs(population)))
         return {"table": np.sqrt(kept), "population": np.sqrt(np.maximum(population, 0.0))}, stand_in
 
+    def drawn_together(self, functions: Array) -> Array:
+        """Return (sums, sums) the covariance that randomisation gives such sums; see `Crosstab.drawn_together`."""
+        return self.survey.covariance(np.tensordot(functions, self._functions, axes=1), "table")
+
 
 def people(  # noqa: PLR0917 what a table is asked
     release: Release,

@@ -32,6 +32,9 @@ _DELIMITERS = (",", ";", "\t", "|")
 _COMMA = re.compile(with_comma(DECIMAL))
 _POINT = re.compile(DECIMAL)
 _WHOLE = re.compile(r"-?[0-9]+")
+_NINES = re.compile(r"9*[789]")
+_APART = 0.25
+"""Of the range of the other numbers, how far a code of missing values stands from them at least."""
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
@@ -176,3 +179,20 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     if mostly and len(others) <= FEW_CODES:
         return tuple(sorted(others))
     return tuple(sorted(v for v in texts if _NOTHING.fullmatch(v)))
+
+
+def coded_numbers(last: Sequence[tuple[float, int]], low: float) -> tuple[tuple[float, int], ...]:
+    """Return the numbers at the end of a column that look like codes of missing values, such as 98 and 99 far above 17.
+
+    Surveys write them as the last numbers of as many digits as their columns have.
+
+    Args:
+        last: the last distinct values in order, with how many records have each.
+        low: the least value.
+    """
+    codes = [*takewhile(lambda pair: _NINES.fullmatch(f"{pair[0]:g}") is not None, reversed(last))][::-1]
+    if not codes or len(codes) == len(last):
+        return ()
+    highest, first = last[-len(codes) - 1][0], codes[0][0]
+    apart = first - highest >= max(2, _APART * (highest - low))
+    return tuple(codes) if apart else ()

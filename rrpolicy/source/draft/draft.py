@@ -72,7 +72,7 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: S
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
             kinds = snapshot.columns().items()
-            guesses = {name: guess(profile(snapshot, name, kind), reading.of.get(name)) for name, kind in kinds}
+            guesses = {name: guess(profile(snapshot, name, kind), reading) for name, kind in kinds}
     read = "\n".join(_source(uri, table, records, guesses, reading))
     return Draft(_written(_slug(uri), read, guesses, plugins), tuple(_warnings(guesses)))
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.column_types import Family
+from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges
+from rrpolicy.source.draft.detection import coded_numbers
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 
 MOST_NUMBERS = 12
@@ -62,15 +64,15 @@ class Guess:
         return self.role in {"quasi-identifier", "sensitive"}
 
 
-def guess(column: Profile, codes: Sequence[Value] | None = None) -> Guess:
+def guess(column: Profile, reading: Reading = PLAIN) -> Guess:
     """Return what is proposed for a column.
 
     Args:
         column: what it looks like.
-        codes: of missing values that it has by itself.
+        reading: how the table is read.
     """
-    remarks = tuple(_remarks(column))
-    coded = {} if codes is None else {"missing": listed(codes)}
+    remarks = tuple(_remarks(column, reading.codes(column.name)))
+    coded = {"missing": listed(reading.of[column.name])} if column.name in reading.of else {}
     design = _design(column)
     if design is not None:
         return replace(design, remarks=remarks)
@@ -145,12 +147,19 @@ def _lacking(column: Profile) -> Iterator[str]:
         yield f"{column.nulls:,} of {column.records:,} records have no value"
 
 
-def _remarks(column: Profile) -> Iterator[str]:
+def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
     """Yield what is odd about a column's values."""
     if column.alike:
         yield f"{column.alike} of its values differ from another in capitals or white space alone"
     if column.padded:
         yield f"{column.padded} of its values begin or end with white space"
+    numbers = column.family in {Family.INTEGER, Family.REAL}
+    if numbers and (apart := coded_numbers(column.last, column.low)):
+        told, records = [v for v, _ in apart], sum(n for _, n in apart)
+        yield (
+            f"{' and '.join(map(spelled, told))}, of {records:,} records, far above the other numbers: if it is a code "
+            f'of missing values, write `missing = {listed([*codes, *told])}, nulls = "unknown"`, not in domain or bins'
+        )
     if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
         yield f"{column.singles:,} of {column.records:,} records have a value that no other record has"
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 50
 MOST_TEXTS = 100_000
 """Distinct texts that are looked through for codes of missing values."""
+FEW = 8
+"""Values at the end of a column that are looked at."""
 _GRID = 1000
 """Of a column with many values, so many are kept as places where it may be cut."""
 
@@ -46,6 +48,7 @@ class Profile:
         values: the first distinct ones in order, at most one more than a domain may list.
         cuts: values in order, about 1,000 of them evenly spread over the records.
         most: records that share a value, at most.
+        last: the last distinct values in order, at most `FEW`, with how many records have each.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Profile:
     values: tuple[Any, ...] = ()
     cuts: tuple[Cut, ...] = ()
     most: int = 0
+    last: tuple[tuple[Any, int], ...] = ()
 
     @property
     def family(self) -> Family:
@@ -96,6 +100,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
     nulls = distinct = singles = most = below = 0
     low = high = None
     values: list[Any] = []
+    last: list[tuple[Any, int]] = []
     cuts: list[Cut] = []
     for batch in snapshot.tally([], [name]):
         column, n = batch.column(0), as_numpy(batch.column(1))
@@ -110,11 +115,14 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
         low = known[0].as_py() if low is None else low
         high = known[-1].as_py()
         values += known.slice(0, MOST_CATEGORIES + 1 - len(values)).to_pylist()
+        end = known.slice(max(len(known) - FEW, 0)).to_pylist()
+        last = [*last, *zip(end, n[valid][-FEW:].tolist(), strict=True)][-FEW:]
         sums = below + n[valid].cumsum() - n[valid]
         below = int(sums[-1] + n[valid][-1])
         if family(kind) is not Family.TEXT:
             cuts += _thinned(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
-    return Profile(name, kind, records, nulls, distinct, singles, low, high, tuple(values), tuple(cuts), most)
+    seen = tuple(values), tuple(cuts), most, tuple(last)
+    return Profile(name, kind, records, nulls, distinct, singles, low, high, *seen)
 
 
 def _thinned(values: pa.Array, below: Any, last: int, step: int) -> Iterator[Cut]:

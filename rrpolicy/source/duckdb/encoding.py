@@ -16,6 +16,7 @@ from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.quoting import listed, literal
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute
+from rrpolicy.policy.tree.spelling import spelled
 
 OUTSIDE = -1
 NULL = -2
@@ -265,8 +266,10 @@ def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
         mark, spoken = (".", "point") if column.comma else (",", "comma")
         hints.append(f'`decimal = "{mark}"` under [source.csv] if {column.other_mark:,} have a decimal {spoken}')
     if column.odd > column.other_mark:
-        missing = f"`missing = [\"NA\"]` of '{attribute.name}' or under [source]"
-        hints.append(f"name the codes that stand for no value: {missing}")
+        own = attribute.missing
+        where = "or under [source]" if own is None else "which stand in place of those under [source]"
+        codes = ", ".join(map(spelled, (*(own or ()), "NA")))
+        hints.append(f"name the codes that stand for no value: `missing = [{codes}]` of '{attribute.name}' {where}")
     return Problem(
         "RR312",
         f"{records} text that spells no number in '{attribute.name}', so the column is text",

@@ -1,0 +1,147 @@
+"""Intervals of coefficients: the values that the score does not reject, as Fieller's set is of ratios.
+
+For a coefficient held at b, and the others solved for it, the score of the held one is linear in the counts but for
+what the others' errors do, so that it is near to normal where the coefficient itself is not (Rao 1948; Boos 1992 for
+sandwiches). Of the set, the part around the estimate is shown. Where no b is far enough to be rejected, the end is
+infinite: the release does not bound the coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.estimate.models.curvature import second_order
+from rrpolicy.estimate.models.scores import solved
+from rrpolicy.estimate.results.intervals import reach_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rrpolicy.estimate.models.scores import Scores, Solved
+    from rrpolicy.estimate.results.intervals import Ends
+    from rrpolicy.estimate.results.target import Sample, Target
+    from rrpolicy.source.counts import Array
+
+_DOUBLINGS = 30
+_HALVINGS = 8
+_CLOSE = 1e-5
+"""Standard errors that an end may be off by."""
+
+
+def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | None) -> Ends:
+    """Return the sets of coefficients that are not rejected, by level and target; each is computed once.
+
+    Args:
+        fit: by corrected scores.
+        errors: target -> (parameters,) standard errors.
+        sample: how the records were sampled.
+    """
+
+    @cache
+    def ends(level: float, target: Target) -> Array:
+        return ScoreTest(fit, target, errors[target]).ends(reach_of(level, target, sample))
+
+    return ends
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A coefficient held at a value.
+
+    Attributes:
+        distance: how many standard errors the score is from 0; positive where larger coefficients fit better.
+        rest: all coefficients.
+    """
+
+    distance: float
+    rest: Array
+
+
+@dataclass(frozen=True)
+class ScoreTest:
+    """Tests of the coefficients of a fit.
+
+    Attributes:
+        fit: by corrected scores.
+        target: whom they speak of.
+        errors: (parameters,) standard errors of the coefficients, by which values to test are tried.
+    """
+
+    fit: Scores
+    target: Target
+    errors: Array
+
+    def distances(self) -> Array:
+        """Return (parameters,) how many standard errors each score is from 0 where its coefficient is 0.
+
+        Positive where it is estimated above 0; NaN where nothing is random, or the others have no solution.
+        """
+        found = [self._held(k, 0.0, self._estimate) for k in range(len(self._estimate))]
+        return np.array([np.nan if held is None else held.distance for held in found])
+
+    def ends(self, reach: float) -> Array:
+        """Return (parameters, 2) the ends of the sets that are not rejected.
+
+        Args:
+            reach: standard errors.
+        """
+        return np.array([[self._end(k, side, reach) for side in (-1, 1)] for k in range(len(self._estimate))])
+
+    @property
+    def _estimate(self) -> Array:
+        return self.fit.beta.reshape(-1)
+
+    def _end(self, k: int, side: int, reach: float) -> float:
+        estimate, unit = float(self._estimate[k]), float(self.errors[k])
+        if not unit > 0:
+            return estimate
+        inner, rest, step, halved = estimate, self._estimate, reach * unit, 0
+        for _ in range(_DOUBLINGS):
+            held = self._held(k, inner + side * step, rest)
+            if held is None:
+                step, halved = step / 2, halved + 1
+                if halved > _HALVINGS:
+                    break
+            elif abs(held.distance) >= reach:
+                return self._crossing(k, inner, inner + side * step, reach, rest)
+            else:
+                inner, rest = inner + side * step, held.rest
+                step = step if halved else 2 * step
+        return side * math.inf
+
+    def _crossing(self, k: int, inner: float, outer: float, reach: float, start: Array) -> float:
+        """Return where between two values one is just rejected; what has no test is not."""
+        from scipy.optimize import brentq
+
+        def beyond(b: float) -> float:
+            held = self._held(k, b, start)
+            return -reach if held is None else abs(held.distance) - reach
+
+        return float(brentq(beyond, inner, outer, xtol=_CLOSE * float(self.errors[k])))
+
+    def _held(self, k: int, value: float, start: Array) -> _Held | None:
+        """Return what the score says of a value; None where the others have no solution beside it.
+
+        Args:
+            k: the coefficient.
+            value: that it is held at.
+            start: (parameters,) from which the others are solved.
+        """
+        of: Solved = self.fit.solved
+        free = np.arange(start.size) != k
+        begun = np.where(free, start, value).reshape(of.beta.shape)
+        found = solved(of.counts, of.X, of.Y, of.family, begun, free)
+        if found is None:
+            return None
+        u, information = np.ones(start.size), found.information
+        u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
+        errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
+        more = second_order(found, u, free, self.fit.table.drawn_together)
+        error = math.sqrt(float(errors[self.target][0]) ** 2 + more)
+        score = float(found.scores[k] @ found.counts)
+        return _Held(score / error, found.beta.reshape(-1)) if error > 0 else None
