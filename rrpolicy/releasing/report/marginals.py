@@ -122,23 +122,28 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
 
 
 def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | None) -> tuple[MarginalPanel, ...]:
-    """Return the table of a generalised column by released labels, exact, and that of the categories inside them."""
+    """Return the table of a generalised column by released labels, exact, and that of the categories inside them.
+
+    Labels that no record has are left out, and so is the table of labels where it says the same as the other.
+    """
     counts = _released(release, axis, known)
     shares = [float(n) / release.records for n in counts]
     labels = [
         MarginalRow(category_text(cell[0]), None, share, share, share, share, None)
         for cell, share in zip(axis.released, shares, strict=True)
+        if share
     ]
     own = dict(zip(axis.released, shares, strict=True))
+    within = reconstructed(axis, counts, release.records).rows
     inside = [
         _row(category_text(cell[0]), own.get(cell), row, release.records)
-        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+        for cell, row in zip(axis.original, within, strict=True)
     ]
     name = axis.columns[0]
-    return (
-        _finished(MarginalPanel(name, SURE, tuple(labels), None, left_out=0, of="labels")),
-        _finished(MarginalPanel(name, SURE, tuple(inside), None, left_out=0, of="inside labels")),
-    )
+    categories = _finished(MarginalPanel(name, SURE, tuple(inside), None, left_out=0, of="inside labels"))
+    if all(row.low == row.high for row in within):
+        return (categories,)
+    return _finished(MarginalPanel(name, SURE, tuple(labels), None, left_out=0, of="labels")), categories
 
 
 def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:

@@ -31,7 +31,7 @@ COARSER = (
 )
 COARSER_OR_HIDDEN = (
     "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
-    "Some records have a label that stands for every category."
+    "Records may have a label that stands for every category."
 )
 HIDDEN = (
     "A value is exact, or it is hidden: released as a label that stands for every category. Records with hidden values "

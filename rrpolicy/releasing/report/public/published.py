@@ -61,8 +61,10 @@ def published(
 def _about(manifest: Manifest) -> Iterator[str]:
     most = manifest.units.max_records
     each = "one a person" if most == 1 else f"at most {figure(most)} a person"
-    yield f"{figure(manifest.records, 15)} records, {each}, protected and published by {manifest.policy.owner}."
-    yield f"Purpose: {manifest.policy.purpose}."
+    owner, purpose = manifest.policy.owner, manifest.policy.purpose
+    yield f"{figure(manifest.records, 15)} records, {each}, protected{f' and published by {owner}' if owner else ''}."
+    if purpose:
+        yield f"Purpose: {purpose}."
     if manifest.test:
         yield TEST
     if manifest.collected is not None:
