@@ -506,6 +506,7 @@ class Release:
             level=level,
         )
 
+    @_of_these_records
     def rule(
         self,
         rules: str | Sequence[str],

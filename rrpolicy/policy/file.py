@@ -76,6 +76,17 @@ def _positive(value: Fraction) -> Fraction:
     return value
 
 
+def _finite_step(value: Fraction) -> Fraction:
+    _positive(value)
+    try:
+        step = float(value)
+    except OverflowError:
+        step = 0.0
+    if not step > 0:
+        raise _refusal("above 0, and a number that a computer's doubles hold")
+    return value
+
+
 def category(value: object) -> Value:
     """Read a category; dates and times become text as ISO 8601 has it, a space between the two.
 
@@ -142,7 +153,7 @@ Relaxable = Annotated[
 ]
 Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
 Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["string", "number"]})]
-Step = Annotated[Rational, AfterValidator(_positive)]
+Step = Annotated[Rational, AfterValidator(_finite_step)]
 Total = Annotated[Rational, AfterValidator(_not_negative)]
 Delimiter = Annotated[
     str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})

@@ -71,12 +71,13 @@ def test_no_text_shows_zeros_and_data_have_every_digit(folder, capsys):
 
 
 def test_of_a_design_a_coefficient_s_test_is_of_the_same_law_as_its_interval(folder):
-    """At the level 1 - p the interval ends at 0."""
+    """Student's with the design's degrees of freedom, of which the interval has its reach."""
     model = open_release(folder).with_design(clusters="sample.yr", strata="plain").glm("ill ~ sex")
     assert model.sample.degrees == 2
-    p = model.to_dict()["rows"][1]["p_value"]
-    low, high = model.conf_int(level=1 - p)[1]
-    assert min(abs(low), abs(high)) == pytest.approx(0.0, abs=1e-9)
+    row = model.to_dict()["rows"][1]
+    assert row["p_value"] == pytest.approx(2 * student.sf(abs(row["z"]), 2))
+    low, high = model.conf_int(level=0.9, interval="normal")[1]
+    assert high - low == pytest.approx(2 * student.ppf(0.95, 2) * model.se()[1])
 
 
 def test_what_is_exact_is_not_tested_and_says_why(folder):

@@ -9,6 +9,7 @@ import numpy as np
 from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
+_ROUNDING = 1e-13
 
 
 def wald(h: Array, covariance: Array) -> tuple[float, int, float]:
@@ -78,7 +79,8 @@ def rao_scott(table: Array, covariance: Array, degrees: float, *, observed: bool
     C = np.kron(*(np.eye(n)[:, 1:] - 1 / n for n in p.shape))
     effects = np.linalg.solve(C.T @ (C / D), (C / D).T @ V @ (C / D))
     first, second = float(np.trace(effects)), float(np.trace(effects @ effects))
-    if not (first > 0 and second > 0):
+    rounding = float(np.trace(V)) <= _ROUNDING * float((p**2).sum())  # as of a single cluster
+    if not (first > 0 and second > 0 and degrees > 0) or rounding:
         return RaoScott(np.nan, np.nan, np.nan, np.nan)
     statistic, df = pearson / first, first**2 / second
     return RaoScott(statistic, df, df * degrees, float(fdtrc(df, df * degrees, statistic)))

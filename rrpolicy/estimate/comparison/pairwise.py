@@ -38,6 +38,8 @@ Question: TypeAlias = "str | Callable[[Release], Result]"
 MOST = 100
 """The most rows of which every two are compared."""
 _WEIGHTS = np.array([1.0, -1.0])
+_ROUNDING = 3e-7
+"""Of the estimates, what an error that is no more than this share of them consists of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +140,11 @@ def pairwise(release: Release, question: Question) -> Pairwise:
     largest = []
     for part in found.measured:
         difference = _difference(found, part, first, other)
-        p = _tested(found, difference)
+        p = _tested(found, part, difference, first, other)
         adjusted = holm(p)
         printed = found.target == "population" or not part.exact
         if np.isfinite(part.estimate).any():
-            largest.append(_largest(part, [_told(key) for key in keys], first, other, adjusted > 1 - found.level))
+            largest.append(_largest(part, [_told(key) for key in keys], first, other, ~(adjusted <= 1 - found.level)))
         shown += [
             difference,
             Column(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
@@ -156,6 +158,7 @@ def pairwise(release: Release, question: Question) -> Pairwise:
         notes=found.notes,
         max_records=found.max_records,
         sample=found.sample,
+        weights_inside=found.weights_inside,
         of=found.title,
         largest=tuple(largest),
         _shown=tuple(shown),
@@ -218,10 +221,15 @@ def _variance(covariance: Array, first: Ints, other: Ints) -> Array:
     return np.asarray(own[first] + own[other] - 2 * covariance[first, other])
 
 
-def _tested(found: Result, difference: Measured) -> Array:
-    """Return p-values of no difference."""
+def _tested(found: Result, part: Measured, difference: Measured, first: Ints, other: Ints) -> Array:
+    """Return p-values of no difference; NaN where a sample's design leaves the difference without an error."""
     degrees = math.inf if found.sample is None else found.sample.degrees_for(found.target)
-    return p_values(difference.estimate, difference.errors[found.target], degrees)
+    p = p_values(difference.estimate, difference.errors[found.target], degrees)
+    if found.sample is None or found.target == "table":
+        return p
+    bounded = np.isfinite(difference.ends(found.level, found.target)).all(axis=1)
+    size = np.abs(part.estimate[first]) + np.abs(part.estimate[other])
+    return np.where(bounded & (difference.errors[found.target] > _ROUNDING * size), p, np.nan)
 
 
 def _largest(part: Measured, told: list[str], first: Ints, other: Ints, open_: Mask) -> Largest:

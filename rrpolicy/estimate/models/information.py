@@ -31,6 +31,8 @@ def information_of(counts: Array, X: Array, slope: Array) -> Array:
 
 def definite(matrix: Array) -> bool:
     """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
+    if not len(matrix):
+        return True
     scale = np.sqrt(np.abs(np.diag(matrix)))
     if not np.isfinite(matrix).all() or scale.min() <= 0:
         return False

@@ -16,7 +16,7 @@ from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import likeliest
-from rrpolicy.estimate.models.score_test import ScoreTest, score_sets
+from rrpolicy.estimate.models.score_test import ScoreTest, score_sets, testable
 from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
@@ -42,7 +42,9 @@ _CERTAIN = "nothing was drawn: these are this table's own coefficients, without 
 MOST_ENTRIES = 50_000_000
 """Cells times coefficients that are held."""
 _STEP = 1e-4
+_NORMAL = "intervals are estimates with standard errors to each side, and z is how many of them an estimate is from 0"
 _TWO = 2
+_LISTED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,9 @@ class Regression(Estimates):
 
     schema: ClassVar[str] = "rrpolicy.regression/1"
     alike: ClassVar[bool] = False
-    intervals: ClassVar[str] = "low to high: the coefficients that a corrected score does not reject at {level}"
+    intervals: ClassVar[str] = (
+        "low to high: the coefficients that a corrected score does not reject at {level}; z: that score at 0"
+    )
 
     formula: str
     family: str
@@ -88,9 +92,11 @@ class Regression(Estimates):
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the notes, one where a straight line is fitted to a share, and one where nothing is tested."""
+        """Return the notes, and what is said of a straight line fitted to a share, of no tests, of normal intervals."""
         two = self.family == "gaussian" and self._values == _TWO
-        return (*((_LINEAR,) if two else ()), *((_CERTAIN,) if self._certain else ()), *super().remarks())
+        normal = not self._certain and not (isinstance(self._fit, Scores) and testable(self._fit))
+        said = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
+        return (*(text for text, holds in said if holds), *super().remarks())
 
     @property
     def _certain(self) -> bool:
@@ -99,7 +105,7 @@ class Regression(Estimates):
     def _tested(self) -> tuple[Array, Array]:
         """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
         errors = self.se()
-        if isinstance(self._fit, Scores):
+        if isinstance(self._fit, Scores) and testable(self._fit):
             z = ScoreTest(self._fit, self.target, errors).distances()
         else:
             z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
@@ -330,7 +336,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         estimator=(estimator,) * len(estimate),
         flags=flags,
         ends=score_sets(found, errors, table.sample)
-        if isinstance(found, Scores)
+        if isinstance(found, Scores) and testable(found)
         else normal_ends(estimate, errors, within, table.sample),
         formula=" ".join(formula.split()),
         family=family,
@@ -397,14 +403,17 @@ def _outcome(
     if family == "binomial":
         yes = tuple(success) if success is not None else tuple(domain[1:]) if len(domain) == 2 else ()  # noqa: PLR2004
         if not yes or len(set(yes)) == len(domain) or not set(yes) <= set(domain):
-            listed = ", ".join(map(repr, domain[:8]))
+            listed = ", ".join([*map(repr, domain[:_LISTED]), *(["…"] if len(domain) > _LISTED else [])])
             given = ", ".join(map(repr, yes)) or "none"
             message = (
                 f"of {name!r}, {given} cannot count as yes"
                 if success is not None
                 else (f"which categories of {name!r} count as yes is not said")
             )
-            raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint="success=[...]"))
+            two = domain[-2:]
+            shell = " ".join(f"--success {v}" for v in two)
+            hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
+            raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
     least = 0.0 if family == "poisson" else -np.inf
     if not numeric(domain) or any(float(v) < least for v in domain):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +29,17 @@ if TYPE_CHECKING:
 
 _DOUBLINGS = 30
 _HALVINGS = 8
+MOST_WORK = 2_000_000_000
+"""Cells times cubed coefficients up to which these intervals are computed; larger models have normal ones."""
+_SLIGHT = 1e-3
+"""Of the first order's variance, a second order that is left out when other values are tried."""
 _CLOSE = 1e-5
 """Standard errors that an end may be off by."""
+
+
+def testable(fit: Scores) -> bool:
+    """Return whether a model is small enough for these intervals; with as many cells the normal ones are like them."""
+    return len(fit.solved.X) * fit.beta.size**3 <= MOST_WORK
 
 
 def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | None) -> Ends:
@@ -56,10 +65,12 @@ class _Held:
     Attributes:
         distance: how many standard errors the score is from 0; positive where larger coefficients fit better.
         rest: all coefficients.
+        share: of the variance, what is of second order.
     """
 
     distance: float
     rest: Array
+    share: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class ScoreTest:
 
         Positive where it is estimated above 0; NaN where nothing is random, or the others have no solution.
         """
-        found = [self._held(k, 0.0, self._estimate) for k in range(len(self._estimate))]
+        found = [self._held(k, 0.0, self._estimate, curved=self._curved[k]) for k in range(len(self._estimate))]
         return np.array([np.nan if held is None else held.distance for held in found])
 
     def ends(self, reach: float) -> Array:
@@ -101,8 +112,9 @@ class ScoreTest:
         if not unit > 0:
             return estimate
         inner, rest, step, halved = estimate, self._estimate, reach * unit, 0
+        curved = self._curved[k]
         for _ in range(_DOUBLINGS):
-            held = self._held(k, inner + side * step, rest)
+            held = self._held(k, inner + side * step, rest, curved=curved)
             if held is None:
                 step, halved = step / 2, halved + 1
                 if halved > _HALVINGS:
@@ -119,18 +131,25 @@ class ScoreTest:
         from scipy.optimize import brentq
 
         def beyond(b: float) -> float:
-            held = self._held(k, b, start)
+            held = self._held(k, b, start, curved=self._curved[k])
             return -reach if held is None else abs(held.distance) - reach
 
         return float(brentq(beyond, inner, outer, xtol=_CLOSE * float(self.errors[k])))
 
-    def _held(self, k: int, value: float, start: Array) -> _Held | None:
+    @cached_property
+    def _curved(self) -> tuple[bool, ...]:
+        """Return (parameters,) whether the second order counts at the estimates."""
+        at = [self._held(k, float(self._estimate[k]), self._estimate) for k in range(len(self._estimate))]
+        return tuple(held is None or held.share > _SLIGHT for held in at)
+
+    def _held(self, k: int, value: float, start: Array, *, curved: bool = True) -> _Held | None:
         """Return what the score says of a value; None where the others have no solution beside it.
 
         Args:
             k: the coefficient.
             value: that it is held at.
             start: (parameters,) from which the others are solved.
+            curved: with the second order.
         """
         of: Solved = self.fit.solved
         free = np.arange(start.size) != k
@@ -141,7 +160,9 @@ class ScoreTest:
         u, information = np.ones(start.size), found.information
         u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
         errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
-        more = second_order(found, u, free, self.fit.table.drawn_together)
-        error = math.sqrt(float(errors[self.target][0]) ** 2 + more)
+        more = second_order(found, u, free, self.fit.table.drawn_together) if curved else 0.0
+        variance = float(errors[self.target][0]) ** 2 + more
         score = float(found.scores[k] @ found.counts)
-        return _Held(score / error, found.beta.reshape(-1)) if error > 0 else None
+        if not variance > 0:
+            return None
+        return _Held(score / math.sqrt(variance), found.beta.reshape(-1), more / variance)

@@ -20,7 +20,10 @@ EXTREMES = ("min", "max")
 
 _OTHER = "{}() of released values does not estimate that of the original ones; counts, sums and averages are corrected"
 _OF_FUNCTIONS = {
-    **dict.fromkeys(["avg", "mean", "sum", "min", "max"], "{}() takes one column, as it is"),
+    **dict.fromkeys(
+        ["avg", "mean", "sum", "min", "max"],
+        "{}() takes one column, as it is; count(*) FILTER (WHERE condition) / count(*) is the share of a condition",
+    ),
     "grouping": "GROUPING is not needed: a column is null where a row sums over it, and nowhere else",
     "share": "share() takes nothing, and no FILTER; divide a count with FILTER by count(*)",
 }

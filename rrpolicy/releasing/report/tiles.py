@@ -208,7 +208,8 @@ def guessed(chance: Chance) -> str:
     many, sure = chance.people, ""
     if many is not None and many.value:
         most = "at most " if many.standing is Standing.UPPER_BOUND else ""
-        sure = f" (for {most}{figure(many.value)} people it can be known for certain)"
+        people = "person" if many.value == 1 else "people"
+        sure = f" (for {most}{figure(many.value)} {people} it can be known for certain)"
     limit = "limited by this policy" if chance.limited else "not limited by this policy"
     return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by somebody {LOOK_ALIKE}{sure}, {limit}."
 

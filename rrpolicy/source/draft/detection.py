@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
@@ -181,7 +182,9 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     return tuple(sorted(v for v in texts if _NOTHING.fullmatch(v)))
 
 
-def coded_numbers(last: Sequence[tuple[float, int]], low: float) -> tuple[tuple[float, int], ...]:
+def coded_numbers(
+    last: Sequence[tuple[float | Decimal, int]], low: float | Decimal
+) -> tuple[tuple[float | Decimal, int], ...]:
     """Return the numbers at the end of a column that look like codes of missing values, such as 98 and 99 far above 17.
 
     Surveys write them as the last numbers of as many digits as their columns have.
@@ -190,9 +193,10 @@ def coded_numbers(last: Sequence[tuple[float, int]], low: float) -> tuple[tuple[
         last: the last distinct values in order, with how many records have each.
         low: the least value.
     """
-    codes = [*takewhile(lambda pair: _NINES.fullmatch(f"{pair[0]:g}") is not None, reversed(last))][::-1]
+    codes = [*takewhile(lambda pair: pair[0] == int(pair[0]) and _NINES.fullmatch(str(int(pair[0]))), reversed(last))]
+    codes.reverse()
     if not codes or len(codes) == len(last):
         return ()
-    highest, first = last[-len(codes) - 1][0], codes[0][0]
-    apart = first - highest >= max(2, _APART * (highest - low))
+    highest, first, least = float(last[-len(codes) - 1][0]), float(codes[0][0]), float(low)
+    apart = first - highest >= max(2, _APART * (highest - least))
     return tuple(codes) if apart else ()

@@ -278,3 +278,17 @@ def test_generalised_columns_are_weighed_by_their_labels(made, publish):
 
     assert release.crosstab("town").estimate.tolist() == [2.5, 6.0]
     assert refusal(release.crosstab, "town", spread=True).code == "RR288"
+
+
+def test_of_a_single_cluster_nothing_is_tested(released_once):
+    """Its residuals are rounding: they showed a difference beyond all doubt."""
+    release = released_once(sample(), {"sex": "9/10", "ill": "4/5"})
+    test = release.independence("sex", "ill", where="village = 3")
+    assert np.isnan(test.p_value)
+    for question in (
+        lambda r: r.mean("income", by="sex", where="village = 3"),
+        "SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) AS s FROM release WHERE village = 3 GROUP BY sex",
+    ):
+        said = release.pairwise(question).summary()
+        assert "<0.001" not in said
+        assert "is shown to be larger" not in said

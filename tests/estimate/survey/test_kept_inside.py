@@ -53,6 +53,8 @@ def test_nothing_of_the_weights_is_in_public(released):
         lambda r, **more: r.query("SELECT ill, count(*) FROM release GROUP BY ill", **more),
         lambda r, **more: r.glm("ill ~ sex", "binomial", **more),
         lambda r, **more: r.rules(0.1, 0.1, **more),
+        lambda r, **more: r.rule("sex = F -> ill = yes", **more),
+        lambda r, **more: r.pairwise(lambda asked: asked.crosstab("ill", **more)),
     ],
 )
 def test_these_records_are_estimated_and_nothing_of_the_population(inside, question):
