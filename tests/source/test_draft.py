@@ -185,6 +185,8 @@ def test_values_that_differ_in_spelling_alone_are_flagged(parquet, capsys):
         ([1, 2, 3, 4, 5] * 9 + [8, 9, 9], "8 and 9, of 3 records"),
         ([*range(3000)] * 2 + [9998] * 7 + [9999], "9998 and 9999, of 8 records"),
         ([0.0, 1.5, 2.5] * 4 + [99.0], "99.0, of 1 records"),
+        ([1.0, 2.0, 3.0] * 9 + [math.inf], None),
+        ([-math.inf, 1.0, 2.0] * 9 + [99.0], None),
         ([*range(100)], None),
         ([*range(90)] * 2 + [99], None),
         ([1, 2, 3, 4, 5, 6, 7, 8, 9] * 3, None),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import math
 import re
 import zlib
 from collections import Counter
@@ -193,10 +194,13 @@ def coded_numbers(
         last: the last distinct values in order, with how many records have each.
         low: the least value.
     """
-    codes = [*takewhile(lambda pair: pair[0] == int(pair[0]) and _NINES.fullmatch(str(int(pair[0]))), reversed(last))]
-    codes.reverse()
+    codes = [*takewhile(lambda pair: _nines(pair[0]), reversed(last))][::-1]
     if not codes or len(codes) == len(last):
         return ()
     highest, first, least = float(last[-len(codes) - 1][0]), float(codes[0][0]), float(low)
     apart = first - highest >= max(2, _APART * (highest - least))
     return tuple(codes) if apart else ()
+
+
+def _nines(number: float | Decimal) -> bool:
+    return math.isfinite(number) and number == int(number) and _NINES.fullmatch(str(int(number))) is not None
