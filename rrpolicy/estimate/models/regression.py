@@ -94,7 +94,7 @@ class Regression(Estimates):
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what is said of a straight line fitted to a share, of no tests, of normal intervals."""
         two = self.family == "gaussian" and self._values == _TWO
-        normal = not self._certain and not (isinstance(self._fit, Scores) and testable(self._fit))
+        normal = not self._certain and not testable(self._fit)
         said = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
         return (*(text for text, holds in said if holds), *super().remarks())
 
@@ -105,7 +105,7 @@ class Regression(Estimates):
     def _tested(self) -> tuple[Array, Array]:
         """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
         errors = self.se()
-        if isinstance(self._fit, Scores) and testable(self._fit):
+        if testable(self._fit):
             z = ScoreTest(self._fit, self.target, errors).distances()
         else:
             z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
@@ -336,7 +336,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         estimator=(estimator,) * len(estimate),
         flags=flags,
         ends=score_sets(found, errors, table.sample)
-        if isinstance(found, Scores) and testable(found)
+        if testable(found)
         else normal_ends(estimate, errors, within, table.sample),
         formula=" ".join(formula.split()),
         family=family,

@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from rrpolicy.estimate.models.curvature import second_order
-from rrpolicy.estimate.models.scores import solved
+from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.intervals import reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.scores import Scores, Solved
+    from rrpolicy.estimate.models.scores import Fit, Solved
     from rrpolicy.estimate.results.intervals import Ends
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.source.counts import Array
@@ -37,9 +37,9 @@ _CLOSE = 1e-5
 """Standard errors that an end may be off by."""
 
 
-def testable(fit: Scores) -> bool:
-    """Return whether a model is small enough for these intervals; with as many cells the normal ones are like them."""
-    return len(fit.solved.X) * fit.beta.size**3 <= MOST_WORK
+def testable(fit: Fit) -> TypeGuard[Scores]:
+    """Return whether a fit has scores, and is small enough for these intervals."""
+    return isinstance(fit, Scores) and len(fit.solved.X) * fit.beta.size**3 <= MOST_WORK
 
 
 def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | None) -> Ends:
