@@ -28,6 +28,7 @@ from rrpolicy.attacks.partition import BASIS, FACTS, compared, knows_class, most
 from rrpolicy.attacks.result import Attack, Outcome
 from rrpolicy.channel.suppression.channel import TABLE, SuppressionChannel
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.source.counts import numbered
 from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def linked(original: Counts, released: Counts) -> float:
 
 def by_class(counts: Counts) -> Array:
     """Return (classes, values) records of each value that show the same."""
-    _, which = np.unique(counts.codes[:, :-1], axis=0, return_inverse=True)
-    found = np.zeros((int(which.max(initial=-1)) + 1, counts.shape[-1]))
-    np.add.at(found, (which.ravel(), counts.codes[:, -1]), counts.n)
+    which, classes = numbered(counts.codes[:, :-1].T, len(counts.n))
+    found = np.zeros((classes, counts.shape[-1]))
+    np.add.at(found, (which, counts.codes[:, -1]), counts.n)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.section import Fact, Section, figure, percent
+from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -16,8 +17,8 @@ _EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 
 def class_sizes(codes: Codes, n: Ints) -> Ints:
     """Return (classes,) the records of each distinct row."""
-    _, member = np.unique(codes, axis=0, return_inverse=True)
-    return np.bincount(member.ravel(), weights=n).astype(np.int64)
+    member, classes = numbered(codes.T, len(codes))
+    return np.bincount(member, weights=n, minlength=classes).astype(np.int64)
 
 
 def class_section(sizes: Ints, suppressed: int, records: int, loss: float) -> Section:

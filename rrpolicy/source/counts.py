@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -13,6 +14,9 @@ import numpy.typing as npt
 Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.int32]
 Array: TypeAlias = npt.NDArray[np.float64]
+
+_DENSE = 1 << 16
+"""Codes up to about here are counted where they stand; wider ones are sorted."""
 
 
 @dataclass(frozen=True)
@@ -79,3 +83,27 @@ def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, 
         codes, n = codes[starts], np.add.reduceat(n, starts)
         codes, n = codes[n > 0], n[n > 0]
     return Counts(attributes, shape, np.ascontiguousarray(codes, dtype=np.int32), n.astype(np.int64))
+
+
+def ranked(codes: Ints | Codes) -> tuple[Ints, Ints]:
+    """Return the codes that occur, in order, and of each entry the place of its own among them."""
+    if not len(codes) or int(codes.min()) < 0 or int(codes.max()) > _DENSE + len(codes):
+        found, places = np.unique(codes, return_inverse=True)
+        return found.astype(np.int64), places.astype(np.int64)
+    occurs = np.bincount(codes) > 0
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
+
+
+def numbered(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
+    """Return the number of each row among the distinct rows in lexicographic order, and how many there are.
+
+    Args:
+        columns: codes >= 0, each (rows,).
+        rows: how many, for when there is no column.
+    """
+    number = np.zeros(rows, dtype=np.int64)
+    distinct = min(rows, 1)
+    for column in columns:
+        found, number = ranked(number * (int(column.max(initial=0)) + 1) + column)
+        distinct = len(found)
+    return number, distinct

@@ -11,6 +11,7 @@ import numpy as np
 from rrpolicy.channel.axes.categories import certainty_penalty
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.source.counts import numbered
 from rrpolicy.utility.drawn import released_codes
 from rrpolicy.utility.simulation import Draws, Marginal, collected
 
@@ -92,8 +93,8 @@ def certainty(rows: Rows) -> float:
 def sizes(rows: Rows) -> tuple[Ints, int]:
     """Return the sizes of the classes of what is not suppressed, and how many records are."""
     kept = ~rows.suppressed
-    _, member = np.unique(rows.known[kept], axis=0, return_inverse=True)
-    return np.bincount(member.ravel(), rows.n[kept]).astype(np.int64), int(rows.n[~kept].sum())
+    member, classes = numbered(rows.known[kept].T, int(kept.sum()))
+    return np.bincount(member, rows.n[kept], classes).astype(np.int64), int(rows.n[~kept].sum())
 
 
 def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float:
@@ -113,10 +114,10 @@ def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float
 def misclassified(rows: Rows) -> float:
     """Return the share of records that are suppressed, or not of the commonest target of their class."""
     kept = ~rows.suppressed
-    _, member = np.unique(rows.known[kept], axis=0, return_inverse=True)
+    member, classes = numbered(rows.known[kept].T, int(kept.sum()))
     target = rows.codes[kept, -1]
-    counts = np.zeros((int(member.max(initial=-1)) + 1, int(rows.codes[:, -1].max()) + 1))
-    np.add.at(counts, (member.ravel(), target), rows.n[kept])
+    counts = np.zeros((classes, int(rows.codes[:, -1].max()) + 1))
+    np.add.at(counts, (member, target), rows.n[kept])
     return 1 - float(counts.max(axis=1, initial=0).sum()) / int(rows.n.sum())
 
 

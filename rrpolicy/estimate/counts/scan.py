@@ -23,7 +23,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
-from rrpolicy.source.counts import Array, Counts, Ints
+from rrpolicy.source.counts import Array, Counts, Ints, numbered
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
@@ -71,11 +71,12 @@ class Counted:
     def marginal(self, axes: Sequence[AxisWeights]) -> tuple[list[Ints], Ints]:
         """Return the records by the cells of some of the axes, as `count` does."""
         places = [next(i for i, known in enumerate(self.axes) if known is axis) for axis in axes]
-        whole = np.column_stack([np.zeros(len(self.n), np.int64), *(self.codes[place] for place in places)])
-        groups, of = np.unique(whole, axis=0, return_inverse=True)
-        n = np.zeros(len(groups), dtype=np.int64)
-        np.add.at(n, of.reshape(-1), self.n)
-        return [groups[:, 1 + i].copy() for i in range(len(axes))], n
+        group, groups = numbered((self.codes[place] for place in places), len(self.n))
+        n = np.zeros(groups, dtype=np.int64)
+        np.add.at(n, group, self.n)
+        one = np.zeros(groups, dtype=np.int64)
+        one[group] = np.arange(len(group))
+        return [self.codes[place][one] for place in places], n
 
 
 @dataclass(frozen=True)
@@ -394,7 +395,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
         message = f"{weight!r} is not a number from 0 on in every record, and no weight"
         raise PolicyError(Problem("RR545", message, hint="the publisher may release a weight that every record has"))
     codes, wide = codes_of(axes, table), len(cells)
-    numbered = [_numbered(table.column(wide + i)) for i in range(len(names))]
+    places = [_numbered(table.column(wide + i)) for i in range(len(names))]
     first = np.column_stack([as_numpy(table.column(f"s{a}")) for a in range(3)]).astype(float)
     second = np.zeros((len(first), 3, 3))
     for a, b in products:
@@ -404,7 +405,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
         raise PolicyError(
             Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint="leave them out by a condition")
         )
-    found = [_together([numbered[names.index(name)] for name in part], len(first)) for part in keys]
+    found = [numbered((places[names.index(name)] for name in part), len(first))[0] for part in keys]
     order = np.lexsort([*found, *codes]) if found or codes else np.arange(len(first))
     n, records = (np.asarray(as_numpy(table.column(c)), np.int64)[order] for c in ("n", "records"))
     return Weighted(
@@ -427,14 +428,6 @@ def _numbered(column: Any) -> Ints:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return np.asarray(place[as_numpy(coded.indices)], dtype=np.int64)
-
-
-def _together(columns: Sequence[Ints], rows: int) -> Ints:
-    """Return (rows,) the number of each combination of numbers, from 0."""
-    if not columns:
-        return np.zeros(rows, dtype=np.int64)
-    _, found = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
-    return np.asarray(found.reshape(-1), dtype=np.int64)
 
 
 def values(

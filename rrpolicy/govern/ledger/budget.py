@@ -170,14 +170,16 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     """Return how many people agree at least in everything that axes without chance release."""
     import numpy as np
 
+    from rrpolicy.source.counts import numbered
+
     names = list(dict.fromkeys(name for axis in certain for name in axis.attributes))
     counts = original.counts(*names)
     columns = []
     for axis in certain:
         codes = counts.codes[:, [names.index(name) for name in axis.attributes]]
         columns.append(axis.recode(codes) if isinstance(axis, Recode) else codes)
-    _, group = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
-    return int(np.bincount(group.ravel(), weights=counts.n).min()) if len(counts.n) else 0
+    group, _ = numbered(np.concatenate(columns, axis=1).T, len(counts.n))
+    return int(np.bincount(group, weights=counts.n).min()) if len(counts.n) else 0
 
 
 def _own(budget: Policy, registry: Registry, plan: Plan, original: Original | int) -> Iterator[Finding | None]:

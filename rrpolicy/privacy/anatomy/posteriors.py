@@ -24,8 +24,8 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.privacy.anatomy.dealt import gathered
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows
-from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
+from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
     import pyarrow as pa

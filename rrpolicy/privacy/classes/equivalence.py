@@ -22,6 +22,7 @@ from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.evidence import Sides, gather
+from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -193,23 +194,6 @@ def written_classes(
     found = written.classes("data", seen.columns, columns, within, seen.suppressed)
     histograms = {name: found.histograms[c] for name, c in zip(sensitive, columns, strict=True)}
     return Classes(found.sizes, histograms, found.concerned, found.suppressed)
-
-
-def numbered(columns: Sequence[Ints | Codes], rows: int) -> tuple[Ints, int]:
-    """Return the number of each row among the distinct rows, and how many there are.
-
-    Args:
-        columns: codes >= 0, each (rows,).
-        rows: how many, for when there is no column.
-    """
-    number = np.zeros(rows, dtype=np.int64)
-    distinct = min(rows, 1)
-    for column in columns:
-        size = int(column.max(initial=0)) + 1
-        _, number = np.unique(number * size + column, return_inverse=True)
-        number = number.astype(np.int64).ravel()
-        distinct = int(number.max(initial=-1)) + 1
-    return number, distinct
 
 
 def _recoded(axis: Axis, codes: Codes | Ints) -> Codes:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.source.counts import ranked
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 GROUPS = 20
 """A carried column with more distinct values is cut into so many groups of about equal size, in their order."""
-DENSE = 1 << 20
-"""Codes up to about here are counted where they stand; wider ones are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +75,16 @@ def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
     """
     occupied = n > 0
     n = n[occupied]
-    _, row = _numbered(rows[occupied])
-    _, column = _numbered(columns[occupied])
+    _, row = ranked(rows[occupied])
+    _, column = ranked(columns[occupied])
     in_row, in_column = np.bincount(row, n), np.bincount(column, n)
     smaller = min(len(in_row), len(in_column))
     if smaller < 2:  # noqa: PLR2004 - nothing varies
         return 0.0
-    cell, index = _numbered(row * len(in_column) + column)
+    cell, index = ranked(row * len(in_column) + column)
     count = np.bincount(index, n)
     share = (count**2 / (in_row[cell // len(in_column)] * in_column[cell % len(in_column)])).sum()
     return float(np.sqrt(max(share - 1, 0.0) / (smaller - 1)))
-
-
-def _numbered(codes: Ints | Codes) -> tuple[Ints, Ints]:
-    """Return the codes that occur, in order, and of each entry the place of its own among them."""
-    if not len(codes) or int(codes.min()) < 0 or int(codes.max()) > DENSE + len(codes):
-        found, places = np.unique(codes, return_inverse=True)
-        return found.astype(np.int64), places.astype(np.int64)
-    occurs = np.bincount(codes) > 0
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
 def _remembered(original: Original) -> dict[tuple[str, tuple[str, ...]], Association]:

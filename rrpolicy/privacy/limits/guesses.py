@@ -31,6 +31,7 @@ from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.epsilon.protection import protection
 from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
 from rrpolicy.privacy.limits.vulnerability import best_guess, exact_best_guess
+from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -182,10 +183,10 @@ def parts(channel: Product, original: Original, sensitive: str, *, others_known:
     evidence = gather(original, whole)
     known = {*(name for axis in told.known for name in axis.attributes), *(c.attribute for c in told.carried)}
     columns = [place for place, name in enumerate(evidence.names) if name in known]
-    _, group = np.unique(evidence.values[:, columns], axis=0, return_inverse=True)
+    group, _ = numbered(evidence.values[:, columns].T, len(evidence.values))
     hidden = tuple(name for axis in rest if not isinstance(axis, Identity) for name in axis.attributes)
     beside = (*(name for axis in rest for name in axis.attributes), *(c.attribute for c in carried))
-    return Parts(evidence, group.ravel().astype(np.int64), beside, hidden)
+    return Parts(evidence, group, beside, hidden)
 
 
 def _seen(axis: Axis) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.classes.people import Population
+from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
@@ -25,7 +25,7 @@ def planned_classes(requirement: Requirement, channel: SuppressionChannel, origi
     """Return the classes that will be released."""
     counts = channel.released(original)
     rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)
-    group, classes = numbered(list(rows.T), len(rows))
+    group, classes = numbered(rows.T, len(rows))
     width = len(channel.sensitive.labels)
     histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
     concerned = np.ones(classes, dtype=bool)
@@ -51,7 +51,7 @@ def _people(channel: SuppressionChannel, reference: Original, rows: Codes, group
         classes: how many there are.
     """
     found = reference.counts(*(column.attribute for column in channel.known))
-    number, distinct = numbered(list(np.concatenate([rows, found.codes]).T), len(rows) + len(found.n))
+    number, distinct = numbered(np.concatenate([rows, found.codes]).T, len(rows) + len(found.n))
     image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
     image[number[: len(rows)]] = group
     people = np.zeros(classes + 1, dtype=np.int64)
