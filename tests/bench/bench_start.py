@@ -19,6 +19,28 @@ from tests.bench import Ratio
 ROUNDS = 9
 POLICIES = Path(__file__).resolve().parent.parent.parent / "policies"
 COMMAND = ["-c", "from rrpolicy.cli.main import run; run()"]
+LOADED = """
+import os, sys
+from rrpolicy.cli.main import run
+kept, ended = sys.argv.pop(1), os._exit
+def leave(status):
+    with open(kept, "w") as file:
+        print(*(name for name in sys.modules if name != "__main__"), file=file)
+    ended(status)
+os._exit = leave
+run()
+"""
+"""Runs a command and notes which modules it loaded."""
+IMPORTS = """
+import gc, importlib, sys
+gc.disable()
+for name in open(sys.argv[1]).read().split():
+    try:
+        importlib.import_module(name)
+    except ImportError:  # some names are aliases that only their package sets
+        pass
+"""
+"""Imports what a command loaded, and does nothing else: the floor of that command."""
 
 
 def seconds(*arguments: str) -> float:
@@ -36,19 +58,30 @@ def run() -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(ROUNDS + 1):
             commands = {
+                "check": ["check", str(POLICIES / "pram.toml")],
+                "release": ["release", str(POLICIES / "pram.toml"), "--out", f"{folder}/{turn}"],
+                "plan": ["plan", str(POLICIES / "rr-both.toml")],
+            }
+            processes = {
                 "engines": ["-c", "import duckdb, scipy.optimize, pydantic"],
                 "pydantic": ["-c", "from pydantic import BaseModel"],
-                "check": [*COMMAND, "check", str(POLICIES / "pram.toml")],
-                "release": [*COMMAND, "release", str(POLICIES / "pram.toml"), "--out", f"{folder}/{turn}"],
-                "plan": [*COMMAND, "plan", str(POLICIES / "rr-both.toml")],
             }
             for name, arguments in commands.items():
+                loaded = f"{folder}/{name}.txt"
+                if turn == 0:  # makes byte code as well
+                    seconds("-c", LOADED, loaded, *arguments)
+                else:
+                    processes |= {name: [*COMMAND, *arguments], f"{name}: imports": ["-c", IMPORTS, loaded]}
+            for name, arguments in processes.items():
                 taken.setdefault(name, []).append(seconds(*arguments))
-    median = {name: statistics.median(times[1:]) for name, times in taken.items()}
+    median = {name: statistics.median(times[-ROUNDS:]) for name, times in taken.items()}
     engines = f"of importing duckdb, scipy.optimize and pydantic, {median['engines']:.2f} s"
     pydantic = f"of importing pydantic's models, {median['pydantic']:.2f} s"
     return [
         Ratio("release of the demo, from start to end", median["release"] / median["engines"], 1.6, engines),
+        Ratio("release of the demo, imports alone", median["release: imports"] / median["engines"], None, engines),
         Ratio("plan of rr-both", median["plan"] / median["engines"], 2, engines),
+        Ratio("plan of rr-both, imports alone", median["plan: imports"] / median["engines"], None, engines),
         Ratio("check", median["check"] / median["pydantic"], 2, pydantic),
+        Ratio("check, imports alone", median["check: imports"] / median["pydantic"], None, pydantic),
     ]
