@@ -125,14 +125,14 @@ def _plain(value: float) -> str:
 
 
 def forest(marginal: Any) -> Forest:
-    """Return the plot of a `Marginal`: one scale for all its categories, from zero or below to the largest mark."""
+    """Return the plot of a `Marginal`: one scale for all its categories, between round numbers that hold every mark."""
     values = [
         v for row in marginal.rows for v in (row.released or 0.0, row.estimate, row.low, row.high, row.original or 0.0)
     ]
     low, high = min(0.0, *values, 0.0), max(*values, 1e-6)
     step = nice_step(high - low, 4)
-    start, end = low, high
-    first, last = math.ceil(start / step - 1e-9), math.floor(end / step + 1e-9)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    start, end = first * step, last * step
 
     def at(value: float) -> float:
         return (value - start) / (end - start)
@@ -140,7 +140,7 @@ def forest(marginal: Any) -> Forest:
     def maybe(value: float | None) -> float | None:
         return None if value is None else at(value)
 
-    ticks = tuple(Tick(max(0.0, at(i * step)), f"{_plain(round(100 * i * step, 8))} %") for i in range(first, last + 1))
+    ticks = tuple(Tick(at(i * step), f"{_plain(round(100 * i * step, 8))} %") for i in range(first, last + 1))
     return Forest(
         ticks,
         tuple(

@@ -41,6 +41,7 @@ def environment() -> Environment:
     made = template_environment("rrpolicy_reports", wording.shown)
     made.filters |= {
         "beside": wording.beside,
+        "code": wording.code,
         "label": wording.label,
         "sentence": wording.sentence,
         "prose": wording.prose,

@@ -36,6 +36,12 @@ def label(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(escape(spelled))
 
 
+def code(text: str) -> Markup:
+    """Return a line of code for the page: where it is too long it is broken between its words, never inside one."""
+    words = (Markup('<span class="word">{}</span>').format(visible(word)) for word in text.split(" "))
+    return Markup("<bdi>{}</bdi>").format(Markup(" ").join(words))
+
+
 def beside(path: str) -> str:
     """Return the address of a file that stands beside the page: never one of another place, whatever it is called."""
     elsewhere = {"", ".", ".."} & set(path.split("/"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rrpolicy.drawing.chart import Chart, Line, Mark, Panel
 from rrpolicy.drawing.scale import Scale, written
+from rrpolicy.errors import PolicyError, Problem
 
 WIDTH = 480
 NARROWEST = 240
@@ -44,10 +45,30 @@ class Figure(str):
         return str(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the figure to a file and return its path."""
-        target = Path(path)
+        """Write the figure to a file and return its path.
+
+        Raises:
+            PolicyError: RR250 if the file's name asks for another format.
+        """
+        target = svg_file(Path(path))
         target.write_text(self, encoding="utf-8")
         return target
+
+
+def svg_file(path: Path) -> Path:
+    """Return a path that a figure may be written to.
+
+    Raises:
+        PolicyError: RR250 if its name asks for another format.
+    """
+    if path.suffix.lower() != ".svg":
+        hint = (
+            "browsers and word processors show SVG as it is; Altair, by `to_altair()` in Python, writes other formats"
+        )
+        raise PolicyError(
+            Problem("RR250", f"plots are drawn as SVG alone, not into '{path.name}'", None, "FILE.svg", hint)
+        )
+    return path
 
 
 def svg(chart: Chart, width: int = WIDTH) -> Figure:

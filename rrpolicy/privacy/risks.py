@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rrpolicy.finding import Risk
 from rrpolicy.privacy.disclosure import attribute_options, identity_options
+from rrpolicy.privacy.epsilon import exposure
 from rrpolicy.privacy.models import (
     alpha_k_anonymity,
     beta_likeness,
@@ -52,6 +53,21 @@ def bounded_by(model: str) -> frozenset[Risk]:
 def likelihood_in(model: str) -> Risk | None:
     """Return the risk whose likelihood a model's requirement itself states; None if it states none."""
     return _LIKELIHOODS.get(model.partition("/")[0])
+
+
+def linked_by(model: str, number: str = "") -> str:
+    """Return who links a person to a record with a chance that a finding tells, as every page names that attacker.
+
+    Args:
+        model: of the finding.
+        number: name of the chance beside it; "" for what the requirement itself limits.
+
+    Returns:
+        "" of a plugin's model, of whose attacker nothing is known.
+    """
+    if number == exposure.LINKING:
+        return exposure.ATTACKER
+    return identity_options.ATTACKER if model.partition("/")[0] in _BOUNDED else ""
 
 
 def differential_privacy(model: str) -> bool:

@@ -105,6 +105,18 @@ def test_a_test_and_statements_are_not_drawn(folder, capsys):
         assert "RR250" in capsys.readouterr().err
 
 
+def test_a_plot_is_svg_or_refused(folder, capsys, tmp_path):
+    drawn = tmp_path / "plot.png"
+    assert main(["estimate", str(folder), "--by", "sex", "--plot", str(drawn)]) == 2
+    shown = capsys.readouterr()
+    assert "RR250" in shown.err
+    assert "plots are drawn as SVG alone, not into 'plot.png'" in shown.err
+    assert shown.out == ""
+    with pytest.raises(rrpolicy.PolicyError, match="SVG alone"):
+        rrpolicy.open_release(folder).crosstab(["sex"]).plot().save(drawn)
+    assert not drawn.exists()
+
+
 def test_what_makes_no_sense_is_refused(folder, capsys):
     bundle = str(folder)
     for call, code in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,25 @@ def test_what_intervals_are_and_how_many_digits_they_need(
     assert drawing.kind(MarginalPanel("x", 0.95, made, None, 0)) == kind
     assert drawing.kind(MarginalPanel("x", 1.0, made, None, 0)) == ("exact" if kind == "exact" else "certain")
     assert drawing.forest(MarginalPanel("x", 0.95, made, None, 0)).digits == digits
+
+
+@pytest.mark.parametrize("largest", [0.57, 0.4, 0.01, 0.999])
+def test_the_axis_of_a_forest_ends_at_a_number_that_no_mark_is_beyond(largest: float) -> None:
+    made = (MarginalRow("c", None, largest, largest, largest - 0.005, largest, None),)
+    drawn = drawing.forest(MarginalPanel("x", 0.95, made, None, 0))
+
+    assert drawn.ticks[0].at == 0
+    assert drawn.ticks[-1].at == 1
+    assert float(drawn.ticks[-1].text.removesuffix(" %")) >= 100 * largest - 1e-9
+
+
+def test_code_is_broken_between_words_alone() -> None:
+    shown = wording.code("rrpolicy verify <B> --strict")
+
+    assert shown.count('<span class="word">') == 4
+    assert '<span class="word">--strict</span></bdi>' in shown
+    assert "&lt;B&gt;" in shown
+    assert re.sub("<[^>]*>", "", shown) == "rrpolicy verify &lt;B&gt; --strict"
 
 
 def test_sentences_and_names_between_backticks() -> None:

@@ -36,7 +36,7 @@ FACTS = {
             "Quasi-identifiers and sensitive columns (sex, age_group, education, region, disease and income_band) are "
             "randomised with published probabilities; the insensitive column (hours) is exact."
         ),
-        "no attacker links a person to a record with a probability above 50 %",
+        "links a person to a record with a probability above 50 %",
         "'hours' is released unmodified on the assumption that it links nobody",
     ),
     "rr-both": (

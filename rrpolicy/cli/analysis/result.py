@@ -35,6 +35,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
+def _drawable(plot: Path | None) -> Path | None:
+    """Refuse a file of another format before anything is computed."""
+    from rrpolicy.drawing.svg import svg_file
+
+    return None if plot is None else svg_file(plot)
+
+
 Bundle: TypeAlias = Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")]
 Where: TypeAlias = Annotated[
     str | None,
@@ -54,7 +61,10 @@ Plugins: TypeAlias = Annotated[
 ]
 Form: TypeAlias = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 Plot: TypeAlias = Annotated[
-    Path | None, typer.Option(help="Draw the result, too, as SVG, into a file that is not there yet.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        help="Draw the result, too, as SVG, into a file that is not there yet.", metavar="FILE.svg", callback=_drawable
+    ),
 ]
 Draws: TypeAlias = Annotated[
     int | None,

@@ -252,7 +252,9 @@ def _companion(companion: Companion) -> str:
 def _value_table(table: ValueTable[Companion]) -> list[str]:
     """Return the numbers of each value side by side."""
     rows = [["", *table.names]]
-    rows += [[visible(value) or "largest", *(shown(c.measure) for c in numbers)] for value, numbers in table.rows]
+    rows += [
+        [visible(value) or "maximum over values", *(shown(c.measure) for c in numbers)] for value, numbers in table.rows
+    ]
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = [
         "  ".join([row[0].ljust(first), *(cell.rjust(w) for cell, w in zip(row[1:], others, strict=True))])

@@ -18,7 +18,10 @@ MOST_VALUES = 60
 """Sensitive values beyond which no rows by value are shown."""
 OTHERS_KNOWN = " (the other sensitive values known)"
 RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
-SUCCESS = "the largest chance that the value he reads is the true one, whichever record he drew"
+SUCCESS = (
+    "the largest chance that the value he reads is the true one, whichever record he drew: the risk is a part of it, "
+    "and a stricter limit of the risk need not lower it"
+)
 GROUP_INFERENCE = (
     "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
     "and no release lowers it that tells them"

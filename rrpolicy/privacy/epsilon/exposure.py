@@ -28,6 +28,8 @@ PUBLIC_RECORDS = "The number of records is public."
 
 LINKING = "1/k"
 """Names the largest chance of linking a person to a record, where it stands beside a finding."""
+ATTACKER = "an attacker who knows everybody's original values"
+"""Whom it speaks of, as every page names him: what he does not know is whose record is which."""
 DOUBTFUL = 0.05
 """Cramér's V from which an `assume_unlinkable` is warned about."""
 
@@ -198,8 +200,8 @@ def k_companions(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, 
             "k",
             Measure(round_down(k), Standing.EXACT),
             basis,
-            "Whoever knows all originals but not their places links any released record to a person no better than one "
-            "who guesses among k.",
+            "Whoever knows everybody's original values, but not whose record is which, links any released record to a "
+            "person no better than one who guesses among k.",
         ),
         link_bound(k, basis),
     )
@@ -211,7 +213,8 @@ def link_bound(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
         LINKING,
         Measure(round_up(1 / k), Standing.EXACT),
         basis,
-        "Whoever knows all originals but not their places links no person to a released record with a greater chance.",
+        "Whoever knows everybody's original values, but not whose record is which, links no person to a released "
+        "record with a greater chance.",
         chance_of=Risk.LINKING,
     )
 

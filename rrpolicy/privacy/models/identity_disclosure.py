@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Options
+from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, ATTACKER, NAME, Options
 from rrpolicy.privacy.model import Assessor, Order, foreign
 from rrpolicy.privacy.promised import chance
 
@@ -42,8 +42,8 @@ class IdentityDisclosure:
         """Return what holds where it is satisfied, in plain words."""
         mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"
         return (
-            "Re-identification: an attacker who looks for a person by the quasi-identifiers picks that person's record "
-            f"with a probability of at most {chance(options.threshold)}{mean}."
+            f"Re-identification: {ATTACKER} picks that person's record with a probability of at most "
+            f"{chance(options.threshold)}{mean}."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:  # noqa: ARG002

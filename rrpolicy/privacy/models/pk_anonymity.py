@@ -23,6 +23,7 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.epsilon.assessor import assessor
 from rrpolicy.privacy.epsilon.cap import UNREACHABLE
 from rrpolicy.privacy.epsilon.exposure import (
+    ATTACKER,
     PUBLIC_RECORDS,
     attribute_epsilon,
     exposure,
@@ -100,8 +101,8 @@ class PkAnonymity:
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            "Re-identification: no attacker links a person to a record with a probability above "
-            f"{chance(1 / options.k)}."
+            f"Re-identification: no attacker, not even one {ATTACKER.removeprefix('an attacker ')}, links a person to "
+            f"a record with a probability above {chance(1 / options.k)}."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:

@@ -12,7 +12,15 @@ from rrpolicy.policy.model import Role
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
-from rrpolicy.releasing.report.tiles import NO_LIMIT, chances, exact_identifiers, guessed, in_hundred
+from rrpolicy.releasing.report.tiles import (
+    NO_LIMIT,
+    chances,
+    exact_identifiers,
+    guessed,
+    held_of_linking,
+    in_hundred,
+    unmeasured,
+)
 from rrpolicy.releasing.report.wording import SET, at_limit
 from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
@@ -73,7 +81,7 @@ def points(
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     return (
         *_unmodified(kept),
-        *_disclosing(findings, attributes, exact_identifiers(kept)),
+        *_disclosing(findings, attributes, kept),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
         *_at_limit(findings, solved=solved),
@@ -97,19 +105,29 @@ def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
             yield f"{name} is sensitive and released unmodified{why}"
 
 
-def _disclosing(findings: Sequence[Finding], attributes: Iterable[A], exact: Sequence[str]) -> Iterator[str]:
-    """Yield the numbers beside requirements that a reader would call disclosure, and that no requirement limits."""
+def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequence[A]) -> Iterator[str]:
+    """Yield the numbers beside requirements that a reader would call disclosure and that no requirement limits.
+
+    Then which sensitive attributes have none.
+    """
+    exact = exact_identifiers(kept)
     released = {a.name for a in attributes}
     found = chances(findings)
-    if exact and all(one.risk is not Risk.LINKING for one in found):
+    held = held_of_linking(findings)
+    if exact and not held and all(one.risk is not Risk.LINKING for one in found):
         yield f"re-identification: {NO_LIMIT} by this policy; {', '.join(map(repr, exact))} as in the table"
     for one in found:
         if one.disclosing and not one.limited:
             if one.risk is Risk.LINKING:
                 told = in_hundred(one.measure)
-                yield f"re-identification: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy"
+                who = f"re-identification{f' by {one.attacker}' if one.attacker else ''}"
+                also = "".join(f"; limited: {text}" for text in held)
+                yield f"{who}: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy{also}"
             elif not released.isdisjoint(one.of.split(" x ")):
                 yield guessed(one).removesuffix(".")
+    rest = unmeasured(found, findings, attributes, kept)
+    if rest:
+        yield rest
 
 
 def _at_limit(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:

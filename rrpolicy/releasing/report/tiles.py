@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.finding import ERRORS, VALUE, Companion, Finding, Measure, Risk, Standing
+from rrpolicy.finding import ERRORS, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.risks import bounded_by, likelihood_in
+from rrpolicy.privacy.risks import bounded_by, likelihood_in, linked_by
 from rrpolicy.releasing.report.attributes import unmodified
 from rrpolicy.report import Tile
 from rrpolicy.section import figure, sentence
@@ -23,17 +23,19 @@ from rrpolicy.section import figure, sentence
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
     from rrpolicy.releasing.report.attributes import A
-    from rrpolicy.report import MarginalPanel
+    from rrpolicy.report import MarginalPanel, MarginalRow
 
 LIKELY = 0.5
 """From this chance on a reader would speak of disclosure: an attacker is rather right than wrong."""
 CERTAIN = 1.0
 UNSAID = "No requirement of this policy speaks of it."
-UNBOUNDED = "An attacker who knows all other records may link a person to a record."
 NO_LIMIT = "not limited"
+HIDDEN = "A requirement limits it; the number is not on this page."
 LOOK_ALIKE = "who knows how common its values are among people who look alike"
-HARDLY = 1e-6
-"""What lies nearer to certainty is told as certainty."""
+LINKED, READ = "Re-identification", "Learning a secret"
+"""Names of the tiles, with which models begin what they promise of the same."""
+HARDLY = 0.01
+"""What lies nearer to certainty is told as certainty: rounded up, it would be 100 in 100."""
 SAME = 1e-4
 """Relative distance of a chance from 1/k, both rounded, up to which they are one number."""
 SMALLEST = 0.01
@@ -52,6 +54,7 @@ class Chance:
         people: of how many people it is certain; None if nobody counted them.
         conditional: whether it is conditional on what was derived from the table.
         limited: whether a requirement of the policy bounds this very number.
+        attacker: who links, as every page names him; "" where that is not known, and of what is read.
     """
 
     risk: Risk
@@ -61,6 +64,7 @@ class Chance:
     people: Measure | None
     conditional: bool
     limited: bool
+    attacker: str = ""
 
     @property
     def disclosing(self) -> bool:
@@ -82,9 +86,7 @@ def chances(findings: Iterable[Finding]) -> tuple[Chance, ...]:
         counted = [c.people for c in each if c.people is not None]
         exact = [m for m in counted if m.standing is Standing.EXACT]
         people = max(exact or counted, key=lambda m: m.value, default=None)
-        largest.append(
-            Chance(worst.risk, worst.of, worst.measure, worst.meaning, people, worst.conditional, worst.limited)
-        )
+        largest.append(replace(worst, people=people))
     return tuple(largest)
 
 
@@ -96,12 +98,18 @@ def _chances(findings: Iterable[Finding]) -> Iterator[Chance]:
             who = f"The chance of somebody who {finding.adversary}"
             certain = (o.measure for o in finding.companions if o.certain_of is finding.chance_of)
             people, limited = next(certain, None), finding.limit is not None
-            yield Chance(finding.chance_of, _attribute(of), finding.achieved, who, people, given, limited)
+            by = _linked_by(finding.chance_of, finding.model)
+            yield Chance(finding.chance_of, _attribute(of), finding.achieved, who, people, given, limited, by)
         for c in finding.companions:
             if c.chance_of is not None and VALUE not in c.of:
                 certain = (o.measure for o in finding.companions if o.certain_of is c.chance_of and o.of == c.of)
                 people, limited = next(certain, None), _decides(finding, c)
-                yield Chance(c.chance_of, _attribute(c.of), c.measure, c.meaning, people, bool(c.given), limited)
+                by = _linked_by(c.chance_of, finding.model, c.name)
+                yield Chance(c.chance_of, _attribute(c.of), c.measure, c.meaning, people, bool(c.given), limited, by)
+
+
+def _linked_by(risk: Risk, model: str, number: str = "") -> str:
+    return linked_by(model, number) if risk is Risk.LINKING else ""
 
 
 def _decides(finding: Finding, companion: Companion) -> bool:
@@ -150,56 +158,63 @@ def exact_identifiers(kept: Iterable[A]) -> list[str]:
 
 
 def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequence[A]) -> Tile:
-    name, exact = "Re-identification", exact_identifiers(kept)
+    name, exact = LINKED, exact_identifiers(kept)
     worst = next((c for c in found if c.risk is Risk.LINKING), None)
     if worst is None and exact:
         known = f"{_names(exact)} {_are(exact)} released exactly as in the table: whoever knows them of a person finds"
         return Tile(name, NO_LIMIT, f"{known} the records that agree.", "", "open")
     if worst is None:
         bounded = any(Risk.LINKING in bounded_by(f.model) for f in findings)
-        text = "A requirement limits it; the number is not on this page."
-        return (
-            Tile(name, "limited", text, "", "limited") if bounded else Tile(name, "not measured", UNSAID, "", "plain")
-        )
+        if bounded:
+            return Tile(name, "limited", HIDDEN, "", "limited")
+        return Tile(name, "not measured", UNSAID, "", "plain")
     assumed = [a.release_as or a.name for a in kept if a.assume_unlinkable is not None]
-    smaller: list[Finding] = [
-        f for f in findings if f.chance_of is Risk.LINKING and f.limit is not None and not worst.limited
-    ]
-    told = [sentence(worst.meaning) if worst.measure.value < CERTAIN - HARDLY else UNBOUNDED, *map(_smaller, smaller)]
-    limited = _limited(worst, partly=bool(smaller))
+    held = () if worst.limited else held_of_linking(findings)
+    told = [_met(worst), *(sentence(f"Limited by this policy: {promised}") for promised in held)]
+    limited = _limited(worst, partly=bool(held))
     if assumed and worst.measure.value < CERTAIN - HARDLY:
         told.append(f"All this is of attackers who do not know {_names(assumed)} of a person.")
         return Tile(name, in_hundred(worst.measure), " ".join(told), f"{limited[:-1]}, on an assumption.", "open")
     return Tile(name, in_hundred(worst.measure), " ".join(told), limited, _tone(worst))
 
 
-def _smaller(finding: Finding) -> str:
-    assert finding.achieved is not None
-    who = finding.promise or f"somebody who {finding.adversary}"
-    who = who.removeprefix("Re-identification: ")
-    return sentence(f"Limited by this policy, {in_hundred(finding.achieved)}: {who}")
+def _met(worst: Chance) -> str:
+    """Return whom the largest chance of being linked speaks of."""
+    if worst.attacker and worst.measure.value >= CERTAIN - HARDLY:
+        return sentence(f"{worst.attacker[0].upper()}{worst.attacker[1:]} may link a person to a record")
+    return sentence(worst.meaning)
+
+
+def held_of_linking(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return what met requirements promise of re-identification, without a full stop."""
+    start = f"{LINKED}: "
+    return tuple(
+        f"{f.promise.removeprefix(start).removesuffix('.')} ({f.model})"
+        for f in findings
+        if f.verdict is Verdict.SATISFIED and f.promise.startswith(start)
+    )
 
 
 def _reading(found: Sequence[Chance], findings: Sequence[Finding], attributes: Sequence[A], kept: Sequence[A]) -> Tile:
-    name = "Learning a secret"
+    name = READ
     sensitive = {a.name: a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     if not sensitive:
         return Tile(name, "none released", "The policy names no released column as sensitive.", "", "plain")
     told = {c.of: c for c in found if c.risk is Risk.READING}
     known = [c for c in told.values() if any(a in c.of.split(" x ") for a in sensitive)]
     exact = [a.name for a in kept if not any(a.name in c.of.split(" x ") for c in known)]
-    rest = [n for n in sensitive if n not in exact and not any(n in c.of.split(" x ") for c in known)]
+    rest = unmeasured(found, findings, attributes, kept)
     sentences = [_unlimited(exact, sensitive)] if exact else []
     sentences += [guessed(c) for c in sorted(known, key=lambda c: -c.measure.value)]
-    sentences += [_unmeasured(rest, sensitive, findings)] if rest else []
+    sentences += [sentence(rest)] if rest else []
     if exact:
         return Tile(name, "not limited", " ".join(sentences), "", "open")
     if not known:
-        return Tile(name, "not measured", " ".join(sentences), "", "plain")
+        return Tile(name, "not measured" if rest else "not on this page", " ".join(sentences) or HIDDEN, "", "plain")
     worst = max(known, key=lambda c: c.measure.value)
     bounds = [f for f in findings if Risk.READING in bounded_by(f.model) and f.limit is not None and f.promise]
     partly = [] if worst.limited else [f.promise for f in bounds if likelihood_in(f.model) is Risk.READING]
-    sentences += [f"Limited by this policy: {text.removeprefix('Learning a secret: ')}" for text in partly]
+    sentences += [f"Limited by this policy: {text.removeprefix(f'{READ}: ')}" for text in partly]
     return Tile(name, _up_to(worst.measure), " ".join(sentences), _limited(worst, partly=bool(partly)), _tone(worst))
 
 
@@ -232,11 +247,23 @@ def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _unmeasured(names: Sequence[str], released: Mapping[str, str], findings: Sequence[Finding]) -> str:
-    told = _names(released[name] for name in names)
-    bounded = any(Risk.READING in bounded_by(f.model) for f in findings)
-    how = "a requirement limits how much a release changes any guess" if bounded else "no requirement speaks of it"
-    return f"How well {told} can be guessed was not measured; {how}."
+def unmeasured(found: Iterable[Chance], findings: Sequence[Finding], attributes: Iterable[A], kept: Iterable[A]) -> str:
+    """Return of which sensitive attributes no finding tells how well they are guessed; "" if there are none.
+
+    Args:
+        found: what the findings tell.
+        findings: nothing is said where one is of readings alone and tells none: the page may not show its numbers.
+        attributes: that are released.
+        kept: those of them that are released as they are.
+    """
+    told = {name for c in found if c.risk is Risk.READING for name in c.of.split(" x ")}
+    known = told | {a.name for a in kept}
+    rest = [a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE and a.name not in known]
+    bounds = [bounded_by(f.model) for f in findings if Risk.READING in bounded_by(f.model)]
+    if not rest or ({Risk.READING} in bounds and not told):
+        return ""
+    how = "a requirement limits how much a release changes any guess" if bounds else "no requirement speaks of it"
+    return f"how well {_names(rest)} can be guessed was not measured; {how}"
 
 
 def _utility(marginals: Sequence[MarginalPanel], errors: Mapping[str, float]) -> Tile:
@@ -247,37 +274,44 @@ def _utility(marginals: Sequence[MarginalPanel], errors: Mapping[str, float]) ->
             return Tile(name, "not estimable", f"The shares of {_plain(worst)} cannot be estimated.", "", "open")
         text = f"Root mean squared error of a share of {_plain(worst)}, the largest of a column."
         return Tile(name, f"± {points(errors[worst])}", text, "", "plain")
-    drawn, inside = _half_widths(marginals, certain=False), _half_widths(marginals, certain=True)
+    drawn, inside = _widest(marginals, certain=False), _widest(marginals, certain=True)
     told = [_drawn(drawn)] if drawn else []
     if inside:
-        wide = max(inside, key=lambda column: inside[column])
+        wide = max(inside, key=lambda column: _half(inside[column]))
         told.append("Shares of the released labels are exact; what lies inside a label is known up to")
-        told.append(f"± {points(inside[wide])} ({_plain(wide)}).")
+        told.append(f"± {points(_half(inside[wide]))} ({_plain(wide)}).")
     if told:
-        shown = f"± {points(max(drawn.values()))}" if drawn else "labels exact"
+        shown = f"± {points(max(map(_half, drawn.values())))}" if drawn else "labels exact"
         return Tile(name, shown, " ".join(told), "", "plain")
     if any(panel.rows for panel in marginals):
         return Tile(name, "exact", "The share of every category of each single column is the table's.", "", "plain")
     return Tile(name, "as released", "No column has a list of categories whose shares could be shown.", "", "plain")
 
 
-def _drawn(widths: Mapping[str, float]) -> str:
-    worst = max(widths, key=lambda column: widths[column])
-    told = f"Half a 95 % interval of one share of {_plain(worst)}"
-    if len(widths) == 1:
-        return f"{told}, where it is widest."
-    middle = points(median(widths.values()))
-    return f"{told}, the worst of the {figure(len(widths))} randomised columns; median ± {middle}."
+def _drawn(widest: Mapping[str, MarginalRow]) -> str:
+    worst = max(widest, key=lambda column: _half(widest[column]))
+    share = f"estimated at {figure(100 * widest[worst].estimate, 2)} %"
+    told = f"Half a 95 % interval of the share of {_plain(widest[worst].category)} in {_plain(worst)}, {share}"
+    if len(widest) == 1:
+        return f"{told}: the widest."
+    middle = points(median(map(_half, widest.values())))
+    return (
+        f"{told}: the widest of the {figure(len(widest))} randomised columns; the median of their widest is ± {middle}."
+    )
 
 
-def _half_widths(marginals: Sequence[MarginalPanel], *, certain: bool) -> dict[str, float]:
-    """Return column -> the largest half width of an interval, of chance or of certain limits; not of what is exact."""
+def _widest(marginals: Sequence[MarginalPanel], *, certain: bool) -> dict[str, MarginalRow]:
+    """Return column -> the category with the widest interval, of chance or of certain limits; not of what is exact."""
     wide = {
-        panel.attribute: max((row.high - row.low) / 2 for row in panel.rows)
+        panel.attribute: max(panel.rows, key=_half)
         for panel in marginals
         if panel.rows and panel.of != "labels" and (panel.level >= 1) is certain
     }
-    return {name: width for name, width in wide.items() if width > 0}
+    return {name: row for name, row in wide.items() if _half(row) > 0}
+
+
+def _half(row: MarginalRow) -> float:
+    return (row.high - row.low) / 2
 
 
 def points(share: float) -> str:

@@ -36,7 +36,8 @@ def usage(release: Release, countings: Mapping[str, Counting]) -> Usage:
             "import rrpolicy",
             "",
             f'release = rrpolicy.open_release("."{loading})',
-            f"print(release.{asked}.summary())",
+            f"found = release.{asked}",
+            "print(found.summary())",
         ),
         command=command_line("what-holds" if by is None else "estimate", ".", options=options),
     )
