@@ -169,7 +169,7 @@ def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequenc
             return Tile(name, "limited", HIDDEN, "", "limited")
         return Tile(name, "not measured", UNSAID, "", "plain")
     assumed = [a.release_as or a.name for a in kept if a.assume_unlinkable is not None]
-    held = () if worst.limited else held_of_linking(findings)
+    held: tuple[str, ...] = () if worst.limited else held_of_linking(findings)
     told = [_met(worst), *(sentence(f"Limited by this policy: {promised}") for promised in held)]
     limited = _limited(worst, partly=bool(held))
     if assumed and worst.measure.value < CERTAIN - HARDLY:
