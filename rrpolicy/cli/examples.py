@@ -72,7 +72,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "replicates": ("rrpolicy replicates release --by sex,disease --out weights.parquet",),
     "what-holds": ("rrpolicy what-holds people.csv sex disease",),
     "demo": ("rrpolicy demo demo",),
-    "explain": ("rrpolicy explain RR203",),
+    "explain": ("rrpolicy explain RR203", "rrpolicy explain identity-disclosure"),
     "plugins": ("rrpolicy plugins",),
     "plugins new": ("rrpolicy plugins new acme-noise --kind mechanism",),
 }

@@ -70,7 +70,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "program": {
         "demo": "Write the demo table and a policy for it.",
-        "explain": "Explain a code such as RR203.",
+        "explain": "Explain a code such as RR203, or a name such as k-anonymity.",
         "plugins": "List the plugins and what each offers.",
         "plugins new": "Write the skeleton of a plugin, with tests that pass.",
     },

@@ -27,6 +27,38 @@ def test_explain_suggests_a_code_that_is_there(capsys):
     assert "RR205" in codes()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("attribute-disclosure", "known_sensitive: hold also if the attacker knows the other sensitive attributes"),
+        ("identity-disclosure", "an attacker who knows one person's quasi-identifiers picks that person's record"),
+        ("L-diversity/frequency", "l-diversity: a privacy model"),
+        ("pram", "pram: a mechanism"),
+        ("expected-l2", "expected-l2: a utility metric"),
+        ("tau", "the column guessed by the row"),
+    ],
+)
+def test_explain_tells_what_goes_by_a_name(name, said, capsys):
+    assert main(["explain", name]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_explain_knows_every_name_that_policies_use(capsys):
+    from rrpolicy.discovery import load_registry
+
+    registry = load_registry(())
+    for name in (*registry.privacy_models, *registry.mechanisms, *registry.utility_metrics):
+        assert main(["explain", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}: a ")
+
+
+def test_explain_suggests_a_name_or_says_where_terms_stand(capsys):
+    assert main(["explain", "identity-disclosur"]) == 2
+    assert "did you mean identity-disclosure?" in capsys.readouterr().err
+    assert main(["explain", "value read correctly"]) == 2
+    assert "docs/explanation/guarantees.md" in " ".join(capsys.readouterr().err.split())
+
+
 def test_schema_accepts_the_example_policies(capsys):
     assert main(["schema"]) == 0
 

@@ -75,6 +75,11 @@ def test_results_read_as_frame_dictionary_text_and_picture(survey):
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["schema"] == "rrpolicy.association/1"
     text = found.summary()
+    assert "tau: the column guessed by the row" in release.association("age", "ill").summary()
+    assert (
+        "m: the share of the row's uncertainty that the column takes away"
+        in release.association("age", "ill").summary()
+    )
     assert "where region = 'north'" in text
     assert "low 90 %" in text
     assert "does not reject" in text

@@ -148,7 +148,8 @@ def test_the_lines_to_copy_work_in_the_folder_alone(
 ) -> None:
     folder = shutil.copytree(released(name) / "public", tmp_path / "public")
     page = (folder / "report.html").read_text()
-    snippet, command = (html.unescape(text) for text in re.findall(r"(?s)<pre><code>(.*?)</code></pre>", page))
+    copied = re.findall(r"(?s)<pre><code>(.*?)</code></pre>", page)
+    snippet, command = (html.unescape(re.sub(r"<[^>]*>", "", text)) for text in copied)
     monkeypatch.chdir(folder)
     with redirect_stdout(io.StringIO()) as printed:
         exec(compile(snippet, "snippet", "exec"), {})

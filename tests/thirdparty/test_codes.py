@@ -55,7 +55,7 @@ def test_who_may_know_a_code_is_named_and_not_imported(plugin, capsys):
     plugin(f"[('ACME101', {PAGE!r})]")
     assert main(["explain", "ACME101"]) == 2
     said = capsys.readouterr().err
-    assert "RR251 there is no code 'ACME101'" in said
+    assert "RR251 there is no code or name 'ACME101'" in said
     assert "--plugin acme-sore" in said
     assert main(["explain", "ACME10", "--plugin", "acme-sore"]) == 2
     assert "did you mean ACME101?" in capsys.readouterr().err

@@ -70,7 +70,8 @@ def command(  # noqa: PLR0917 each option is one
     """Estimate how strongly two columns go together: measures of their corrected table, with intervals.
 
     Intervals are those of score tests; a measure that a cell of the table leaves undefined says so. Without --measure
-    all that are defined for the table are estimated.
+    all that are defined for the table are estimated. Some have a direction: tau, u and confidence say what ROW tells of
+    COLUMN, m and risk_difference what COLUMN tells of ROW. The text says of each which it is.
     """
     release = opened(bundle, plugin, design, no_verify=no_verify)
     if (row_present is None) != (column_present is None):

@@ -57,10 +57,6 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-_FEW = 4
-"""Measures that are each explained."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Association(Estimates):
     """Measures of association of two columns; `keys` name the measure.
@@ -91,10 +87,15 @@ class Association(Estimates):
         return f"Association of {self.row} (row, present: {row}) and {self.column} (column, present: {column})"
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the notes; of a few measures that have a direction, which it is."""
+        """Return the notes, first of the measures that have a direction, which it is."""
         names = [str(key["measure"]) for key in self.keys]
-        directions = {name: MEASURES[name].title.partition(": ")[2] for name in names if name in MEASURES}
-        said = (f"{name}: {told}" for name, told in directions.items() if told and len(names) <= _FEW)
+        told: dict[str, list[str]] = {}
+        for name in names:
+            direction = MEASURES[name].title.partition(": ")[2] if name in MEASURES else ""
+            told.setdefault(direction, []).append(name)
+        either = told.pop("", [])
+        said = [f"{', '.join(of)}: {direction}" for direction, of in told.items()]
+        said += ["the other measures are the same either way"] if said and either else []
         return (*said, *super().remarks())
 
     def drawn(self) -> tuple[Drawn, ...]:

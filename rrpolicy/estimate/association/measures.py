@@ -56,7 +56,7 @@ class Measure:
 
     Attributes:
         name: as asked for.
-        title: in words.
+        title: in words; after a colon, its direction, if it has one.
         kind: what it is of.
         shape: for tables of two categories by two, or of any.
         needs: what must be positive for it to exist: each margin, or each cell too.
@@ -250,8 +250,26 @@ MEASURES: Mapping[str, Measure] = {
         Measure("chi2", "chi-square statistic", STATISTIC, "rxc", "cells", 0, _INF, chi2),
         Measure("g2", "likelihood ratio statistic G2", STATISTIC, "rxc", "cells", 0, _INF, g2),
         Measure("mutual_information", "mutual information", INFORMATION, "rxc", "cells", 0, _INF, mutual_information),
-        Measure("m", "M = I/H(row)", DEGREE, "rxc", "cells", 0, 1, _coefficient(0)),
-        Measure("u", "uncertainty coefficient U = I/H(column)", DEGREE, "rxc", "cells", 0, 1, _coefficient(1)),
+        Measure(
+            "m",
+            "M = I/H(row): the share of the row's uncertainty that the column takes away",
+            DEGREE,
+            "rxc",
+            "cells",
+            0,
+            1,
+            _coefficient(0),
+        ),
+        Measure(
+            "u",
+            "uncertainty coefficient U = I/H(column): the share of the column's uncertainty that the row takes away",
+            DEGREE,
+            "rxc",
+            "cells",
+            0,
+            1,
+            _coefficient(1),
+        ),
         Measure("tau", "Goodman and Kruskal's tau: the column guessed by the row", DEGREE, "rxc", "margins", 0, 1, tau),
         Measure("cramers_v", "Cramer's V", DEGREE, "rxc", "cells", 0, 1, cramers_v),
     )

@@ -40,10 +40,13 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["difference", "ratio", "trend"]
 Question: TypeAlias = "str | Callable[[Release], Result]"
 _TITLES: Mapping[Kind, str] = {
-    "difference": "Differences from the first release",
-    "ratio": "Ratios to the first release",
-    "trend": "Trends over the releases: least-squares slopes",
+    "difference": "Differences: {later} less {first}",
+    "ratio": "Ratios: {later} divided by {first}",
+    "trend": "Trends over {first} to {last}: least-squares slopes by time",
 }
+_UNTIMED = (
+    "times were not stated: the releases are taken to be at 0, 1, 2 and so on, and a slope is the change by release"
+)
 _DRAWN = "answers of this table: draws of different releases are independent"
 _SERIES = (
     "releases of the series '{name}' share their noise: any correlation of it from 0 to 1 is allowed for, so that "
@@ -68,6 +71,7 @@ class Comparison(Result):
         times: of the releases, of a trend.
         overlap: the most people that were said to be in two releases; None if it was not said.
         compared: how many records each release has.
+        releases: what each is called: its policy, and its label or the policy's version.
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
@@ -81,13 +85,17 @@ class Comparison(Result):
     times: tuple[float, ...]
     overlap: int | None
     compared: tuple[int, ...]
+    releases: tuple[str, ...]
     _shown: tuple[Column | Measured, ...] = field(repr=False)
 
     @property
     def title(self) -> str:
         """Return what was computed of how many releases."""
         records = f"{', '.join(f'{n:,}' for n in self.compared[:-1])} and {self.compared[-1]:,}"
-        return f"{_TITLES[self.kind]} (releases of {records} records)"
+        first, *others = self.releases
+        later = others[0] if len(others) == 1 else "each later release"
+        told = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
+        return f"{told} (releases of {records} records)"
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what rows are of, then every quantity."""
@@ -105,6 +113,7 @@ class Comparison(Result):
             "times": list(self.times),
             "overlap": self.overlap,
             "compared": list(self.compared),
+            "releases": list(self.releases),
         }
 
 
@@ -118,6 +127,7 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     level: float | None,
 ) -> Comparison:
     """Compare what releases answer; see `rrpolicy.compare_estimates`."""
+    untimed = kind == "trend" and times is None
     times = _checked(releases, kind, times, overlap)
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
@@ -158,12 +168,18 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
         target=target,
         level=level,
         records=releases[-1].records,
-        notes=(*links.said(target), *((_LEFT.format(left=left),) if left else ()), UNFLAGGED),
+        notes=(
+            *_told(kind, untimed, releases),
+            *links.said(target),
+            *((_LEFT.format(left=left),) if left else ()),
+            UNFLAGGED,
+        ),
         max_records=max(release.max_records for release in releases),
         kind=kind,
         times=times,
         overlap=overlap,
         compared=tuple(release.records for release in releases),
+        releases=_names(releases),
         _shown=(*columns, *quantities),
     )
 
@@ -171,6 +187,21 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
 _LEVEL = 0.95
 _SAME = "ask what has the same columns and categories in all of them"
 _LEFT = "{left} rows that are not in all of the releases are left out"
+
+
+def _names(releases: Sequence[Release]) -> tuple[str, ...]:
+    """Return what releases are called, with their numbers where two are called alike."""
+    named = [f"{r.manifest.policy.name} {r.manifest.release or r.manifest.policy.version}" for r in releases]
+    if len(set(named)) == len(named):
+        return tuple(named)
+    return tuple(f"{name} (release {number})" for number, name in enumerate(named, 1))
+
+
+def _told(kind: Kind, untimed: bool, releases: Sequence[Release]) -> tuple[str, ...]:
+    """Return at which times releases are taken to be that none was stated of, and which is which of more than two."""
+    several = kind != "trend" and len(releases) > 2  # noqa: PLR2004 the title names two
+    numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(_names(releases), 1))
+    return (*((_UNTIMED,) if untimed else ()), *((f"releases: {numbered}",) if several else ()))
 
 
 def _checked(
