@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-_FEW = 64
-"""Labels of which it costs less to look for each in a column than to look up each of its rows."""
-_FIRST = 1 << 10
-"""Rows in which most labels appear, if they are in no order."""
-
-
 def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Return batches as one; dictionaries that differ are unified."""
     import pyarrow as pa
@@ -37,27 +31,24 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
-    """Return a column coded by the values that it holds, in order of appearance, and no others."""
+    """Return a column coded by the values that it holds, in canonical order, and no others."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if not pa.types.is_dictionary(column.type):
-        return column.dictionary_encode()
-    if column.null_count:
-        return plain(column).dictionary_encode()
-    size = len(column.dictionary)
-    if size > _FEW:
-        held = column.indices.dictionary_encode()
-        return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
-    indices = as_numpy(column.indices)
-    early, where = np.unique(indices[:_FIRST], return_index=True)
-    first = dict(zip(where.tolist(), early.tolist(), strict=True))
-    late = np.setdiff1d(np.flatnonzero(np.bincount(indices, minlength=size)), early).tolist()
-    first |= {int(np.argmax(indices == i)): i for i in late}
-    appearing = np.array([i for _, i in sorted(first.items())], dtype=np.int32)
-    place = np.zeros(size, dtype=np.int8)
-    place[appearing] = np.arange(len(appearing))
-    return pa.DictionaryArray.from_arrays(numbers(place[indices]), column.dictionary.take(numbers(appearing)))
+    known = column
+    if not pa.types.is_dictionary(column.type) or column.null_count:
+        known = plain(column).dictionary_encode()
+    indices = as_numpy(known.indices, absent=0)
+    used = np.bincount(indices, minlength=len(known.dictionary)) > 0
+    order = as_numpy(pc.array_sort_indices(known.dictionary)).astype(np.int64)
+    order = order[used[order]]
+    if np.array_equal(order, np.arange(len(known.dictionary))):
+        return known
+    place = np.zeros(len(known.dictionary), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    absent = as_numpy(known.is_null()) if known.null_count else None
+    return pa.DictionaryArray.from_arrays(numbers(place[indices], absent), known.dictionary.take(numbers(order)))
 
 
 def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:

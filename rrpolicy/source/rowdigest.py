@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.background import Beside
-from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.engine.arrays import as_numpy, numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 Buffer: TypeAlias = "bytes | npt.NDArray[Any]"
 BLOCK = 1 << 16
-DOMAIN = b"rrpolicy.rows/1\0"
+CODED = 1 << 8
+"""Texts of which a block has no more are written once, and a byte in each row says which it has."""
+DOMAIN = b"rrpolicy.rows/2\0"
 
 
 def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
@@ -44,8 +46,10 @@ class RowDigest:
     """The SHA-256 of the canonical row stream, taken while it passes, beside what makes the rows.
 
     The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
-    column by column: validity, lengths where the kind has them, values. Integers of all widths are one kind, floats
-    are doubles (one NaN, no negative zero), text is UTF-8.
+    column by column: validity, then values. Integers of all widths are one kind, in the fewest of 1, 2, 4 or 8 bytes
+    that hold those of the block; floats are doubles (one NaN, no negative zero); lists are their lengths, then their
+    members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, and which of them each
+    row has, if they are at most 256; else of each row, and nothing.
     """
 
     def __init__(self) -> None:
@@ -118,8 +122,9 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
     if len(parts) == 1:
         return parts[0]
-    plain = [pa.RecordBatch.from_arrays([_plain(c) for c in b.columns], names=b.schema.names) for b in parts]
-    return pa.concat_batches(plain)
+    if any(part.schema != parts[0].schema for part in parts):
+        parts = [pa.RecordBatch.from_arrays([_plain(c) for c in b.columns], names=b.schema.names) for b in parts]
+    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -133,12 +138,20 @@ def _canonical(coded: pa.Array) -> tuple[str, list[Buffer]]:
     """Return a column's kind and the bytes it stands for."""
     import pyarrow as pa
 
+    validity: Buffer = b"" if coded.null_count == 0 else as_numpy(coded.is_valid().cast(pa.uint8()))
+    if _is_labels(coded.type) and coded.null_count == 0:
+        return "text", [validity, *_texts(coded)]
     column = _plain(coded)
-    validity: Buffer = b"" if column.null_count == 0 else as_numpy(column.is_valid().cast(pa.uint8()))
     if _is_list(column.type):
         return _lists(column, validity)
     kind, values = _values(column)
     return kind, [validity, *values]
+
+
+def _is_labels(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -150,9 +163,9 @@ def _is_list(kind: pa.DataType) -> bool:
 def _lists(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
     import pyarrow.compute as pc
 
-    lengths = as_numpy(pc.list_value_length(column).cast("int64"), absent=0)
+    lengths = as_numpy(pc.list_value_length(column), absent=0)
     kind, parts = _canonical(pc.list_flatten(column))
-    return f"list<{kind}>", [validity, lengths.astype("<i8", copy=False), *parts]
+    return f"list<{kind}>", [validity, _narrow(lengths), *parts]
 
 
 def _values(column: pa.Array) -> tuple[str, list[Buffer]]:
@@ -177,7 +190,7 @@ def _instants(column: pa.Array) -> tuple[str, list[Buffer]]:
 
     kind, types = column.type, pa.types
     if types.is_date(kind):
-        return "date", [_integers(column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()))]
+        return "date", [_integers(column.cast(pa.date32()).cast(pa.int32()))]
     if types.is_timestamp(kind):
         unit = "ns" if kind.unit == "ns" else "us"
         zoned = "zoned " if kind.tz else ""
@@ -203,9 +216,18 @@ def _spelled(column: pa.Array) -> tuple[str, list[Buffer]]:
 
 
 def _integers(column: pa.Array) -> Buffer:
+    return _narrow(as_numpy(column, absent=0))
 
-    integers: Buffer = as_numpy(column, absent=0).astype("<i8", copy=False)
-    return integers
+
+def _narrow(values: npt.NDArray[Any]) -> Buffer:
+    """Return whole numbers in as few bytes each as hold all of them."""
+    import numpy as np
+
+    if not len(values):
+        return b""
+    low, high = int(values.min()), int(values.max())
+    kind = next(k for k in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return values.astype(kind, copy=False)
 
 
 def _numbers(column: pa.Array) -> Buffer:
@@ -213,19 +235,39 @@ def _numbers(column: pa.Array) -> Buffer:
 
     values = as_numpy(column, absent=0.0) + 0.0
     values[np.isnan(values)] = np.nan
-    numbers: Buffer = values.astype("<f8", copy=False)
-    return numbers
+    doubles: Buffer = values.astype("<f8", copy=False)
+    return doubles
 
 
 def _texts(column: pa.Array) -> list[Buffer]:
-    """Return lengths and bytes, end to end, of a large binary column."""
+    """Return lengths and bytes, and codes, of text or bytes, or of a dictionary of text without nulls."""
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not len(column):
-        return [b"", b""]
-    filled = pc.fill_null(column, b"") if column.null_count else column
-    offsets = np.frombuffer(filled.buffers()[1], "<i8")[filled.offset : filled.offset + len(filled) + 1]
-    data = filled.buffers()[2]
+        return [b"", b"", b""]
+    coded = column
+    if not pa.types.is_dictionary(column.type):
+        coded = (pc.fill_null(column, b"") if column.null_count else column).dictionary_encode()
+    indices = as_numpy(coded.indices)
+    used = np.flatnonzero(np.bincount(indices, minlength=len(coded.dictionary)))
+    if len(used) > CODED:
+        return [*_end_to_end(coded.dictionary_decode()), b""]
+    spelled = coded.dictionary.take(numbers(used)).cast(pa.large_binary())
+    order = as_numpy(pc.array_sort_indices(spelled)).astype(np.intp)
+    place = np.empty(len(coded.dictionary), dtype=np.uint8)
+    place[used[order]] = np.arange(len(used))
+    return [*_end_to_end(spelled.take(numbers(order))), place[indices]]
+
+
+def _end_to_end(column: pa.Array) -> list[Buffer]:
+    """Return lengths and bytes of text or bytes without nulls."""
+    import numpy as np
+    import pyarrow as pa
+
+    whole = column.cast(pa.large_binary())
+    offsets = np.frombuffer(whole.buffers()[1], "<i8")[whole.offset : whole.offset + len(whole) + 1]
+    data = whole.buffers()[2]
     text = np.frombuffer(b"" if data is None else data, np.uint8)
-    return [np.diff(offsets), text[int(offsets[0]) : int(offsets[-1])]]
+    return [_narrow(np.diff(offsets)), text[int(offsets[0]) : int(offsets[-1])]]

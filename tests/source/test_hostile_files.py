@@ -274,7 +274,7 @@ def test_the_engine_sees_no_other_file(tmp_path, parquet):
 
 
 def test_sorting_more_than_memory_spills_into_the_scratch_folder(tmp_path, opened, monkeypatch):
-    monkeypatch.setattr("rrpolicy.source.duckdb.source.MEMORY", "40MiB")
+    monkeypatch.setattr("rrpolicy.source.duckdb.source.MEMORY", "20MiB")
     path = tmp_path / "t.parquet"
     count = 3_000_000
     values = pa.array([(i * 7919) % count for i in range(count)])

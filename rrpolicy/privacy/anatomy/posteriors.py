@@ -134,17 +134,18 @@ def _told(channel: AnatomyChannel, evidence: Evidence, shares: Array, written: W
     rank[order] = np.arange(len(order))
     member = _in_groups(_members(channel, evidence, rank, written), len(order))
     entry = _in_groups(_values(channel, written), shares.shape[1])
-    told = _Told(
-        order.astype(np.int32)[member.code], np.ones(len(member.code)), np.zeros(shares.shape), np.zeros(shares.shape)
-    )
     here, stated, size = _agreeing(member, entry)
+    codes, combination = entry.code, member.code
+    del entry, member
+    np.take(order.astype(np.int32), combination, out=combination, mode="clip")
+    told = _Told(combination, np.ones(len(combination)), np.zeros(shares.shape), np.zeros(shares.shape))
     for members in np.unique(size[size <= MOST_MEMBERS]).tolist():
         same = np.flatnonzero(size == members)
         step = max(1, _CHUNK // members)
         for low in range(0, len(same), step):
             part = same[low : low + step, None]
             who, values = here[part] + np.arange(members), stated[part] + np.arange(members)
-            _note(told, kinds, kind, who, entry.code[values])
+            _note(told, kinds, kind, who, codes[values])
     return told
 
 
@@ -168,19 +169,28 @@ class _InGroups:
 def _in_groups(parts: Iterable[tuple[Ints, Ints]], codes: int) -> _InGroups:
     """Return entries group by group from (group, code) of each, codes below `codes`."""
     bits = (codes - 1).bit_length()
-    keys = np.concatenate([np.zeros(0, dtype=np.int64), *((group << bits) + code for group, code in parts)])
-    keys.sort()
-    group = keys >> bits
-    start = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)])
-    number = group[start]
-    del group
+    keys = np.zeros(0, dtype=np.int64)
+    for group, code in parts:
+        known = len(keys)
+        keys.resize(known + len(group), refcheck=False)  # in place: the parts beside the whole would be twice as much
+        keys[known:] = (group << bits) + code
+    if np.any(keys[1:] < keys[:-1]):
+        keys.sort()
+    new = np.ones(len(keys), dtype=np.bool_)
+    for low in range(1, len(keys), _CHUNK):
+        part = keys[low - 1 : low + _CHUNK] >> bits
+        new[low : low + _CHUNK] = part[1:] != part[:-1]
+    start = np.flatnonzero(new)
+    number = keys[start] >> bits
     keys &= (1 << bits) - 1
-    return _InGroups(keys.astype(np.int32), number, start, np.diff(np.append(start, len(keys))))
+    return _InGroups(keys.astype(np.int32), number, start, np.diff(start, append=len(keys)))
 
 
 def _agreeing(member: _InGroups, entry: _InGroups) -> tuple[Ints, Ints, Ints]:
     """Return where each group's members begin, where its values do, and how many, of groups with as many of both."""
-    _, mine, others = np.intersect1d(member.number, entry.number, assume_unique=True, return_indices=True)
+    mine = others = np.arange(len(member.number))
+    if not np.array_equal(member.number, entry.number):
+        _, mine, others = np.intersect1d(member.number, entry.number, assume_unique=True, return_indices=True)
     agreed = member.size[mine] == entry.size[others]
     return member.start[mine[agreed]], entry.start[others[agreed]], member.size[mine[agreed]]
 

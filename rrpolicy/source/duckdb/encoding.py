@@ -60,12 +60,10 @@ def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
     absent = code_of(attribute, attribute.nulls, NULL)
     outside = code_of(attribute, attribute.outside, OUTSIDE)
     if len(how.values) <= LISTED:
-        # The null at the end of the list is found, too: one key tells all cases apart.
-        null = len(how.values) + 1
-        key = f"list_position([{', '.join([*map(literal, how.values), 'NULL'])}]::{how.type}[], {how.sql})::UTINYINT"
-        place = _place(how, f"{prefix}::INTEGER")
-        code = f"CASE WHEN {prefix} IS NULL THEN {outside} WHEN {prefix} = {null} THEN {absent} ELSE {place} END"
-        return Encoded({prefix: key}, f"({code})::INTEGER")
+        # The null at the end of the list is found, too; what is not found is null, and outside.
+        values, codes = [*map(literal, how.values), "NULL"], listed([*how.places, absent], "TINYINT")
+        key = f"({codes})[list_position([{', '.join(values)}]::{how.type}[], {how.sql})]"
+        return Encoded({prefix: key}, f"coalesce({prefix}, {outside})::INTEGER")
     table = f"{prefix}_domain"
     join = f"LEFT JOIN {table} ON {prefix} = {table}.value::{how.type}"
     code = f"coalesce({table}.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"

@@ -32,7 +32,8 @@ ARRAY_BITS = 18
 """Groups whose keys fit in so many bits are counted in an array."""
 SELDOM = 4
 """Rows whose values stand less often on average are sorted, not grouped."""
-
+LOOKED_AT = 1 << 20
+"""So many rows tell how often; any others give the same rows in the end, only later."""
 TEXTS = 1 << 23
 """So many texts are grouped at a time; numbers spill, and are grouped all at once."""
 
@@ -69,7 +70,7 @@ class TableSnapshot:
     connection: duckdb.DuckDBPyConnection
     scratch: Path
     rows_of_counts: int | None = None
-    _distinct: dict[str, int] = field(default_factory=dict, repr=False)
+    _often: dict[str, bool] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...], str], Kept] = field(default_factory=dict, repr=False)
 
     @property
@@ -194,12 +195,13 @@ class TableSnapshot:
 
     def _mostly_distinct(self, carried: Sequence[str]) -> bool:
         """Return whether sorting the rows costs less than grouping them; an estimate does, for both give the same."""
-        unknown = [name for name in carried if name not in self._distinct]
-        if unknown:
-            estimates = ", ".join(f"approx_count_distinct({self.stored[name].released})" for name in unknown)
-            batch = self._stream(f"SELECT {estimates} FROM {self.source}", _Query()).read_all()
-            self._distinct.update((name, column[0].as_py()) for name, column in zip(unknown, batch, strict=True))
-        return any(self._distinct[name] * SELDOM > self.lines for name in carried)
+        for name in carried:
+            if name not in self._often:
+                some = f"SELECT {self.stored[name].released} AS value FROM {self.source} LIMIT {LOOKED_AT}"
+                estimate = f"SELECT approx_count_distinct(value), count(*) FROM ({some})"
+                distinct, rows = (c[0].as_py() for c in self._stream(estimate, _Query()).read_all().columns)
+                self._often[name] = distinct * SELDOM <= rows
+        return not all(self._often[name] for name in carried)
 
     def _sorted(
         self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query, order: str

@@ -1,0 +1,74 @@
+"""The digest of rows: a function of the values alone, and of every one of them."""
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from rrpolicy.source.rowdigest import BLOCK, CODED, row_digest
+
+
+def digest(*columns, cut=10**9):
+    rows = pa.record_batch([*columns, pa.array([1] * len(columns[0]), pa.int64())], [*"abcdef"[: len(columns)], "n"])
+    return row_digest(rows.slice(low, cut) for low in range(0, len(rows), cut))
+
+
+def coded(places, labels):
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(labels))
+
+
+@pytest.mark.parametrize("labels", [3, CODED, CODED + 1])
+def test_text_has_one_digest_however_it_is_held(labels):
+    """Few texts of a block are written once, many as they are; dictionaries in any order, with unused labels, are text."""
+    texts = [f"é{i * 7919 % labels:x}" for i in range(BLOCK + 1000)]
+    known = sorted(set(texts))
+    plain = pa.array(texts)
+    there = {text: place for place, text in enumerate(reversed([*known, "unused"]))}
+    backwards = coded([there[text] for text in texts], list(there))
+
+    found = {
+        digest(column, cut=cut) for column in (plain, plain.dictionary_encode(), backwards) for cut in (10**9, 999)
+    }
+    assert len(found) == 1
+    assert digest(pa.array([*texts[:-1], "other"])) not in found
+
+
+def test_dictionaries_may_differ_from_batch_to_batch():
+    batches = [
+        pa.record_batch([coded([0, 1], ["x", "y"]), pa.array([1, 1])], ["a", "n"]),
+        pa.record_batch([coded([0, 1], ["y", "z"]), pa.array([1, 1])], ["a", "n"]),
+    ]
+    assert row_digest(batches) == digest(pa.array(["x", "y", "y", "z"]))
+
+
+def test_whole_numbers_of_all_widths_are_one_kind():
+    kinds = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32())
+    assert len({digest(pa.array([0, 1, 127], kind)) for kind in kinds}) == 1
+
+
+def test_no_two_columns_share_a_digest():
+    """Among them those whose bytes are alike end to end, and those that differ in a null, a width or a kind alone."""
+    columns = [
+        pa.array([1, 2]),
+        pa.array([1, 200]),
+        pa.array([1, 2**40]),
+        pa.array([513, 0]),
+        pa.array([-1, 2]),
+        pa.array([0, None]),
+        pa.array([0, 0]),
+        pa.array([0.0, 0.5]),
+        pa.array(["a", "bc"]),
+        pa.array(["ab", "c"]),
+        pa.array(["bc", "a"]),
+        pa.array(["a", None]),
+        pa.array(["a", ""]),
+        pa.array(["a", "a"]),
+        pa.array([b"a", b"bc"]),
+        pa.array([[1], [2]]),
+        pa.array([[1, 2], []]),
+        pa.array([["a"], ["bc"]]),
+    ]
+    found = [digest(column) for column in columns]
+    assert len(set(found)) == len(columns)
+    pairs = list(itertools.permutations([c for c in columns if len(c) == 2][:6], 2))
+    assert len({digest(*pair) for pair in pairs}) == len(pairs)
