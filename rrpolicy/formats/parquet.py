@@ -114,7 +114,7 @@ class ParquetTable:
         self._file.close()
 
     def _coded_column(self, name: str, column: pa.Array, n: Ints) -> pa.Array:
-        """Return codes into the labels that these rows hold, in order of appearance, and no others."""
+        """Return codes into the labels that these rows hold, in canonical order, and no others."""
         import numpy as np
         import pyarrow as pa
 
