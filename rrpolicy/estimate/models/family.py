@@ -6,6 +6,7 @@ section 2.5), and coefficients of several equations stand in one vector, equatio
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,10 +27,12 @@ class Family(ABC):
     Attributes:
         link: what is linear in the covariates, in words.
         shares: whether what is expected are shares of the outcome's categories, which add up to 1.
+        least: the smallest number that an outcome can be.
     """
 
     link: ClassVar[str]
     shares: ClassVar[bool] = False
+    least: ClassVar[float] = -math.inf
 
     @abstractmethod
     def mean(self, eta: Array) -> Array:
@@ -111,6 +114,7 @@ class Poisson(_Alone):
     """A number of events."""
 
     link = "logarithm of the mean"
+    least = 0.0
 
     def mean(self, eta: Array) -> Array:
         """Return the mean."""

@@ -415,9 +415,9 @@ def _outcome(
             hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
             raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
-    least = 0.0 if family == "poisson" else -np.inf
+    least = FAMILIES[family].least
     if not numeric(domain) or any(float(v) < least for v in domain):
-        expected = "numbers from 0 on" if family == "poisson" else "numbers"
+        expected = "numbers" if np.isinf(least) else f"numbers from {least:g} on"
         message = f"the categories of {name!r} are not what the family {family!r} is of"
         raise PolicyError(Problem("RR543", message, expected=expected, hint='family="binomial" or "multinomial"'))
     return np.array([[float(v)] for v in values]), (name,), ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array
 
 Flags: TypeAlias = tuple[tuple[str, ...], ...]
 """Of each row, the names of what may be doubted."""
@@ -25,7 +26,7 @@ NOT_ESTIMABLE = "not estimable"
 DEFLATED = "deflated"
 ONE_SIDED = "draws to one side"
 MEANINGS: Mapping[str, str] = {
-    FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
+    FEW_RECORDS: f"fewer than {FEW} released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
     OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
@@ -45,6 +46,12 @@ MEANINGS: Mapping[str, str] = {
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
 UNFLAGGED = "a row without a flag is not thereby shown to be right"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
+
+
+def speak_few(released: Array, errors: Array) -> Mask:
+    """Return (rows,) of which estimates with an error fewer than `FEW` released records speak."""
+    few: Mask = (released < FEW) & (errors > 0)
+    return few
 
 
 def flags_of(named: Sequence[tuple[str, Mask]]) -> Flags:

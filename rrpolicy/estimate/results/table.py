@@ -14,7 +14,15 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD, Flags, flags_of
+from rrpolicy.estimate.results.flags import (
+    FEW_RECORDS,
+    OUTSIDE,
+    POPULATION_VARIANCE,
+    SPREAD,
+    Flags,
+    flags_of,
+    speak_few,
+)
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, outside
@@ -235,10 +243,11 @@ class Crosstab(Result):
         spread, stand_in = self.variance()
         variance = spread.reshape(-1)
         half = reach_of(self.level, self.target, self.sample) * np.sqrt(variance)
-        few = (self.support.reshape(-1) < FEW) | self.biased
         return flags_of(
             (
-                (SPREAD if self.biased else FEW_RECORDS, few & (variance != 0)),
+                (SPREAD, variance != 0)
+                if self.biased
+                else (FEW_RECORDS, speak_few(self.support.reshape(-1), variance)),
                 (POPULATION_VARIANCE, stand_in.reshape(-1)),
                 (OUTSIDE, outside(self.moment.reshape(-1), half, self._possible)),
             )

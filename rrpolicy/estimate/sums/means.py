@@ -19,7 +19,7 @@ from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.condition import read
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
+from rrpolicy.estimate.results.flags import FEW_RECORDS, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of, speak_few
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import Target, check_target
@@ -130,7 +130,6 @@ def mean(
         square=squares, own=own, sampled=(v0, v1, v2), within=numbers.within, centre=numbers.centre,
     )  # fmt: skip
     errors, released = found.errors(), sums.released()
-    few = (released < FEW) & (errors[target] > 0)
 
     def covariance(target: Target) -> Array:
         """Return Cov(R_i, R_j), of whose groups no record is in two: sum e_i e_j / (d_i d_j), e = w (y - R)."""
@@ -153,7 +152,7 @@ def mean(
         errors=errors,
         range=found.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
-        flags=flags_of(((FEW_RECORDS, few), *found.doubts(level, target))),
+        flags=flags_of(((FEW_RECORDS, speak_few(released, errors[target])), *found.doubts(level, target))),
         ends=found.ends,
         released=released,
         covariance=covariance,
@@ -182,7 +181,6 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
     found = survey.ratio(sums.numbers, sums.counts, sums.within)
     errors = found.errors()
     whole = float(survey.totals(sums.everybody).sum())
-    few = (sums.released < FEW) & (errors[target] > 0)
     return Means(
         target=target,
         level=level,
@@ -194,7 +192,7 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
         errors=errors,
         range=found.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
-        flags=flags_of(((FEW_RECORDS, few), *found.doubts(level, target))),
+        flags=flags_of(((FEW_RECORDS, speak_few(sums.released, errors[target])), *found.doubts(level, target))),
         ends=found.ends,
         released=sums.released,
         covariance=survey.covariance_of_ratios(sums.numbers, sums.counts),

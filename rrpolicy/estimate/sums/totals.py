@@ -14,7 +14,7 @@ import numpy as np
 
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, UNFLAGGED, flags_of
+from rrpolicy.estimate.results.flags import FEW_RECORDS, MOMENT, POPULATION_VARIANCE, UNFLAGGED, flags_of, speak_few
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
@@ -103,7 +103,6 @@ def totals(
         "population": np.sqrt(population).reshape(-1),
     }
     estimate, released = T.reshape(-1), sums.released()
-    few = (released < FEW) & (errors[target] > 0)
     within = np.tile([-np.inf, np.inf], (T.size, 1))
     return Totals(
         target=target,
@@ -116,7 +115,12 @@ def totals(
         errors=errors,
         range=within,
         estimator=(MOMENT,) * T.size,
-        flags=flags_of(((FEW_RECORDS, few), (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")))),
+        flags=flags_of(
+            (
+                (FEW_RECORDS, speak_few(released, errors[target])),
+                (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")),
+            )
+        ),
         ends=normal_ends(estimate, errors, within),
         max_records=release.max_records,
         released=released,
@@ -135,7 +139,6 @@ def _of_people(  # noqa: PLR0917 what a total is asked
     randomised = survey.variance(sums.numbers, "table")
     table, stand_in = of_table(randomised, np.zeros(len(estimate)), population, at=(randomised, population))
     errors: dict[Target, Array] = {"table": np.sqrt(table), "population": np.sqrt(population)}
-    few = (sums.released < FEW) & (errors[target] > 0)
     within = np.tile([-np.inf, np.inf], (len(estimate), 1))
     return Totals(
         target=target,
@@ -148,7 +151,12 @@ def _of_people(  # noqa: PLR0917 what a total is asked
         errors=errors,
         range=within,
         estimator=(MOMENT,) * len(estimate),
-        flags=flags_of(((FEW_RECORDS, few), (POPULATION_VARIANCE, stand_in & (target == "table")))),
+        flags=flags_of(
+            (
+                (FEW_RECORDS, speak_few(sums.released, errors[target])),
+                (POPULATION_VARIANCE, stand_in & (target == "table")),
+            )
+        ),
         ends=normal_ends(estimate, errors, within, survey.sample),
         max_records=release.max_records,
         released=sums.released,
