@@ -208,6 +208,18 @@ def test_a_row_number_is_flagged(parquet):
     assert 'pos = { role = "identifier" } # a row number' in text
 
 
+@pytest.mark.parametrize(("name", "role"), [("totexp", "excluded"), ("person_id", "identifier")])
+def test_amounts_that_hardly_repeat_are_no_unit_unless_their_name_says_so(parquet, name, role):
+    amounts = [200_000 + 7919 * i % 1_000_003 for i in range(990)]
+    path = parquet({"pos": range(1000), name: [*amounts, *amounts[:10]], "sex": ["F", "M"] * 500})
+    found = drafted(path)
+    assert found["attributes"][name]["role"] == role
+    assert found["source"].get("unit") == (name if role == "identifier" else None)
+    if role == "excluded":
+        text = draft(str(path), None, load_registry().sources).text
+        assert "980 of 1,000 records have a value that no other record has: if it tells people apart" in text
+
+
 @pytest.mark.parametrize(
     ("ids", "told"),
     [

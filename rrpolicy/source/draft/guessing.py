@@ -118,8 +118,11 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
         return "excluded", "one value only: it tells nothing"
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
-    unique = column.singles >= (1 - SINGLE_SHARE) * column.known and column.family in {Family.TEXT, Family.INTEGER}
-    named = _words(column.name, _ID) and column.singles > SINGLE_SHARE * column.records
+    called = _words(column.name, _ID)
+    # Whole numbers that repeat here and there are as often amounts, such as what is spent, as numbers of people.
+    tells = column.family is Family.TEXT or (column.family is Family.INTEGER and (called or not _repeats(column)))
+    unique = tells and column.singles >= (1 - SINGLE_SHARE) * column.known
+    named = called and column.singles > SINGLE_SHARE * column.records
     if unique or named or (_words(column.name, _NUMBERED) and column.distinct > MOST_CATEGORIES):
         return "identifier", "nearly every record has a value of its own" if unique else "by its name"
     if column.distinct > MOST_CATEGORIES and column.family is Family.TEXT:
@@ -136,9 +139,14 @@ def _categories(column: Profile) -> dict[str, str]:
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
 
 
+def _repeats(column: Profile) -> int:
+    """Return how many records have the value of an earlier one."""
+    return column.known - column.distinct
+
+
 def _lacking(column: Profile) -> Iterator[str]:
     """Yield why an identifier does not tell every record's unit, or one record from another."""
-    if repeated := column.known - column.distinct:
+    if repeated := _repeats(column):
         yield (
             f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
             f"`max_records = {column.most}` under [source] if a person may have so many records"
@@ -161,7 +169,8 @@ def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
             f'of missing values, write `missing = {listed([*codes, *told])}, nulls = "unknown"`, not in domain or bins'
         )
     if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
-        yield f"{column.singles:,} of {column.records:,} records have a value that no other record has"
+        people = ": if it tells people apart, it is an identifier" if column.family is Family.INTEGER else ""
+        yield f"{column.singles:,} of {column.records:,} records have a value that no other record has{people}"
 
 
 def _named(name: str) -> str | None:
