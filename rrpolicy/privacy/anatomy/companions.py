@@ -44,7 +44,7 @@ def informed(
     if not len(worst):
         return beside, None
     top = at_the_top(evidence, worst, people, group)
-    return beside, spread(f"informed posterior of {name}", worst, people / evidence.n[group], people, top)
+    return beside, spread(f"informed posterior of {name}, upper bound", worst, people / evidence.n[group], people, top)
 
 
 def stands_beside(worst: Array, people: Ints, of: str) -> tuple[Companion, ...]:
