@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -211,7 +212,7 @@ def _note(told: _Told, shares: Array, kind: Ints, people: Ints, values: Codes) -
     first, pattern = alike_rows(rows)
     distinct = rows[first]
     found = posteriors(shares[distinct[:, :members, None], distinct[:, None, members:]])
-    told.highest[people] = found.max(axis=2)[pattern]
+    told.highest[people] = reduce(np.maximum, np.moveaxis(found, 2, 0))[pattern]  # along short rows max is slow
     place = (who[:, :, None].astype(np.int64) * told.own.shape[1] + values[:, None, :]).reshape(-1)
     every = found[pattern].reshape(-1)
     np.add.at(told.expected.reshape(-1), place, every)
