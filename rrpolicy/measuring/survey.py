@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import LARGEST_WEIGHT
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.surprises import check_carried, check_missing, check_weight
 
@@ -42,7 +43,8 @@ def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) ->
         if not attribute.categorical:
             problems += check_weight(attribute, stored.type)
         x = f"TRY_CAST({stored.typed} AS DOUBLE)"
-        missing, wrong, nothing = _counted(snapshot, f"{stored.typed} IS NULL", f"{x} < 0 OR isinf({x})", f"{x} = 0")
+        none = f"{x} < 0 OR {x} > {LARGEST_WEIGHT}"
+        missing, wrong, nothing = _counted(snapshot, f"{stored.typed} IS NULL", none, f"{x} = 0")
         problems += check_missing(attribute, missing)
         problems += check_carried(attribute, 0, wrong)
         if nothing:

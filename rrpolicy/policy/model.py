@@ -85,13 +85,17 @@ ROUNDED = 1e-6
 """By this share of the population known totals of different columns may differ: published ones are rounded."""
 
 
+LARGEST_WEIGHT = 2.0**53
+"""People that a record may stand for: beyond, doubles count no people, and sums of powers of weights are infinite."""
+
+
 def weight_of(category: Value) -> float | None:
-    """Return the size of a weight: a number, or a label that spells one; None if it is neither, or is negative."""
+    """Return the size of a weight: a number, or a label that spells one; None if it is none from 0 to the largest."""
     try:
         size = float(category) if not isinstance(category, bool) else math.nan
     except ValueError:
         return None
-    return size if math.isfinite(size) and size >= 0 else None
+    return size if 0 <= size <= LARGEST_WEIGHT else None
 
 
 @dataclass(frozen=True, slots=True)

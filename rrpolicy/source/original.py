@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rrpolicy.canonical import Json, canonical
 from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
 from rrpolicy.source import surprises
@@ -319,14 +320,15 @@ class TableOriginal:
         if attribute.role.dropped:
             yield from surprises.check_carried(attribute, *(found or (0, 0)))
             return
-        if found is None or attribute.assume_unlinkable is None or attribute.rounding is not None:
+        rounding = attribute.rounding if family(self.types[attribute.name]) in {Family.INTEGER, Family.REAL} else None
+        if found is None or attribute.assume_unlinkable is None or rounding is not None:
             singles, nulls, unlike = 0, 0, 0
             for batch in self.snapshot.tally([], [attribute.name]):
                 n = as_numpy(batch.column(1))
                 singles += int(np.count_nonzero(n == 1))
                 nulls += int(n[~as_numpy(batch.column(0).is_valid())].sum())
-                if attribute.rounding is not None:
-                    unlike += int(n[_unrounded(as_numpy(batch.column(0), 0), attribute.rounding)].sum())
+                if rounding is not None:
+                    unlike += int(n[_unrounded(as_numpy(batch.column(0), 0), rounding)].sum())
             yield from surprises.check_rounded(attribute, unlike)
             yield from surprises.check_singles(attribute, singles, self.records)
             found = found or (nulls, 0)

@@ -17,7 +17,7 @@ from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES
 from rrpolicy.policy.hierarchy import fitted
-from rrpolicy.policy.model import Attribute, Bins, Policy, weight_of
+from rrpolicy.policy.model import LARGEST_WEIGHT, Attribute, Bins, Policy, weight_of
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 
 if TYPE_CHECKING:
@@ -216,12 +216,13 @@ def check_missing(attribute: Attribute, nulls: int) -> Iterator[Problem]:
 def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
     """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can.
 
-    Of a weight, numbers below 0 have the code of infinite ones.
+    Of a weight, numbers below 0, and such as no weight can be, have the code of infinite ones.
     """
     probe = replace(attribute, domain=("any",), nulls=None, outside=None, bins=None, hierarchy=None)
     if family(kind) in {Family.INTEGER, Family.REAL}:
-        least = 0.0 if attribute.design == "weight" else -sys.float_info.max
-        return replace(probe, bins=Bins((least, sys.float_info.max), ("any",)))
+        most = sys.float_info.max
+        edges = (0.0, LARGEST_WEIGHT) if attribute.design == "weight" else (-most, most)
+        return replace(probe, bins=Bins(edges, ("any",)))
     return replace(probe, outside="any") if kind == "VARCHAR" else None
 
 
@@ -246,9 +247,9 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
     if infinite and attribute.design == "weight":
         yield Problem(
             "RR144",
-            f"{_have(infinite)} a negative or infinite '{attribute.name}', which is a weight",
+            f"{_have(infinite)} a negative, infinite or impossibly large '{attribute.name}', which is a weight",
             attribute.place,
-            "finite numbers that are not negative",
+            f"numbers from 0 to {LARGEST_WEIGHT:.0g}",
             "mend the table; weights that were calibrated below 0 stand for no people",
         )
     elif infinite:

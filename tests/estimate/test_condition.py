@@ -27,6 +27,19 @@ def test_conjuncts_are_read():
     assert parameters == [5, 7]
 
 
+@pytest.mark.parametrize(("text", "said"), [("grade > 3", "is > 3"), ("NOT grade < 1", "is < 1")])
+def test_what_no_category_satisfies_is_refused_and_not_an_exact_0(publish, made, text, said):
+    grade = made.retention("grade", (1, 2, 3), [((0, 1, 2), "4/5")])
+    release = open_release(publish([grade], {"grade": [1, 2, 3] * 20}))
+
+    with pytest.raises(PolicyError, match="RR265") as caught:
+        release.crosstab("grade", text)
+
+    (found,) = caught.value.problems
+    assert (said in found.message, found.hint) == (True, "they go from 1 to 3")
+    assert release.crosstab("grade", "grade >= 1 AND grade <= 99").estimate.sum() == pytest.approx(60)
+
+
 @pytest.mark.parametrize(
     "text",
     [

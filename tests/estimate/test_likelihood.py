@@ -42,6 +42,14 @@ def test_of_what_was_not_randomised_it_is_the_fit_to_the_records_with_the_models
     assert set(found.estimator) == {"likelihood"}
 
 
+@pytest.mark.usefixtures("without_scores")
+def test_of_no_records_nothing_is_fitted(one):
+    codes = people(300, 1)
+    release = one({**codes, "area": np.zeros_like(codes["area"])}, EXACT)
+    with pytest.raises(PolicyError, match="RR544"):
+        release.glm("ill ~ sex", "binomial", f"area = '{release.domain('area')[-1]}'")
+
+
 def model(family: str, seed: int) -> tuple[_Model, np.ndarray, np.ndarray]:
     """A model, with coefficients and shares of its four combinations of covariates."""
     rng = np.random.default_rng(seed)

@@ -91,6 +91,29 @@ def test_what_cannot_be_corrected_is_refused_with_the_reason(folder, sql, code, 
     assert reason in caught.value.problems[0].message
 
 
+@pytest.mark.parametrize(
+    ("sql", "instead"),
+    [
+        (f"SELECT sum(CASE WHEN age = 'old' THEN 1 ELSE 0 END) {BY}", "count(*) FILTER (WHERE age = 'old')"),
+        (f"SELECT CASE WHEN sex = 'F' THEN 1 END, count(*) {BY}", "count(*) FILTER (WHERE sex = 'F')"),
+        (
+            "SELECT age = 'old' AS aged, count(*) FROM release GROUP BY aged",
+            "count(*) FILTER (WHERE age = 'old')",
+        ),
+        ("SELECT count(*) FROM release GROUP BY hours >= 16", "count(*) FILTER (WHERE hours >= 16)"),
+        (f"SELECT median(hours) {BY}", "SELECT columns, count(*) FROM release WHERE condition GROUP BY columns"),
+    ],
+)
+def test_what_is_expected_instead_answers_the_same_and_runs(folder, sql, instead):
+    release = open_release(folder)
+    with pytest.raises(PolicyError, match="RR272") as caught:
+        release.query(sql)
+
+    assert caught.value.problems[0].expected == instead
+    if "FILTER" in instead:
+        assert len(release.query(f"SELECT {instead}, count(*) FROM release").keys) == 1
+
+
 def test_refusals_end_with_status_2_and_their_code(folder, capsys):
     assert main(["query", str(folder), "SELECT DISTINCT sex FROM release"]) == 2
     assert "RR272" in capsys.readouterr().err

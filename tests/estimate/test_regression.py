@@ -321,12 +321,19 @@ def test_summary_dictionary_csv_and_plot_are_those_of_every_result(one):
         ("ill ~ sex + I(2 * (sex == 'm'))", "binomial", {}, "RR544"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:divide by zero")
 def test_what_cannot_be_fitted_is_refused_with_a_code(formula, family, options, code, one):
     release = one(people(300, 17), EXACT)
     with pytest.raises(PolicyError) as raised:
         release.glm(formula, family, **options)
     assert raised.value.problems[0].code == code
+
+
+def test_a_condition_as_the_outcome_is_pointed_to_the_option_that_does_it(one):
+    with pytest.raises(PolicyError, match="RR541") as raised:
+        one(people(300, 17), EXACT).glm("I(visits >= 2) ~ sex", "binomial")
+    hint = raised.value.problems[0].hint or ""
+    assert hint.startswith("name the column alone, visits, ")
+    assert "--success" in hint
 
 
 def test_predictions_refuse_what_the_release_does_not_know(one):

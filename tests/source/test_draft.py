@@ -119,6 +119,15 @@ def test_odd_columns_get_roles_that_read_back(parquet):
     assert [attributes[n]["role"] for n in ("many", "counter")] == ["identifier"] * 2
 
 
+@pytest.mark.parametrize(("different", "by"), [(21, "domain"), (30, "domain"), (31, "bins")])
+def test_a_few_whole_numbers_are_offered_by_their_values(parquet, different, by):
+    ages = [16 + i % different for i in range(1000)]
+    found = drafted(parquet({"age": ages}))["attributes"]["age"]
+
+    assert ({"domain", "bins"} & set(found)) == {by}
+    assert found.get("domain", sorted(set(ages))) == sorted(set(ages))
+
+
 def test_bins_hold_about_equally_many_people_and_have_round_edges(parquet):
     rng = np.random.default_rng(3)
     days = [dt.date(1930, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 32_000, 4000)]

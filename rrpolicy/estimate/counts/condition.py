@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
@@ -111,9 +113,24 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
         case Null():
             return Null(name)
         case Comparison(operator=o, value=v):
-            return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
+            asked = Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
+            if name in columns.axes and o not in {"=", "<>"}:
+                _refuse_beyond(asked, columns.domain(name))
+            return asked
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _refuse_beyond(asked: Comparison, domain: Sequence[Value]) -> None:
+    """Refuse a comparison that no category satisfies: its count would be an exact 0, as if that had been found.
+
+    Raises:
+        PolicyError: RR265.
+    """
+    numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
+    if numbers and not any(holds(asked, {asked.column: v}) for v in domain):
+        message = f"no category of {asked.column!r} is {asked.operator} {asked.value}"
+        raise PolicyError(Problem("RR265", message, hint=f"they go from {min(numbers)} to {max(numbers)}"))
 
 
 def _of_categories(leaf: Comparison | Member | Null, name: str, columns: Columns) -> Expression:

@@ -65,7 +65,14 @@ def read_formula(text: str) -> Formula:
     left, tilde, right = text.partition("~")
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
-        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected))
+        words = re.search(r"[^\W\d]\w*(?=\s*([<>=!]=?|in\b))", left)
+        hint = None
+        if tilde and words is not None:
+            hint = (
+                f"name the column alone, {words[0]}, and which of its categories count as yes: "
+                "--success CATEGORY for each, in Python success=[...]"
+            )
+        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=hint))
     odd = {}
     for place, name in enumerate(dict.fromkeys(re.findall(r"`([^`]+)`", right))):  # formulaic cuts names at points
         word = f"odd_{place}_"
@@ -118,7 +125,8 @@ class Design:
         frame = covariates(cells, domains)
         asked = formula.told(formula.right.strip())
         try:
-            made = formulaic.model_matrix(formula.right, _named(frame, formula), context={}, na_action="raise")
+            with np.errstate(all="ignore"):  # what is no number is refused below
+                made = formulaic.model_matrix(formula.right, _named(frame, formula), context={}, na_action="raise")
         except (
             FormulaicError,
             ValueError,

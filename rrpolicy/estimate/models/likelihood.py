@@ -96,6 +96,8 @@ def likeliest(  # noqa: PLR0917 what a model is of
         return None
     group = np.where(Y.any(axis=1), Y.argmax(axis=1) + 1, 0)
     n, kept = table.released, np.arange(len(X)).reshape([P.shape[1] for P in matrices])
+    if not n.sum():  # of no records any table is as likely
+        return None
     for place, (axis, _) in enumerate(table.axes):
         if axis.columns == (outcome,) and axis.released == axis.original:
             of = np.moveaxis(group[kept], place, 0).reshape(len(axis.original), -1)[:, 0]

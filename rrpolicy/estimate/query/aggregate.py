@@ -9,7 +9,15 @@ from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import kind_of
-from rrpolicy.estimate.counts.predicate import as_sql, bare, column_name, is_constant, read_condition, read_constants
+from rrpolicy.estimate.counts.predicate import (
+    COMPARISONS,
+    as_sql,
+    bare,
+    column_name,
+    is_constant,
+    read_condition,
+    read_constants,
+)
 from rrpolicy.estimate.expression import Expression, Not, Null
 
 if TYPE_CHECKING:
@@ -27,6 +35,7 @@ _OF_FUNCTIONS = {
     "grouping": "GROUPING is not needed: a column is null where a row sums over it, and nowhere else",
     "share": "share() takes nothing, and no FILTER; divide a count with FILTER by count(*)",
 }
+_CONDITIONS = (*COMPARISONS, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is)
 _OF_CLASSES: dict[type[exp.Expr], str] = {
     **dict.fromkeys(
         [exp.Add, exp.Sub],
@@ -36,6 +45,7 @@ _OF_CLASSES: dict[type[exp.Expr], str] = {
     exp.Select: "subqueries are not supported: ask one question at a time",
     exp.Star: "released rows are not original records: ask for counts by columns",
     exp.Case: "CASE is not supported: write count(*) FILTER (WHERE …)",
+    **dict.fromkeys(_CONDITIONS, "a condition is no column: count the records that satisfy it, beside count(*) of all"),
 }
 
 
@@ -59,16 +69,24 @@ class Aggregate:
     scale: float = 1.0
 
 
-def refused(reason: str, hint: str | None = None) -> PolicyError:
-    """Return the error for a query that is not answered."""
-    return PolicyError(
-        Problem(
-            "RR272",
-            f"the query is not answered: {reason}",
-            expected="SELECT columns, count(*) FROM release WHERE condition GROUP BY columns",
-            hint=hint,
-        )
-    )
+def refused(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
+    """Return the error for a query that is not answered.
+
+    Args:
+        reason: why.
+        hint: what to do.
+        instead: what answers the same, where that can be told from what was written.
+    """
+    expected = instead or "SELECT columns, count(*) FROM release WHERE condition GROUP BY columns"
+    return PolicyError(Problem("RR272", f"the query is not answered: {reason}", expected=expected, hint=hint))
+
+
+def counted(node: exp.Expr) -> str:
+    """Return the counts that answer what a condition or a CASE is written for; "" for anything else."""
+    asked = [i.this for i in node.args["ifs"]] if isinstance(node, exp.Case) and node.this is None else [node]
+    if not all(isinstance(part.unnest(), _CONDITIONS) for part in asked):
+        return ""
+    return ", ".join(f"count(*) FILTER (WHERE {as_sql(part)})" for part in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +157,7 @@ class Reader:
 
     def _function(self, node: exp.Expr, condition: tuple[Expression, ...] = ()) -> Aggregate:
         if not isinstance(node, exp.Anonymous):
-            raise refused(_reason(node))
+            raise refused(_reason(node), instead=counted(node))
         inner = [part.unnest() for part in node.expressions]
         if any(isinstance(part, exp.Distinct) for part in inner):
             raise refused("DISTINCT counts released values, which are not the original ones")
@@ -161,7 +179,7 @@ class Reader:
                 return Aggregate("min" if name == "min" else "max", column(inner[0]), condition)
             case "share", [] | [exp.Star()] if not condition and all(map(bare, inner)):
                 return Aggregate("share")
-        raise refused(_reason(node))
+        raise refused(_reason(node), instead=counted(inner[0]) if len(inner) == 1 else "")
 
     def _factor(self, node: exp.Expr) -> float:
         if not is_constant(node):

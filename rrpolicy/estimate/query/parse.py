@@ -13,7 +13,7 @@ from sqlglot import exp
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, counted, refused
 from rrpolicy.estimate.query.having import Having, read_having
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.untrusted.printable import visible
@@ -196,7 +196,8 @@ def _group(node: exp.Expr, items: Sequence[Item]) -> str:
     place = _place(node, len(items))
     of = None if place is None else items[place].of
     if not isinstance(of, str):
-        raise refused("it groups by an expression; name columns, or write GROUP BY ALL")
+        instead = counted(node.unnest())
+        raise refused("it groups by an expression; name columns, or write GROUP BY ALL", instead=instead)
     return of
 
 

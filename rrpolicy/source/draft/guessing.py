@@ -15,7 +15,8 @@ from rrpolicy.source.draft.cutting import edges
 from rrpolicy.source.draft.detection import coded_numbers
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 
-MOST_NUMBERS = 12
+MOST_NUMBERS, MOST_WHOLE = 12, 30
+"""Different numbers, and whole ones, up to which a column is offered by its values, not by bins."""
 SINGLE_SHARE = 0.05
 """A column is near unique if more than this share of its records have a value of their own."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
@@ -133,7 +134,7 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
 
 def _categories(column: Profile) -> dict[str, str]:
     """Return the domain, or bins, with a category for nulls."""
-    many = MOST_CATEGORIES if column.family is Family.MOMENT else MOST_NUMBERS
+    many = {Family.MOMENT: MOST_CATEGORIES, Family.INTEGER: MOST_WHOLE}.get(column.family, MOST_NUMBERS)
     if column.family in {Family.TEXT, Family.BOOLEAN} or column.distinct <= many:
         return {"domain": listed(column.values), **_nulls(column)}
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}

@@ -67,8 +67,9 @@ def test_where_records_are_drawn_one_by_one_a_stratum_with_one_record_is_alone(t
 @pytest.mark.parametrize(
     ("column", "values", "expected"),
     [
-        ("weight", [-1.0, -2.0], ("RR144", "2 records have a negative or infinite 'weight'")),
-        ("weight", [np.inf], ("RR144", "1 record has a negative or infinite 'weight'")),
+        ("weight", [-1.0, -2.0], ("RR144", "2 records have a negative, infinite or impossibly large 'weight'")),
+        ("weight", [1e307], ("RR144", "1 record has a negative, infinite or impossibly large 'weight'")),
+        ("weight", [np.inf], ("RR144", "1 record has a negative, infinite or impossibly large 'weight'")),
         ("weight", [np.nan, np.nan, np.nan], ("RR314", "3 records have no value of 'weight'")),
         ("village", [np.nan], ("RR314", "1 record has no value of 'village'")),
         ("region", [None, None], ("RR314", "2 records have no value of 'region'")),
@@ -85,6 +86,13 @@ def test_what_a_release_refuses_check_table_refuses_with_the_same_counts(told, c
 def test_a_weight_of_text_is_refused_by_both(told):
     for codes, _ in told(sample().astype({"weight": "str"})):
         assert "RR144" in [code for code, _ in codes]
+
+
+def test_a_weight_of_text_that_is_to_be_rounded_is_one_problem(told):
+    text = TEXT.replace('design = "weight"', 'design = "weight", rounding = 25')
+    for values in ("a", "1.5"):
+        _, (codes, _) = told(sample().assign(weight=values), text)
+        assert [code for code, _ in codes] == ["RR144"]
 
 
 def test_a_weight_of_0_is_let_be_and_told(told):
