@@ -57,3 +57,17 @@ def test_the_plan_and_the_audit_report_warn_and_the_public_is_not_told(policy, t
     assert b"values that one record alone has: 4" in (bundle / "audit" / "report.html").read_bytes()
     public = [p.read_bytes() for p in (bundle / "public").rglob("*") if p.is_file()]
     assert not any(b"one record alone" in content for content in public)
+
+
+def test_it_is_said_that_the_file_of_a_plans_key_goes_with_the_key(policy, tmp_path, capsys):
+    plan = tmp_path / "plan.json"
+    assert main(["plan", str(policy), "--out", str(plan)]) == 0
+    kept = tmp_path / "plan.json.key"
+    assert kept.exists()
+    capsys.readouterr()
+
+    assert main(["release", str(plan), "--out", str(tmp_path / "one")]) == 0
+    assert f"the key was destroyed, and so was its file {kept}" in " ".join(capsys.readouterr().out.split())
+    assert not kept.exists()
+    assert main(["release", str(policy), "--out", str(tmp_path / "two")]) == 0
+    assert "so was its file" not in capsys.readouterr().out

@@ -378,6 +378,7 @@ def test_a_condition_and_a_plans_warnings_are_points_unless_they_are_waived(publ
     audit = replace(pieces(), findings=(conditional,), remarks=(warned, Remark("gain", "less error", Measure(0.3))))
     report = audit_report(public, audit)
     assert report.points == (
+        "how well `area` can be guessed was not measured; a requirement limits how much a release changes any guess",
         "1 requirement is met only given what the description tells of the table: domain:area",
         "values that one record alone has: 9",
     )

@@ -64,6 +64,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.releasing.plan.keys import file_passphrase
 
     used = key is not None and what.suffix != ".json" and Path(key).is_file()
+    planned = Path(f"{what}.key") if key is None and Path(f"{what}.key").is_file() else Path()
     day = None if today is None else today.date()
     if page is not None:
         refuse_existing(page)
@@ -93,6 +94,7 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     where = "derived from" if found.key is None else "in"
     kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
+    kept += f", and so was its file {planned}" if planned.name and not planned.exists() else ""
     kept += ", which was there: of the same table and plan it gives the same draw again" if used else ""
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:

@@ -66,13 +66,13 @@ def read_formula(text: str) -> Formula:
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
         words = re.search(r"[^\W\d]\w*(?=\s*([<>=!]=?|in\b))", left)
-        hint = None
+        told = None
         if tilde and words is not None:
-            hint = (
+            told = (
                 f"name the column alone, {words[0]}, and which of its categories count as yes: "
                 "--success CATEGORY for each, in Python success=[...]"
             )
-        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=hint))
+        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=told))
     odd = {}
     for place, name in enumerate(dict.fromkeys(re.findall(r"`([^`]+)`", right))):  # formulaic cuts names at points
         word = f"odd_{place}_"
