@@ -11,7 +11,7 @@ _MARKS = re.compile(
     r"|:(?=//)|(?<=\w)\.(?=[^\W\d_])"  # addresses, which many renderers link without a mark
     r"|^[-+=]"  # a list, a rule or a heading, at a line's start
 )
-_NUMBERED = re.compile(r"^\d{1,9}(?=[.)])")
+_NUMBERED = re.compile(r"^\d{1,9}(?=[.)](?:\s|$))")
 
 
 def prose(text: str) -> str:

@@ -107,6 +107,12 @@ def test_a_renderer_that_links_addresses_finds_none():
     assert prose("up to 2.5 %, e. g. here") == "up to 2.5 %, e. g. here"
 
 
+@pytest.mark.parametrize(("text", "escaped"), [("1.0.0", "1.0.0"), ("1. x", r"1\. x"), ("2)", r"2\)")])
+def test_only_what_begins_a_list_is_escaped_of_numbers(text, escaped):
+    assert prose(text) == escaped
+    assert not any("list" in t.type for t in tokens(prose(text)))
+
+
 def test_what_people_call_categories():
     assert code("<12 yrs") == "`<12 yrs`"
     assert cell("a|b") == "`a\\|b`"
