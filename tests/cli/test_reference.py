@@ -43,6 +43,13 @@ def test_explain_tells_what_goes_by_a_name(name, said, capsys):
     assert said in " ".join(capsys.readouterr().out.split())
 
 
+def test_explain_tells_of_everything_that_shares_a_name(capsys):
+    assert main(["explain", "l-diversity"]) == 0
+    said = capsys.readouterr().out
+    assert "l-diversity: a privacy model" in said
+    assert "l-diversity: a mechanism" in said
+
+
 def test_explain_knows_every_name_that_policies_use(capsys):
     from rrpolicy.discovery import load_registry
 

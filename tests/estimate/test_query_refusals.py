@@ -101,6 +101,14 @@ def test_what_cannot_be_corrected_is_refused_with_the_reason(folder, sql, code, 
             "count(*) FILTER (WHERE age = 'old')",
         ),
         ("SELECT count(*) FROM release GROUP BY hours >= 16", "count(*) FILTER (WHERE hours >= 16)"),
+        *(
+            (f"SELECT {case} {BY}", "SELECT columns, count(*) FROM release WHERE condition GROUP BY columns")
+            for case in (
+                "sum(CASE WHEN age = 'old' THEN 0 ELSE 1 END)",
+                "sum(CASE WHEN age = 'old' THEN hours END)",
+                "sum(CASE WHEN age = 'old' THEN 1 WHEN sex = 'F' THEN 1 END)",
+            )
+        ),
         (f"SELECT median(hours) {BY}", "SELECT columns, count(*) FROM release WHERE condition GROUP BY columns"),
     ],
 )

@@ -20,21 +20,20 @@ def offered(registry: Registry, name: str) -> str | None:
     """Return what goes by a name, in some lines of text; None if nothing does."""
     from rrpolicy.estimate.association.measures import MEASURES
 
+    told: list[str] = []
     if name in registry.privacy_models:
         model = registry.privacy_models[name]
-        told = [f"{name}: a privacy model", "", *_promised(model), *_keys(model.options)]
-        told += ["", "it does not cover", *(f"  {limit}" for limit in getattr(model, "not_covered", ()))]
-    elif name in registry.mechanisms:
+        told += [f"{name}: a privacy model", "", *_promised(model), *_keys(model.options)]
+        told += ["", "it does not cover", *(f"  {limit}" for limit in getattr(model, "not_covered", ())), ""]
+    if name in registry.mechanisms:
         mechanism = registry.mechanisms[name]
-        told = [f"{name}: a mechanism", "", *_first(mechanism), *_keys(mechanism.options)]
-    elif name in registry.utility_metrics:
+        told += [f"{name}: a mechanism", "", *_first(mechanism), *_keys(mechanism.options), ""]
+    if name in registry.utility_metrics:
         metric = registry.utility_metrics[name]
-        told = [f"{name}: a utility metric", "", metric.meaning, *_keys(metric.options)]
-    elif name in MEASURES:
-        told = [f"{name}: a measure of association", "", MEASURES[name].title]
-    else:
-        return None
-    return "\n".join(map(line, told))
+        told += [f"{name}: a utility metric", "", metric.meaning, *_keys(metric.options), ""]
+    if name in MEASURES:
+        told += [f"{name}: a measure of association", "", MEASURES[name].title, ""]
+    return "\n".join(map(line, told[:-1])) if told else None
 
 
 def names(registry: Registry) -> tuple[str, ...]:

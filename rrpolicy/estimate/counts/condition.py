@@ -14,7 +14,17 @@ from rrpolicy.channel.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category
-from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
+from rrpolicy.estimate.expression import (
+    Comparison,
+    Expression,
+    Member,
+    Null,
+    columns_of,
+    holds,
+    leaves_of,
+    rewrite,
+    to_sql,
+)
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
 
@@ -64,6 +74,8 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     for part in read(where):
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
+        if len(set(names)) == 1 and names[0] in columns.axes:
+            _refuse_beyond(expression, names[0], columns.domain(names[0]))
         inside = inside_labels(expression, columns.spread)
         if inside:
             expression = by_category(expression, inside)
@@ -113,23 +125,27 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
         case Null():
             return Null(name)
         case Comparison(operator=o, value=v):
-            asked = Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
-            if name in columns.axes and o not in {"=", "<>"}:
-                _refuse_beyond(asked, columns.domain(name))
-            return asked
+            return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
 
 
-def _refuse_beyond(asked: Comparison, domain: Sequence[Value]) -> None:
-    """Refuse a comparison that no category satisfies: its count would be an exact 0, as if that had been found.
+def _refuse_beyond(asked: Expression, name: str, domain: Sequence[Value]) -> None:
+    """Refuse comparisons that no category satisfies: their count would be an exact 0, as if that had been found.
+
+    Args:
+        asked: of one column, whole: what stands under NOT or beside OR may well hold of nothing.
+        name: the column.
+        domain: its categories.
 
     Raises:
         PolicyError: RR265.
     """
+    compared = [leaf for leaf in leaves_of(asked) if isinstance(leaf, Comparison) and leaf.operator not in {"=", "<>"}]
     numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
-    if numbers and not any(holds(asked, {asked.column: v}) for v in domain):
-        message = f"no category of {asked.column!r} is {asked.operator} {asked.value}"
+    if compared and numbers and not any(holds(asked, {name: v}) for v in domain):
+        told = f"is {asked.operator} {asked.value}" if isinstance(asked, Comparison) else "satisfies the condition"
+        message = f"no category of {name!r} {told}"
         raise PolicyError(Problem("RR265", message, hint=f"they go from {min(numbers)} to {max(numbers)}"))
 
 

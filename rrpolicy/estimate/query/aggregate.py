@@ -82,11 +82,15 @@ def refused(reason: str, hint: str | None = None, instead: str = "") -> PolicyEr
 
 
 def counted(node: exp.Expr) -> str:
-    """Return the counts that answer what a condition or a CASE is written for; "" for anything else."""
-    asked = [i.this for i in node.args["ifs"]] if isinstance(node, exp.Case) and node.this is None else [node]
-    if not all(isinstance(part.unnest(), _CONDITIONS) for part in asked):
+    """Return the count that answers what a condition is written for, or CASE WHEN condition THEN 1 ELSE 0; else ""."""
+    asked = node
+    if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
+        (branch,), other = node.args["ifs"], node.args.get("default")
+        if branch.args["true"] == exp.Literal.number(1) and other in {None, exp.Literal.number(0)}:
+            asked = branch.this
+    if not isinstance(asked.unnest(), _CONDITIONS):
         return ""
-    return ", ".join(f"count(*) FILTER (WHERE {as_sql(part)})" for part in asked)
+    return f"count(*) FILTER (WHERE {as_sql(asked)})"
 
 
 @dataclass(frozen=True, slots=True)

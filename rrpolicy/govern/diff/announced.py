@@ -25,7 +25,8 @@ def announced(old: Side, new: Side, changes: Sequence[Altered]) -> Iterator[Alte
             old one does not have. What people declare ([context], [[waivers]]) has no version: an entry is enough.
         changes: that were found.
     """
-    greater = precedence(new.policy.version) > precedence(old.policy.version)
+    last = old.policy.version
+    greater = precedence(new.policy.version) > precedence(last)
     before = set(old.policy.governance.changes)
     told = {(c.what, c.version): c for c in new.policy.governance.changes if c not in before}
     for change in changes:
@@ -34,17 +35,18 @@ def announced(old: Side, new: Side, changes: Sequence[Altered]) -> Iterator[Alte
         problem = (
             None
             if not change.effect.announced or (bumped and said)
-            else _problem(change, new, bumped=bumped, named=said is not None)
+            else _problem(change, new, "" if bumped else last, named=said is not None)
         )
         yield replace(change, said=said, problem=problem)
 
 
-def _problem(change: Altered, new: Side, *, bumped: bool, named: bool) -> Problem:
-    version = new.policy.version if bumped else _next(new.policy.version)
-    lacks = [] if bumped else [f"the version is not greater than before ({new.policy.version})"]
+def _problem(change: Altered, new: Side, above: str, *, named: bool) -> Problem:
+    """Return the problem of a change; `above`: the version that the new one has to be above, "" if it is."""
+    version = _next(above) if above else new.policy.version
+    lacks = [f"the version is not greater than before ({above})"] if above else []
     lacks += [] if named else ["no new [[policy.changes]] entry of this version names it"]
     message = f"{change.key} is {change.effect} ({change.why}), and {' and '.join(lacks)}"
-    head = [] if bumped else [f'under [policy], version = "{version}"; and']
+    head = [] if not above else [f'under [policy], version = "{version}"; and']
     hint = "\n".join([*head, entry(change.key, version)])
     return Problem("RR140", message, change.places.new or new.at("policy.version"), "a change that was decided", hint)
 

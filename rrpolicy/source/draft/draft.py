@@ -183,7 +183,7 @@ def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Gue
     if uri.startswith(IN_MEMORY):
         yield f"uri = {spelled(IN_MEMORY)} # a table in memory, handed over with each call"
     else:
-        yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
+        yield f"uri = {spelled(uri)}" + ("" if ":" in uri or Path(uri).is_absolute() else " # relative to this file")
     if multiplicity is not None:
         yield f"multiplicity = {spelled(multiplicity)} # how many records each row stands for"
     if table:

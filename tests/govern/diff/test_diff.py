@@ -54,6 +54,15 @@ def test_a_weakening_is_refused_and_what_is_printed_lets_it_pass(write, capsys):
     assert told(capsys)["comparisons"][0]["changes"][0]["announced"] is True
 
 
+def test_the_version_that_is_asked_for_is_above_the_one_before(write):
+    found = rrpolicy.diff(write("old.toml"), write("new.toml", WEAKER, ('version = "1.0.0"', 'version = "0.3.0"')))
+
+    (problem,) = found.problems
+    assert "not greater than before (1.0.0)" in problem.message
+    assert problem.hint is not None
+    assert 'version = "1.1.0"' in problem.hint
+
+
 @pytest.mark.parametrize(
     ("changes", "lacks"),
     [
