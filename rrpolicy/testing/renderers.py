@@ -18,7 +18,8 @@ from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.policies import policy_text, write_csv
 
 HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066\x1b[8m'
-HARMLESS = "x" * len(HOSTILE)
+HARMLESS = re.sub(r"\S", "x", HOSTILE)
+"""As many words, each as long: pages may break between words."""
 BIDIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 MARKUP = frozenset({".html", ".htm", ".xhtml", ".svg", ".xml", ".md"})

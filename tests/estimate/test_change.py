@@ -78,7 +78,7 @@ def office(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("series", "draws"), [(True, 40), (False, 12)], ids=["series", "anew"])
+@pytest.mark.parametrize(("series", "draws"), [(True, 60), (False, 12)], ids=["series", "anew"])
 def test_standard_errors_are_those_of_repeated_draws(series, draws, office):
     """The squared standardised errors over draws are chi-squared; with the other releases' errors they are not."""
     truth = Counter(w for _, w in tables()[1])["part"] - Counter(w for _, w in tables()[0])["part"]

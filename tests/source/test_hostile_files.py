@@ -274,9 +274,9 @@ def test_the_engine_sees_no_other_file(tmp_path, parquet):
 
 
 def test_sorting_more_than_memory_spills_into_the_scratch_folder(tmp_path, opened, monkeypatch):
-    monkeypatch.setattr("rrpolicy.source.duckdb.source.MEMORY", "20MiB")
+    monkeypatch.setattr("rrpolicy.source.duckdb.source.MEMORY", "40MiB")
     path = tmp_path / "t.parquet"
-    count = 3_000_000
+    count = 8_000_000
     values = pa.array([(i * 7919) % count for i in range(count)])
     pq.write_table(pa.table({"a": pa.array(["x", "y"] * (count // 2)), "c": values}), path)
     seen: set[str] = set()
