@@ -14,6 +14,7 @@ from rrpolicy.door.arguments import PathLike, Progress, key_of, path_of, silent,
 
 if TYPE_CHECKING:
     from rrpolicy.govern.cases.run import Tested
+    from rrpolicy.govern.compare.candidates import Vary
     from rrpolicy.govern.compare.comparison import Comparison
     from rrpolicy.govern.diff.altered import Difference
     from rrpolicy.govern.packs.pack import Pack
@@ -218,7 +219,8 @@ def preview(
         out: write it here as well; nothing is overwritten.
         source: the table, as for `plan`.
         format: html, json, or what a plugin offers.
-        trade_off: plan the first requirement with other limits as well, for the map of risk and error.
+        trade_off: plan with other limits of a requirement as well, for the map of risk and error: of the first that
+            changes anything, from the one nearest its limit.
         root: as for `load_policy`.
         today: as for `check`.
         waivers: as for `check`.
@@ -233,8 +235,7 @@ def preview(
         RefusedError: as for `plan`; RR402 if there is a file already; RR407, RR408 if it cannot be written.
     """
     from rrpolicy.errors import RequirementError, RRPolicyError
-    from rrpolicy.govern.compare.into import compared_with
-    from rrpolicy.govern.compare.limits import limits_of
+    from rrpolicy.govern.compare.limits import other_limits
     from rrpolicy.releasing.bundle.before import plan_report, refused_report
     from rrpolicy.releasing.plan.opening import opened
     from rrpolicy.releasing.plan.planning import Planned
@@ -251,13 +252,23 @@ def preview(
         except RequirementError as error:
             problems = error.problems
     others, files = None, made.policy.files
-    asked = limits_of(made.policy, refused=found is None) if trade_off and files else {}
-    if asked:
-        with suppress(RRPolicyError):  # a page without the map is still the page
-            more = compare(
-                files[0], vary=asked, source=source, root=root, today=today, waivers=waivers, progress=progress
+    if trade_off and files:
+
+        def compared(vary: Vary, risk: str | None) -> Comparison:
+            return compare(
+                files[0],
+                vary=vary,
+                risk=risk,
+                source=source,
+                root=root,
+                today=today,
+                waivers=waivers,
+                progress=progress,
             )
-            others = compared_with("", "", more)
+
+        findings = () if found is None else found.outlook.assessment.findings
+        with suppress(RRPolicyError):  # a page without the map is still the page
+            others = other_limits(made.policy, findings, compared)
     report = (
         refused_report(made.policy, problems or (), others)
         if found is None

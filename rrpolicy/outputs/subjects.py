@@ -98,8 +98,7 @@ def of_comparison(found: Comparison) -> Subject:
     told = () if only is None else (f"policy {only.policy}", f"governance {only.governance}", f"statement {only.id}")
     notes = [Note("only the data changed", told)]
     for kind, title in PRICED.items():
-        lines = [str(price) for price in found.prices.numbers if price.kind is kind and price.known]
-        notes.append(Note(f"{title}, from {found.prices.known}", tuple(lines)))
+        notes.append(Note(f"{title}, from {found.prices.known}", found.prices.told(kind)))
     summary = f"{found.effect}, compared with {found.old.file} ({found.old.version})"
     entries = tuple(_change(change) for change in found.changes)
     new, status = found.new, 0 if found.passed else 1

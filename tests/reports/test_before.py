@@ -98,6 +98,32 @@ def test_what_no_release_satisfies_has_a_page_too(
     assert any(row.outcome == "passes" for row in found.alternatives.rows)
 
 
+def test_the_limit_that_decides_is_varied(policy: Path, tmp_path: Path) -> None:
+    loose = '[[privacy]]\nmodel = "local-dp"\nepsilon = 20\n[[privacy]]'
+    policy.write_text(policy.read_text().replace("[[privacy]]", loose, 1))
+    found = document(policy, tmp_path / "plan.json").alternatives
+
+    assert found is not None
+    assert any("privacy.1.threshold" in row.label for row in found.rows)
+    assert len({row.risk for row in found.rows}) > 2
+    assert found.risk == "privacy/attribute-disclosure"
+
+
+def test_limits_that_decide_nothing_are_said_to(policy: Path, tmp_path: Path) -> None:
+    fixed = 'name = "pram"\nallocation = "fixed"\nkeep_probability = { sex = "3/5", town = "2/5", ill = "3/5" }'
+    policy.write_text(policy.read_text().replace('name = "rr-both"', fixed))
+    page = tmp_path / "plan.html"
+    found = document(policy, tmp_path / "plan.json").alternatives
+    rrpolicy.preview(policy, page)
+
+    assert found is not None
+    assert found.rows == ()
+    assert "Other limits do not change what would be released. Tried: privacy.0.threshold = 1/4, 3/8, 1/2" in (
+        text_of(page)
+    )
+    assert "Candidates that were compared" not in text_of(page)
+
+
 def test_a_plans_file_gives_the_same_page_without_the_table(policy: Path, tmp_path: Path) -> None:
     plan, page = tmp_path / "plan.json", tmp_path / "plan.html"
     assert main(["plan", str(policy), "--out", str(plan), "--quiet"]) == 0

@@ -57,10 +57,10 @@ def _prices(prices: Prices) -> Iterator[str]:
         outcomes = [_outcome(side) for side in (prices.before, prices.after)]
         yield f"  a release before: {outcomes[0]}; after: {outcomes[1]}"
     for kind, title in PRICED.items():
-        told = [price for price in prices.numbers if price.kind is kind and price.known]
+        told = prices.told(kind)
         if told:
             yield f"  {title}, from {prices.known}"
-            yield from (f"    {price}" for price in told)
+            yield from (f"    {line}" for line in told)
 
 
 def _outcome(outcome: Outcome) -> str:

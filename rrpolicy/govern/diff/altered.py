@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -206,6 +207,19 @@ class Prices:
             return Effect.of(weaker=after, stronger=before)
         return found
 
+    def told(self, kind: Kind) -> tuple[str, ...]:
+        """Return the numbers of a kind, a line each; errors that one policy alone has are a line together."""
+        known = [price for price in self.numbers if price.kind is kind and price.known]
+        if kind is not Kind.ERROR:
+            return tuple(map(str, known))
+        finite = [tuple(m is not None and math.isfinite(m.value) for m in (p.before, p.after)) for p in known]
+        both, before, after = (
+            [price for price, has in zip(known, finite, strict=True) if has == sides]
+            for sides in ((True, True), (True, False), (False, True))
+        )
+        alone = (("before", "after", before), ("after", "before", after))
+        return (*map(str, both), *(_one_sided(*one) for one in alone if one[-1]))
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -337,6 +351,14 @@ class Difference(Decided):
         from rrpolicy.policy.diagnostics import to_json
 
         return {**record(self), "effect": self.effect.value, "problems": to_json(self.problems)}
+
+
+def _one_sided(when: str, other: str, prices: Sequence[Price]) -> str:
+    """Return in one line the errors that one policy alone has: beside another mechanism they may be all marginals."""
+    errors = sorted(m.value for price in prices if (m := price.before if when == "before" else price.after) is not None)
+    names = prices[0].of if len(prices) == 1 else f"{len(prices)} marginals"
+    span = dict.fromkeys(f"{error:.4g}" for error in (errors[0], errors[-1]))
+    return f"{names}: {' to '.join(span)} {when}; {other}, none can be told"
 
 
 def _at(place: Place | None) -> Json:

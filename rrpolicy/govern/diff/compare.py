@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.govern.diff.altered import Altered, Comparison, Difference, Effect, Known, Places, Prices, Sense
+from rrpolicy.govern.diff.altered import Altered, Comparison, Difference, Effect, Kind, Known, Places, Prices, Sense
 from rrpolicy.govern.diff.announced import announced
 from rrpolicy.govern.diff.entries import gates, plain_options, requirements
 from rrpolicy.govern.diff.keys import columns, settings, waivers
@@ -16,6 +16,7 @@ from rrpolicy.govern.diff.sides import Side, is_release, open_sides
 from rrpolicy.releasing.plan.opening import PolicyLike
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.source.memory.handed import Handed
+from rrpolicy.untrusted.printable import listed
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
@@ -73,15 +74,27 @@ def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progres
 def _mechanism(old: Side, new: Side, found: Prices) -> Iterator[Altered]:
     """Yield what changed of the mechanism: its effect is what became of the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
-    does, of = found.effect, f"recomputed from {found.known}"
-    if does is None:
-        does = Effect.INCOMPARABLE
-        hint = "" if found.known is Known.TABLE else ": plan both with --data or --expected-rows"
-        of = f"which could not be recomputed from {found.known}{hint}"
-    why = f"by the guarantees, {of}"
+    does, why = found.effect or Effect.INCOMPARABLE, _why(found)
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
     keys = ["name"] if one.name != other.name else dict.fromkeys([*before, *after])
     for key in (f"mechanism.{name}" for name in keys if before.get(name) != after.get(name)):
         name = key.removeprefix("mechanism.")
         places = Places(old.at(key), new.at(key))
         yield Altered(key, does, before.get(name), after.get(name), why, Sense.PROTECTION, places)
+
+
+def _why(found: Prices) -> str:
+    """Return what the effect of another mechanism is told by, and what of it cannot be compared, or why nothing can."""
+    guarantees = [price for price in found.numbers if price.kind is Kind.GUARANTEE]
+    unclear = listed(price.of for price in guarantees if price.effect is None)
+    if found.effect is not None and unclear:
+        return "by whether a release passes"
+    if any(price.known for price in guarantees):
+        return f"by the guarantees, recomputed from {found.known}{f'; {unclear} cannot be compared' if unclear else ''}"
+    if found.known is not Known.TABLE:
+        return (
+            f"by the guarantees, which cannot be computed from {found.known}: plan both with --data or --expected-rows"
+        )
+    sides = (("old", found.before), ("new", found.after))
+    refused = " and ".join(f"the {which} policy ({listed(one.problems)})" for which, one in sides if not one.passed)
+    return f"by the guarantees, which cannot be compared: there is no plan of {refused or 'both'}"

@@ -325,3 +325,33 @@ def test_what_is_stronger_says_what_would_be_weaker(write, capsys):
     printed = capsys.readouterr().out
     assert "require_signatures: 0 -> 2\n" in printed
     assert "the reverse would be weaker: fewer people stand behind a release" in printed
+
+
+def test_another_mechanism_says_once_what_cannot_be_compared(write, capsys):
+    """Guarantees that were recomputed are not said not to be; errors that the new one has none of are one line."""
+    dp = '[[privacy]]\nmodel = "local-dp"\nepsilon = 9\n\n'
+    old = write("old.toml", ("[[privacy]]", dp + "[[privacy]]"))
+    new = write(
+        "new.toml",
+        ('[[privacy]]\nmodel = "pk-anonymity"\nk = 2', '[[privacy]]\nmodel = "k-anonymity"\nk = 2'),
+        (
+            'name = "pram"\nallocation = "fixed"\nkeep_probability = { sex = "4/5", age = "3/5" }',
+            'name = "l-diversity"',
+        ),
+    )
+    assert main(["diff", str(old), str(new), "--source", "demo:survey?records=500"]) == 1
+    out = capsys.readouterr().out
+
+    assert "could not be recomputed" not in out
+    assert "mechanism.name" in out
+    assert "cannot be compared" in out
+    assert "3 marginals: " in out
+    assert "sex x age: " not in out
+
+
+def test_a_policy_that_the_table_refuses_is_why_guarantees_are_not_compared(write, capsys):
+    stricter = ("min_rows = 100", "min_rows = 900")
+    old, new = write("old.toml", stricter), write("new.toml", stricter, ('sex = "4/5"', 'sex = "9/10"'))
+    assert main(["diff", str(old), str(new), "--source", "demo:survey?records=500"]) == 1
+
+    assert "there is no plan of the old policy (RR318) and the new policy (RR318)" in capsys.readouterr().out
