@@ -1,6 +1,9 @@
-"""The pages that mkdocs does not find in docs/: mkdocs calls `on_files` with those that it found."""
+"""The pages that mkdocs does not find in docs/, and links to them: mkdocs calls `on_files` and `on_page_markdown`."""
 
 from __future__ import annotations
+
+import re
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -24,3 +27,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+BUILT = {
+    r"reference/README\.md#keys-of-a-policy": "reference/policy.md",
+    r"reference/README\.md#python": "reference/python.md",
+    r"reference/README\.md#measures": "reference/measures.md",
+    r"\.\./rrpolicy/codes/(RR\d)(\d\d)\.md": r"reference/codes/\1xx.md#\1\2",
+    r"\.\./rrpolicy/schemas/": "schemas/",
+}
+"""Where a link leads in the repository -> where on the site."""
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Return a page whose links lead to what the site has in place of files of the repository."""
+    for there, here in BUILT.items():
+        markdown = re.sub(rf"(\]\([^)\s]*?){there}", rf"\1{here}", markdown)
+    return markdown

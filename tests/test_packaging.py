@@ -104,6 +104,18 @@ def test_distributions_carry_every_file_of_the_packages(built):
     assert "rrpolicy/schemas/rrpolicy.release-1.json" in built["wheel"]
 
 
+def test_the_readme_of_a_wheel_links_to_nothing_that_it_lacks(tmp_path):
+    code = "import sys; from hatchling.build import prepare_metadata_for_build_wheel as p; print(p(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    text = (tmp_path / done.stdout.strip() / "METADATA").read_text()
+
+    assert "## Documentation" in text
+    assert "[steward]" in (ROOT / "README.md").read_text()
+    assert re.findall(r"\]\((?!https?://)", text) == []
+
+
 def test_an_editable_install_leaves_no_second_package_beside_the_checkout(tmp_path):
     """What is copied there, instead of pointed to, hides the checkout's package."""
     code = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"

@@ -49,6 +49,17 @@ class Role(StrEnum):
         """Whether the column is never released."""
         return self in {Role.IDENTIFIER, Role.EXCLUDED}
 
+    @property
+    def meaning(self) -> str:
+        """Return what a column of this role is, in a sentence."""
+        return {
+            Role.IDENTIFIER: "Tells one unit (a person, a household) from another; it is never released.",
+            Role.EXCLUDED: "Stands in the table and is never released.",
+            Role.QUASI_IDENTIFIER: "What others may know of a person, and find that person's record by.",
+            Role.SENSITIVE: "What nobody should learn of a person from the release.",
+            Role.INSENSITIVE: "Neither known to others nor harmful to learn: it is released as it is.",
+        }[self]
+
 
 @dataclass(frozen=True, slots=True)
 class Bins:

@@ -36,6 +36,14 @@ def test_explain_suggests_a_code_that_is_there(capsys):
         ("pram", "pram: a mechanism"),
         ("expected-l2", "expected-l2: a utility metric"),
         ("tau", "the column guessed by the row"),
+        ("bins", "bins: a key of [attributes] Edges of intervals"),
+        ("max_records", "The most records that a unit may have"),
+        ("source.max_records", "source.max_records: a key of [source]"),
+        ("sensitive", "What nobody should learn of a person from the release."),
+        ("quasi-identifier", "quasi-identifier: a role of columns"),
+        ("source", "source: a table of a policy Where the table is."),
+        ("privacy", "privacy: a table of a policy What must hold; every entry."),
+        ("threshold", "[[privacy]] of identity-disclosure The largest chance of linking"),
     ],
 )
 def test_explain_tells_what_goes_by_a_name(name, said, capsys):
@@ -57,6 +65,19 @@ def test_explain_knows_every_name_that_policies_use(capsys):
     for name in (*registry.privacy_models, *registry.mechanisms, *registry.utility_metrics):
         assert main(["explain", name]) == 0
         assert capsys.readouterr().out.startswith(f"{name}: a ")
+
+
+def test_explain_knows_every_key_and_role_of_the_schema(capsys):
+    from rrpolicy.cli.text.keys import tables
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.policy.model import Role
+    from rrpolicy.policy.schema import json_schema
+
+    keys = {key.name for table in tables(json_schema(load_registry(()).catalogue)) for key in table.keys}
+    assert {"bins", "where", "keep_probability", "delimiter"} <= keys
+    for name in [*sorted(keys)[::12], *Role]:
+        assert main(["explain", name]) == 0
+        assert f"{name}: a " in capsys.readouterr().out
 
 
 def test_explain_suggests_a_name_or_says_where_terms_stand(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -48,6 +49,31 @@ class Page(HTMLParser):
             self.fetched.append(given[FETCHED[tag]])
 
 
+def test_links_lead_to_what_stands_in_the_repository() -> None:
+    """There nothing is built, and no link of a folder is followed; what of it is elsewhere on the site, `hooks` knows."""
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "rrpolicy" / "codes").glob("*.md")]
+    links = 0
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(`+).*?\1", "", text, flags=re.DOTALL)):
+            target = urlsplit(link)
+            if target.scheme:
+                continue
+            file = Path(os.path.normpath(page.parent / unquote(target.path))) if target.path else page
+            assert file.exists(), (page, link)
+            assert file.resolve() == file, (page, link)
+            if target.fragment and file.suffix == ".md":
+                assert target.fragment in _headings(file), (page, link)
+            links += 1
+    assert links > 100
+
+
+def _headings(page: Path) -> list[str]:
+    """Return what headings can be linked at, as repositories show them."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_whole(tmp_path: Path) -> None:
     """As `make docs` builds it; built once, since that takes a while."""
@@ -91,7 +117,7 @@ def no_stylesheet_or_script_of_a_page_fetches_from_elsewhere(root: Path) -> None
 
 def a_page_has_the_same_lists_and_tables_here_and_there(root: Path, site: dict[Path, Page]) -> None:
     """Guides are read in the repository, too: Markdown that the two understand differently is written otherwise."""
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in sorted({*DOCS.rglob("*.md")} - {DOCS / "reference" / "README.md"}):
         text = path.read_text(encoding="utf-8")
         here = Page(f"<article>{MarkdownIt('commonmark').enable('table').render(text)}</article>").tags
         there = site[root / path.relative_to(DOCS).with_suffix(".html")].tags

@@ -22,7 +22,8 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            help="A code such as RR203, or the name of a privacy model, mechanism, utility metric or measure.",
+            help="A code such as RR203, or the name of a privacy model, mechanism, utility metric or measure, or of a "
+            "key or role of a policy.",
             metavar="NAME",
         ),
     ],
@@ -34,6 +35,8 @@ def command(
     ] = None,
 ) -> None:
     """Explain a code or a name: of a code what it means, what to do, an example; of a name what it promises and takes.
+
+    A key may stand with its table, such as source.unit.
 
     A plugin's own codes and names are explained by the plugin, which is loaded where it is listed: --plugin.
     """

@@ -1,14 +1,17 @@
-"""What a privacy model, a mechanism, a utility metric or a measure of association is, as each says itself."""
+"""What a privacy model, a mechanism, a metric, a measure, a role or a key of a policy is, as each says itself."""
 
 from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.cli.text.keys import Table, tables
+from rrpolicy.policy.model import Role
+from rrpolicy.policy.schema import json_schema
 from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
@@ -33,6 +36,15 @@ def offered(registry: Registry, name: str) -> str | None:
         told += [f"{name}: a utility metric", "", metric.meaning, *_keys(metric.options), ""]
     if name in MEASURES:
         told += [f"{name}: a measure of association", "", MEASURES[name].title, ""]
+    if name in {*Role}:
+        told += [f"{name}: a role of columns", "", Role(name).meaning, ""]
+    every = tuple(tables(json_schema(registry.catalogue)))
+    own = next((table for table in every if table.section.strip("[]") == name), None)
+    if own is not None:
+        told += [f"{name}: a table of a policy", "", own.meaning, ""]
+        told += [] if own.kind else ["keys", *(f"  {key.name}: {key.meaning}" for key in own.keys), ""]
+    for said, places in _meanings(every, name).items():
+        told += [f"{name}: a key of {' and '.join(places)}", "", *said, ""]
     return "\n".join(map(line, told[:-1])) if told else None
 
 
@@ -40,7 +52,40 @@ def names(registry: Registry) -> tuple[str, ...]:
     """Return every name that `offered` knows."""
     from rrpolicy.estimate.association.measures import MEASURES
 
-    return (*registry.privacy_models, *registry.mechanisms, *registry.utility_metrics, *MEASURES)
+    keys = (
+        name
+        for t in tables(json_schema(registry.catalogue))
+        for name in (t.section.strip("[]"), *(k.name for k in t.keys))
+    )
+    return (
+        *registry.privacy_models,
+        *registry.mechanisms,
+        *registry.utility_metrics,
+        *MEASURES,
+        *Role,
+        *filter(None, keys),
+    )
+
+
+def _meanings(every: Iterable[Table], name: str) -> Mapping[tuple[str, ...], Iterable[str]]:
+    """Return what keys of a name mean and hold -> the tables that have them so, such as [source].
+
+    Args:
+        every: of the tables.
+        name: of a key, or with the table before it: `source.unit`.
+    """
+    section, _, key = name.rpartition(".")
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for table in every:
+        for one in table.keys:
+            if one.name == key and section in {"", table.section.strip("[]")}:
+                default = "it is required" if one.default == "required" else f"default: {one.default}"
+                said = (one.meaning, "", f"  value: {one.value}", *([f"  {default}"] if one.default else []))
+                places = found.setdefault(said, {})
+                before = places.get(table.section)
+                own = f"{table.section} of {table.kind}" if table.kind else table.section or "the policy"
+                places[table.section] = own if before is None else f"{before}, {table.kind}"
+    return {said: places.values() for said, places in found.items()}
 
 
 def _promised(model: PrivacyModel[Any]) -> Iterator[str]:
