@@ -64,12 +64,13 @@ class DealtRelease(Release):
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
         if self.design is not None:
             return self
-        exact = {self.columns.name(name) for name in names}
-        shared = next((self.columns.axes[n] for n in exact if n in self.columns.axes), None)
-        if not isinstance(shared, AnatomyWeights) or exact != set(shared.columns):
+        found = [self.columns.axes.get(self.columns.name(name)) for name in names]
+        shared = next(iter(found), None)
+        if not isinstance(shared, AnatomyWeights) or any(axis is not shared for axis in found):
             return self
-        own = IdentityWeights(shared.columns, shared.original, shared.original)
-        columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
+        own = IdentityWeights(shared.columns, shared.original, shared.original, more=shared.more)
+        axes = {name: own if axis is shared else axis for name, axis in self.columns.axes.items()}
+        columns = replace(self.columns, axes=axes)
         values = replace(self.values[shared.held_in], times=shared.count)
         return Release(self.folder, self.manifest, columns, values)
 

@@ -7,10 +7,11 @@ frame of which rows were left out: then somebody meant others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.canonical import Value
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import relation, unlike_description
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.results.target import Target
+    from rrpolicy.estimate.sums.stated import Limits
 
 NAME = "rrpolicy"
 _OF_POLARS = "_rrpolicy_release"
@@ -89,9 +91,12 @@ class Asking:
         *,
         target: Target | None = None,
         level: float = 0.95,
+        values: Mapping[Value, float | None] | None = None,
+        limits: Limits = (None, None),
     ) -> Any:
         """Return estimated means with errors and intervals as a frame of the same library; see `Release.mean`."""
-        return self._shown(self.release.mean(value, by, where, target=target, level=level))
+        found = self.release.mean(value, by, where, target=target, level=level, values=values, limits=limits)
+        return self._shown(found)
 
     def query(self, sql: str, target: Target | None = None, level: float = 0.95) -> Any:
         """Return the answer to a query as a frame of the same library; see `Release.query`."""

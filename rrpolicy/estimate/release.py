@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
     from rrpolicy.estimate.sums.replicates import Replicates
+    from rrpolicy.estimate.sums.stated import Limits
     from rrpolicy.estimate.survey.design import Alone, Design
     from rrpolicy.estimate.uncorrected.holds import Holds
 
@@ -316,22 +317,36 @@ class Release:
         *,
         target: Target | None = None,
         level: float = 0.95,
+        values: Mapping[Value, float | None] | None = None,
+        limits: Limits = (None, None),
     ) -> Means:
         """Estimate means by groups of randomised columns: ratios of weighted sums, delta-method standard errors.
 
+        The mean of a column that was released in bins lies between that of their lower edges and that of their upper
+        edges: low and high allow for both, and for the draw; the estimate is by the middles.
+
         Args:
-            value: a column of numbers that is released as it is, or one whose categories are numbers.
+            value: a column of numbers that is released as it is, or one whose categories are numbers, or bins of them.
             by: as for `crosstab`.
             where: as for `crosstab`.
             target: as for `crosstab`.
             level: as for `crosstab`.
+            values: a number for each category, such as `{"[0, 35)": 20, "[35, 65)": 50, "unknown": None}`: the mean of
+                these numbers, with its standard error, not that of the column. Records of a category with None, or of
+                missing values, are left out.
+            limits: the least and the largest number that the column can hold, where its first or last bin has no end;
+                None for unknown.
 
         Raises:
-            PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well.
+            PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR532 for values
+                or limits that do not fit its categories.
         """
         from rrpolicy.estimate.sums.means import mean
+        from rrpolicy.estimate.sums.stated import stated
 
-        return mean(self, value, [by] if isinstance(by, str) else by, where, target=self.speaks_of(target), level=level)
+        release, name = (self, value) if values is None else stated(self, value, values)
+        by, target = [by] if isinstance(by, str) else by, self.speaks_of(target)
+        return mean(release, name, by, where, target=target, level=level, limits=limits)
 
     @_of_these_records
     def association(

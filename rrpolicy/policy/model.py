@@ -6,6 +6,7 @@ Plain frozen data. `rrpolicy.policy.load.load_policy` makes it; nothing downstre
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -90,6 +91,19 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     last = "]" if edges[-1] != math.inf else ")"
     ends = [")"] * (len(edges) - 2) + [last]
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
+
+
+_INTERVAL = re.compile(r"\[([^,]+), ([^,]+)[)\]]")
+
+
+def interval_of(label: Value) -> tuple[float, float] | None:
+    """Return the edges of a bin of numbers from the label that `intervals` gives it; None of any other label."""
+    told = _INTERVAL.fullmatch(label) if isinstance(label, str) else None
+    try:
+        low, high = map(float, told.groups()) if told else (math.nan, math.nan)
+    except ValueError:
+        return None
+    return (low, high) if low < high else None
 
 
 ROUNDED = 1e-6

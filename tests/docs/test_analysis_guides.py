@@ -34,6 +34,7 @@ sex = { role = "quasi-identifier", domain = ["female", "male"] }
 age_group = { role = "quasi-identifier", domain = ["16-44", "45-64", "65+"] }
 region = { role = "quasi-identifier", domain = ["north", "south"] }
 disease = { role = "sensitive", domain = ["none", "asthma", "diabetes"] }
+income = { role = "sensitive", bins = [0, 1000, 5000, inf] }
 hours = { role = "insensitive", unchanged = "so" }
 [[privacy]]
 model = "local-dp"
@@ -41,7 +42,7 @@ epsilon = 20
 scope = "attribute"
 [mechanism]
 name = "pram"
-keep_probability = { sex = "9/10", age_group = "9/10", region = "9/10", disease = "9/10" }
+keep_probability = { sex = "9/10", age_group = "9/10", region = "9/10", disease = "9/10", income = "9/10" }
 [release]
 format = "csv"
 """
@@ -64,6 +65,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "age_group": rng.choice(["16-44", "45-64", "65+"], n),
             "region": rng.choice(["north", "south"], n),
             "disease": np.where(rng.random(n) < 0.2 + 0.2 * female, rng.choice(["asthma", "diabetes"], n), "none"),
+            "income": rng.lognormal(7.5, 0.8, n),
             "hours": rng.integers(0, 20, n) / 2,
         }
     )
@@ -86,9 +88,10 @@ def asked(line: str) -> None:
     assert main(words[1:]) == 0, line
 
 
-@pytest.mark.usefixtures("folder")
-def test_every_command_of_the_analysis_guide_answers(capsys):
+def test_every_command_of_the_analysis_guide_answers(folder, capsys):
     text = (GUIDES / "analysis.md").read_text("utf-8")
+    (classes,) = blocks("analysis.md", "text")
+    (folder / "classes.csv").write_text(classes)
     told = re.findall(r"`(rrpolicy [^`]+ survey[^`]*)`", text)
     assert len(told) >= 12
     for line in told:
@@ -102,6 +105,8 @@ def test_every_command_of_the_analysis_guide_answers(capsys):
     assert "largest asthma: " in printed
     assert "Differences between every two rows: Estimated mean of hours by region" in printed
     assert "sex = female" in printed
+    assert "the estimate by their middles" in printed
+    assert "estimates are of these numbers, not of 'income' itself" in printed
 
 
 def test_the_programs_guide_runs(folder, monkeypatch, capsys):

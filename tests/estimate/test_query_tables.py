@@ -137,8 +137,9 @@ def test_a_table_that_is_none_is_refused(release, tmp_path, capsys):
             opened.query(sql, tables={"l": given})
     assert main(["query", str(opened.folder), sql, "--table", "labels.csv"]) == 2
     assert "RR250" in capsys.readouterr().err
-    with pytest.raises(PolicyError, match="RR272"):
-        opened.query("SELECT avg(l.rank) FROM release JOIN l ON release.region = l.code", tables={"l": CODES})
+    for what, code in (("count(l.rank)", "RR272"), ("max(l.rank)", "RR272"), ("avg(l.name)", "RR274")):
+        with pytest.raises(PolicyError, match=code):
+            opened.query(f"SELECT {what} FROM release JOIN l ON release.region = l.code", tables={"l": CODES})
 
 
 def test_having_chooses_rows_by_estimates(release):

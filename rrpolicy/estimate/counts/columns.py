@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,9 +61,14 @@ class Columns:
         inside = {name: a for name, a in spread.items() if a.randomised}
         return cls(columns, {**axes, **level}, refused, missing, inside)
 
-    def inside(self) -> Columns:
-        """Return the same columns, generalised ones counted by the original categories inside their labels."""
-        return replace(self, axes={**self.axes, **self.spread})
+    def inside(self, *names: str) -> Columns:
+        """Return the same columns, generalised ones counted by the original categories inside their labels.
+
+        Args:
+            names: of which columns; none for all.
+        """
+        chosen = {name: axis for name, axis in self.spread.items() if not names or name in names}
+        return replace(self, axes={**self.axes, **chosen})
 
     def labelled(self, of: str, told: Mapping[str, Mapping[Value, Value]]) -> Columns:
         """Return the same columns with others that tell of the categories of one.
@@ -77,7 +83,12 @@ class Columns:
         replaced = replace(axis, more=more)
         axes = {name: replaced if known is axis else known for name, known in self.axes.items()}
         labels = {name: (of, says) for name, says in told.items()}
-        return replace(self, axes={**axes, **dict.fromkeys(told, replaced)}, labels={**self.labels, **labels})
+        spread = self.spread
+        if isinstance(replaced, RecodeWeights) and spread.get(of) is axis:
+            spread = {**spread, of: replaced}
+        return replace(
+            self, axes={**axes, **dict.fromkeys(told, replaced)}, labels={**self.labels, **labels}, spread=spread
+        )
 
     def name(self, name: str) -> str:
         """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
@@ -125,8 +136,10 @@ class Columns:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
 
         Args:
-            name: exact name of a column.
+            name: exact name of a column; of one that tells of another's categories, those that it has no number for.
         """
+        if name in self.labels:
+            return tuple(category for category, cell in self.labels[name][1].items() if told_number(cell) is None)
         if name not in self.axes:
             return ()
         j = self.axes[name].columns.index(name)
@@ -136,6 +149,10 @@ class Columns:
         return tuple(
             v for v in labels if (absent is not None and same_category(v, absent)) or (beside and kind_of(v) == "text")
         )
+
+    def told_by(self, name: str) -> str:
+        """Return the released column that a column tells of the categories of: itself, unless it was joined."""
+        return self.labels[name][0] if name in self.labels else name
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
         """Check a constant that a column is compared with, and return it as the column's type needs it.
@@ -197,6 +214,15 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
             hint = f"did you mean {close[0]!r}? {hint}"
         raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
     return value
+
+
+def told_number(cell: Value) -> float | None:
+    """Return the number that a cell of a table of the analyst's own is, or spells; None if it is none, or infinite."""
+    try:
+        number = math.nan if isinstance(cell, bool) else float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _some(values: Sequence[Value]) -> str:

@@ -46,6 +46,11 @@ class Condition:
     parameters: tuple[Any, ...]
     kept: dict[int, Mask] = field(default_factory=dict)
 
+    def leaves(self, axis: AxisWeights) -> Mask:
+        """Return (V,) the original cells of an axis that the condition leaves."""
+        mask = self.masks[id(axis)][1] if id(axis) in self.masks else np.ones(len(axis.original), dtype=bool)
+        return np.asarray(mask & self.kept.get(id(axis), np.True_))
+
 
 def read(where: str | Sequence[Expression] | None) -> tuple[Expression, ...]:
     """Return the conjuncts of a condition that is text, or was read already; sqlglot is loaded for text alone.

@@ -122,8 +122,7 @@ def weighed(
 def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> tuple[GroupAxis, Mask | None]:
     """Return the groups of an axis, and what each counts: (V, groups), or None for every category by itself."""
     shown = tuple(c for c in (*axis.columns, *(c for c, _ in axis.more)) if c in names)
-    mask = condition.masks[id(axis)][1] if id(axis) in condition.masks else np.ones(len(axis.original), dtype=bool)
-    mask = mask & condition.kept.get(id(axis), np.True_)
+    mask = condition.leaves(axis)
     if not shown:
         return GroupAxis((), ((),)), mask[:, None]
     labels = list(zip(*map(axis.told_of, shown), strict=True))

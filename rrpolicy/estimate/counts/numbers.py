@@ -2,33 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of
+from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, told_number
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.weights.base import AxisWeights, Mask
+    from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array
 
+STATE = (
+    "count them by crosstab, or state a number for each: mean(..., values={category: number}), or a table of numbers "
+    "that a query joins"
+)
 
-def numbers_on(axis: AxisWeights, name: str, absent: Sequence[Value]) -> tuple[Array, Mask]:
-    """Return (V,) the numbers of an axis' original cells, 0 where there is none, and which have one.
+
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers of an axis' original cells.
+
+    Attributes:
+        y: (V,) 0 where there is none.
+        known: (V,) which cells have one, and are asked for.
+        among: (V,) which cells are asked for.
+        absent: categories of who has none, of those that are asked for.
+    """
+
+    y: Array = field(repr=False)
+    known: Mask = field(repr=False)
+    among: Mask = field(repr=False)
+    absent: tuple[Value, ...]
+
+    @property
+    def within(self) -> tuple[float, float]:
+        """Return what a mean can be."""
+        held = self.y[self.known]
+        return (float(held.min()), float(held.max())) if held.size else (-np.inf, np.inf)
+
+
+def sizes_of(columns: Columns, name: str, among: Mask) -> Sizes:
+    """Return the numbers of a column with categories.
 
     Args:
-        axis: of the column.
-        name: of the column.
-        absent: its categories of who has no number.
+        columns: of the release.
+        name: exact name of the column.
+        among: (V,) the original cells of its axis that a condition on it leaves.
 
     Raises:
-        PolicyError: RR274 if other categories are no numbers either.
+        PolicyError: RR274 if categories other than those of who has no number are no numbers.
     """
-    labels = axis.told_of(name)
-    known = np.array([not any(same_category(v, a) for a in absent) for v in labels])
-    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
-        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
-    return np.array([float(v) if there else 0.0 for v, there in zip(labels, known, strict=True)]), known
+    labels, absent = columns.axes[name].told_of(name), columns.numberless(name)
+    if name in columns.labels:
+        told = [told_number(cell) for cell in labels]
+    else:
+        held = [v for v in labels if not any(same_category(v, a) for a in absent)]
+        if any(kind_of(v) != "number" for v in held):
+            raise _no_numbers(name, STATE)
+        told = [float(v) if v in held else None for v in labels]
+    known = np.array([v is not None for v in told])
+    if not known.any():
+        raise _no_numbers(name, STATE)
+    left = [v for v, asked in zip(columns.axes[name].told_of(columns.told_by(name)), among, strict=True) if asked]
+    return Sizes(
+        np.array([v or 0.0 for v in told]),
+        known & among,
+        among,
+        tuple(a for a in absent if any(same_category(v, a) for v in left)),
+    )
+
+
+def check_numbers(columns: Columns, name: str) -> None:
+    """Refuse a column that is released as it is and holds no numbers.
+
+    Raises:
+        PolicyError: RR274.
+    """
+    if kind_of_type(columns.columns[name].type) != "number":
+        hint = "it may stand in a condition; average a column of numbers, or one with categories"
+        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint=hint))
+
+
+def _no_numbers(name: str, hint: str) -> PolicyError:
+    return PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint=hint))

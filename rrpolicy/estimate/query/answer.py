@@ -22,6 +22,7 @@ from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, n
 from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
+from rrpolicy.estimate.sums.stated import in_bins, said_of
 from rrpolicy.estimate.sums.totals import totals
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def _selected(
     if isinstance(of, str):
         source = asked.release.columns.name(of)
         return Column(names[0], tuple(row.get(source) for row in rows))
-    if of.value is not None and asked.release.columns.name(of.value) in asked.release.columns.labels:
+    labelled = of.value is not None and asked.release.columns.name(of.value) in asked.release.columns.labels
+    if labelled and of.kind not in {"avg", "sum"}:
         raise refused(f"{of.kind}() takes a released column, and not one of a table that is joined")
     if of.kind not in EXTREMES:
         return _measured(asked, of, names)
@@ -146,10 +148,13 @@ def _left_out(asked: _Asked) -> Iterator[str]:
     values = dict.fromkeys(
         asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
     )
+    columns = asked.release.columns
     for value in values:
-        if asked.release.columns.numberless(value):
+        yield from said_of(columns, value)
+        if columns.numberless(value) or in_bins(columns, value):
             whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
-            yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
+            if whole.categories:
+                yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
 
 def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) -> list[Key]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import IMPOSSIBLE, MOMENT, SPREAD, UNFLAGGED, Flags
+from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, SPREAD, UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends, reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, quantile
@@ -31,7 +31,7 @@ class Estimates(Result):
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
         range: (rows, 2) what an interval is clipped to; estimates are not.
-        estimator: (rows,) `moment`, `EM`, `spread` or `not estimable`.
+        estimator: (rows,) `moment`, `EM`, `spread`, `middles of bins` or `not estimable`.
         flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
         ends: the intervals that are shown, by level and target.
         released: (rows,) released records that speak for each row; None where that is not counted.
@@ -40,6 +40,8 @@ class Estimates(Result):
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
     intervals: ClassVar[str] = "low to high: the values that a test of the estimate does not reject ({level})"
+
+    of_bins: ClassVar[str] = "low to high: from the {level} interval by lower edges to that by upper edges"
 
     by: tuple[str, ...]
     keys: tuple[Mapping[str, Value], ...] = field(repr=False)
@@ -98,11 +100,15 @@ class Estimates(Result):
     @property
     def quantity(self) -> Measured:
         """Return the estimates, a row each."""
-        biased = SPREAD in self.estimator
+        at_level = MIDDLE in self.estimator
         return Measured(
             LONE, self.estimate, self.errors, self.ends, self.flags, self.released,
-            biased=biased, covariance=self.covariance,
+            biased=at_level or SPREAD in self.estimator, at_level=at_level, covariance=self.covariance,
         )  # fmt: skip
+
+    def said_of_ends(self) -> str:
+        """Return what low and high are, in words."""
+        return self.of_bins if self.quantity.at_level else super().said_of_ends()
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""

@@ -25,12 +25,18 @@ LIKELIHOOD = "likelihood"
 NOT_ESTIMABLE = "not estimable"
 DEFLATED = "deflated"
 ONE_SIDED = "draws to one side"
+MIDDLE = "middles of bins"
+OPEN = "bins without an end"
 MEANINGS: Mapping[str, str] = {
     FEW_RECORDS: f"fewer than {FEW} released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
     OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
     SPREAD: "spread evenly inside released groups: biased, without a standard error",
+    MIDDLE: "as if all values lay in the middle of their bins: biased, without a standard error; low and high allow "
+    "for every place inside them",
+    OPEN: "bins without an end may hold records: no estimate, and nothing bounds that side; leave them out by a "
+    "condition, or state where they stop (mean(..., limits=...)) or a number for each",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     LINEARISED: "a measure of association has the normal interval of its linearised error by the design, whose "
     "coverage was not shown: read it with care",

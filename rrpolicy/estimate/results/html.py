@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.drawing.scale import rounded, written
 from rrpolicy.drawing.svg import inline
 from rrpolicy.estimate.results.drawn import Drawn, axis
-from rrpolicy.estimate.results.text import printed
+from rrpolicy.estimate.results.text import printed, spread
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
@@ -73,7 +73,7 @@ def _intervals(found: Result, quantity: str) -> list[str]:
     own = [d for d in found.drawn() if d.quantity.name == quantity]
     drawn = own or [Drawn(part) for part in found.measured if part.name == quantity]
     made = [axis(found, one) for one in drawn]
-    ends = "certain" if found.biased else "interval"
+    ends = "certain" if spread(found) else "interval"
     cells = {row.place: inline(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}
     name = "each kind on its own axis"
     if len(made) == 1:

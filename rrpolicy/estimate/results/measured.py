@@ -56,6 +56,7 @@ class Measured:
         released: (rows,) released records that speak for each row; None where that is not counted.
         whole: the records that a count is some of; None for what is no count.
         biased: whether counts are spread inside released groups: without errors, with bounds in place of intervals.
+        at_level: whether such bounds hold at the level alone, as values were drawn as well; else they are certain.
         covariance: of the rows' estimates; None where it is not known.
     """
 
@@ -67,6 +68,7 @@ class Measured:
     released: Array | None = field(default=None, repr=False)
     whole: float | None = None
     biased: bool = False
+    at_level: bool = False
     covariance: Covariance | None = field(default=None, repr=False)
 
     @property
@@ -151,6 +153,8 @@ def joined(parts: Sequence[Measured]) -> Measured:
         ends=lambda level, target: np.concatenate([part.ends(level, target) for part in parts]),
         flags=tuple(f for part in parts for f in part.flags),
         released=np.concatenate(counted) if len(counted) == len(parts) else None,
+        biased=any(part.biased for part in parts),
+        at_level=any(part.at_level for part in parts),
         covariance=parts[0].covariance if len(parts) == 1 else None,
     )
 

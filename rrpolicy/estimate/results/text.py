@@ -108,7 +108,7 @@ def plain(value: Any) -> Any:
 def kind_of_ends(found: Result) -> str:
     """Return in words what marks and bars of a plot are."""
     of = "this table" if found.target == "table" else "the population"
-    if found.biased:
+    if spread(found):
         ends = "bounds that are certain, not intervals" if bounded(found) else "no intervals"
         return f"Spread evenly inside released groups (biased); {ends}, of {of}"
     if found.exact:
@@ -164,12 +164,12 @@ def _head(found: Result) -> tuple[str, ...]:
     counts = any(m.whole is not None for m in found.measured)
     if found.sample is not None:
         of = (_SAMPLED_COUNTS if counts else _SAMPLED_OTHERS)[found.target]
-    elif found.target == "table" and (found.biased or found.exact):
+    elif found.target == "table" and (spread(found) or found.exact):
         of = "this table's counts" if counts else "of this table"
     else:
         of = (_COUNTS if counts else _OTHERS)[found.target]
     ends = found.said_of_ends().replace("{level}", _percent(found))
-    if found.biased:
+    if spread(found):
         bounds = _BOUNDS.format("no count" if counts else "no value of this table")
         ends = bounds if bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
     told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
@@ -197,10 +197,15 @@ def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
         return _exact(found, part)
     ends = part.ends(found.level, found.target)
     values = [part.estimate, part.errors[found.target], ends[:, 0], ends[:, 1]]
-    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if bounded(found) else [0]
-    of = "" if part.names != LONE else ", certain" if part.biased else f" {_percent(found)}"
+    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if part.at_level or bounded(found) else [0]
+    of = "" if part.names != LONE else ", certain" if spread(found) else f" {_percent(found)}"
     names = [visible(name) for name in part.names[:2]] + [f"{visible(name)}{of}" for name in part.names[2:4]]
     return dict(zip((names[i] for i in shown), _blocks(found, part, [values[i] for i in shown]), strict=True))
+
+
+def spread(found: Result) -> bool:
+    """Return whether all that is not exact was spread inside released groups, and nothing holds at a level alone."""
+    return found.biased and all(m.exact or (m.biased and not m.at_level) for m in found.measured)
 
 
 def bounded(found: Result) -> bool:

@@ -18,9 +18,8 @@ from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.numbers import numbers_on
+from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import codes_of, relation, sql_of, unlike_description
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
@@ -125,12 +124,13 @@ def dealt_numbers(
     """
     plain = [(axis, mask) for axis, mask in asked if axis is not shared]
     own = release.columns.axes.get(name)
-    numbers, absent = np.zeros(0), release.columns.numberless(name)
+    numbers, among = np.zeros(0), np.zeros(0, dtype=bool)
+    absent: tuple[Value, ...] = ()
     if own is not None:
-        y, known = numbers_on(own, name, absent)
-        numbers = np.where(known, y, np.nan)
-    elif kind_of_type(release.columns.columns[name].type) != "number":
-        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+        sizes = sizes_of(release.columns, name, condition.leaves(own))
+        numbers, among, absent = np.where(sizes.known, sizes.y, np.nan), sizes.among, sizes.absent
+    else:
+        check_numbers(release.columns, name)
     source = own if own is not None and own is not shared else None
     read = [*(axis for axis, _ in plain), *([source] if source else [])]
     found = _read(release, name, shared, read, condition, carried=own is None)
@@ -149,7 +149,7 @@ def dealt_numbers(
                 inside &= mask[next(code), k]
         a = np.bincount(found.of[inside], minlength=found.groups)
         if own is shared:
-            rows.append(_of_values(found, numbers, a, size))
+            rows.append(_of_values(found, numbers, among, a, size))
             continue
         held = values[found.value]
         b = np.bincount(found.group[held], found.times[held], found.groups).astype(np.int64)
@@ -162,14 +162,16 @@ def dealt_numbers(
     return DealtNumbers(tuple(rows), absent, int(np.isnan(found.y).sum()) if own is None else 0)
 
 
-def _of_values(found: Dealt, numbers: Array, a: Ints, size: Ints) -> Chosen:
-    """Return the dealt values of which each group's records have some."""
+def _of_values(found: Dealt, numbers: Array, among: Mask, a: Ints, size: Ints) -> Chosen:
+    """Return the dealt values of which each group's records have some, of those that the condition leaves."""
     known = ~np.isnan(numbers[found.value])
     group = np.repeat(found.group[known], found.times[known])
     y = np.repeat(numbers[found.value[known]], found.times[known])
     numbered = np.bincount(group, minlength=found.groups)
     least, most = np.maximum(a - (size - numbered), 0), np.minimum(a, numbered)
-    return Chosen(group, y, least, most, (a / np.maximum(size, 1))[group], float(a.sum()))
+    chance, asked = a / np.maximum(size, 1), among[found.value]
+    everybody = float(chance[found.group[asked]] @ found.times[asked])
+    return Chosen(group, y, least, most, chance[group], everybody)
 
 
 def _read(

@@ -10,7 +10,7 @@ records are a category of a randomised column, y and 1 are replaced by what the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
+from rrpolicy.estimate.sums.stated import Limits, between, inside, said_of
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Means(Estimates):
     """Estimated means; `keys` are the groups.
 
     Attributes:
-        value: the column of numbers.
+        value: the column of numbers, or that numbers were stated for.
         missing: records without the number, which are left out.
         sizes: the groups' estimated sizes, without those records.
         categories: those that are no number (of missing values, of what is outside), whose records are left out.
@@ -85,13 +86,22 @@ def mean(
     *,
     target: Target,
     level: float,
+    limits: Limits = (None, None),
 ) -> Means:
     """Estimate means; `Release.mean` says how. A condition that was read already is not shown in the result.
 
     Raises:
-        PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
+        PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR532 for limits of what has none.
     """
     check_target(target, level, release.max_records)
+    release = inside(release, value)
+
+    def ask(of: Release, edge: str) -> Means:
+        return mean(of, edge, by, where, target=target, level=level)
+
+    binned = between(release, value, read(where), ask, limits)
+    if binned is not None:
+        return replace(binned, value=release.columns.name(value))
     if release.design is not None:
         return _of_people(release, value, by, where, target, level)
     known = spread_numbers(release, value, by, read(where))
@@ -109,7 +119,7 @@ def mean(
             estimator=known.means.estimator,
             flags=known.means.flags,
             ends=known.means.ends,
-            notes=(),
+            notes=tuple(said_of(release.columns, known.name)),
             value=known.name,
             missing=known.missing,
             sizes=known.sizes,
@@ -156,6 +166,7 @@ def mean(
         ends=found.ends,
         released=released,
         covariance=covariance,
+        notes=(*said_of(release.columns, sums.name), UNFLAGGED),
         value=sums.name,
         missing=numbers.missing,
         sizes=size.reshape(-1),
@@ -203,5 +214,5 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
         left_out=1 - float(found.d.sum()) / whole if sums.categories and whole else 0.0,
         max_records=release.max_records,
         sample=survey.sample,
-        notes=(UNFLAGGED, *survey.sample.notes),
+        notes=(*said_of(release.columns, sums.name), UNFLAGGED, *survey.sample.notes),
     )

@@ -10,7 +10,6 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     GroupAxis,
@@ -22,7 +21,7 @@ from rrpolicy.estimate.counts.grouping import (
     groups_of,
     weighed,
 )
-from rrpolicy.estimate.counts.numbers import numbers_on
+from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
@@ -145,8 +144,7 @@ def _numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition
     own = release.columns.axes.get(name)
     if own is not None:
         return _categories(release, name, own, axes, condition)
-    if kind_of_type(release.columns.columns[name].type) != "number":
-        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    check_numbers(release.columns, name)
     others = beside(axes, condition)
     found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
     cells = weighed(axes, others, found.codes, len(found.n))
@@ -160,40 +158,44 @@ def _categories(
 ) -> Numbers:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
 
-    Records of a category that is no number (missing, or text for what is outside) count as 0 in omega, and as 0 in
-    kappa, the weight of having a number.
+    Records of a category that is no number (missing, or text for what is outside), or that the condition leaves out,
+    count as 0 in omega, and as 0 in kappa, the weight of having a number.
     """
-    absent = release.columns.numberless(name)
-    y, known = numbers_on(own, name, absent)
-    others = beside(axes, condition)
-    if any(own is axis for axis in [*axes, *(a for a, _ in others)]):
-        raise PolicyError(
-            Problem(
-                "RR274",
-                f"{name!r} is averaged and stands in the groups or the condition as well",
-                hint="average it from the crosstab of its categories",
-            )
-        )
-    centre = float(y[known].mean())
-    y = np.where(known, y - centre, 0.0)
-    table = own.table
-    omega, omega_square, kappa = table @ y, table @ y**2, table @ known.astype(float)
+    check_apart(name, own, axes)
+    sizes = sizes_of(release.columns, name, condition.leaves(own))
+    others = [(axis, mask) for axis, mask in beside(axes, condition) if axis is not own]
+    known = sizes.known
+    centre = float(sizes.y[known].mean()) if known.any() else 0.0
+    y, has = np.where(known, sizes.y - centre, 0.0), known.astype(float)
     codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
-    cells = weighed(axes, others, codes[:-1], len(n))
-    omega, omega_square, kappa = omega[codes[-1]], omega_square[codes[-1]], kappa[codes[-1]]
-    if not absent:
-        kappa = np.ones_like(kappa)  # as the weights of one record add up to
+    cells, code = weighed(axes, others, codes[:-1], len(n)), codes[-1]
     return Numbers(
         cells,
-        n * kappa,
-        n * omega,
-        n * omega**2,
-        n * omega * kappa,
-        n * kappa**2,
-        n * omega_square,
+        n * own.adding(has)[code],
+        n * own.adding(y)[code],
+        n * own.products(y, y)[code],
+        n * own.products(y, has)[code],
+        n * own.products(has, has)[code],
+        n * own.adding(y**2)[code],
         centre,
         missing=0,
-        everybody=n.astype(float),
-        categories=absent,
-        within=(centre + float(y[known].min()), centre + float(y[known].max())),
+        everybody=n * own.adding(sizes.among.astype(float))[code],
+        categories=sizes.absent,
+        within=sizes.within,
     )
+
+
+def check_apart(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
+    """Refuse a column of numbers whose own axis is grouped by.
+
+    Args:
+        name: of the column.
+        own: its axis.
+        axes: that are grouped by; sets of a condition are counted among them.
+
+    Raises:
+        PolicyError: RR274.
+    """
+    if any(own is axis for axis in axes):
+        message = f"{name!r} is averaged, and {' and '.join(map(repr, own.columns))} stands in the groups as well"
+        raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))

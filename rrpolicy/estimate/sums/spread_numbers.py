@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.counts.numbers import numbers_on
+from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import count, values
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.sums.dealt_numbers import dealt_numbers
+from rrpolicy.estimate.sums.numbers import check_apart
 from rrpolicy.estimate.sums.spread import Choice, Largest, Spread, blocks, exchanged, largest, ratio
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
@@ -42,6 +41,7 @@ class Numbers:
         most: (groups,) the largest.
         middle: (groups,) the mean of the numbers of its label.
         has: (groups,) how much of its label is numbers; below 1 the record may have none.
+        among: (groups,) how much of it a condition on the column itself leaves.
         missing: records that certainly have none, and are left out.
         categories: those that are no number.
     """
@@ -52,6 +52,7 @@ class Numbers:
     most: Array
     middle: Array
     has: Array
+    among: Array
     missing: int
     categories: tuple[Value, ...]
 
@@ -111,10 +112,9 @@ def spread_numbers(
     check_size(axes, [g for g, _ in grouped], names)
     whole = [np.eye(len(axis.original), dtype=bool) for axis in axes]
     masks = [one if mask is None else mask for one, (_, mask) in zip(whole, grouped, strict=True)]
-    asked = [*zip(axes, masks, strict=True), *((axis, mask[:, None]) for axis, mask in others)]
-    if own is not None and any(own is axis for axis in every[:-1]):
-        message = f"{name!r} is averaged and stands in the groups or the condition as well"
-        raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))
+    if own is not None:
+        check_apart(name, own, axes)
+    asked = [*zip(axes, masks, strict=True), *((axis, mask[:, None]) for axis, mask in others if axis is not own)]
     keys = tuple(group_values(names, [g for g, _ in grouped]))
     if any(isinstance(axis, AnatomyWeights) for axis in every):
         return _dealt(release, name, every, asked, condition, names, keys)
@@ -134,7 +134,7 @@ def spread_numbers(
         ends,
         sizes=(found.n * found.has) @ share,
         sums=(found.n * found.has * found.middle) @ share,
-        everybody=float((found.n @ share).sum()),
+        everybody=float(((found.n * found.among) @ share).sum()),
         missing=found.missing,
         categories=found.categories,
     )
@@ -200,11 +200,10 @@ def _within(estimate: Array, ends: Array) -> Spread:
 
 def _carried(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> Numbers:
     """Return the numbers of a column that is released as it is."""
-    if kind_of_type(release.columns.columns[name].type) != "number":
-        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    check_numbers(release.columns, name)
     codes, y, missing = values(release.data, axes, name, condition.filter, condition.parameters)
     one = np.ones(len(y))
-    return Numbers(codes, one, y, y, y, one, missing, ())
+    return Numbers(codes, one, y, y, y, one, one, missing, ())
 
 
 def _labels(
@@ -213,14 +212,15 @@ def _labels(
     """Return the numbers of a column whose categories are numbers, some of its labels standing for several."""
     if own.randomised and own.unbiased:
         raise exchanged(own)
-    absent = release.columns.numberless(name)
-    y, known = numbers_on(own, name, absent)
-    groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(y)))
-    held = [y[[v for v in group if known[v]]] for group in groups]
+    sizes = sizes_of(release.columns, name, condition.leaves(own))
+    groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(sizes.y)))
+    held = [sizes.y[[v for v in group if sizes.known[v]]] for group in groups]
     has = np.array([len(h) / len(group) for h, group in zip(held, groups, strict=True)])
+    among = np.array([sizes.among[list(group)].mean() for group in groups])
     least, most, middle = (
         np.array([float(of(h)) if len(h) else 0.0 for h in held]) for of in (np.min, np.max, np.mean)
     )
     codes, n = count(release.data, [*axes, own], condition.filter, condition.parameters)
     code = codes[-1]
-    return Numbers(codes[:-1], n.astype(float), least[code], most[code], middle[code], has[code], 0, absent)
+    numbers = (least[code], most[code], middle[code], has[code], among[code])
+    return Numbers(codes[:-1], n.astype(float), *numbers, 0, sizes.absent)

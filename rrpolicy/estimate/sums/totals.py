@@ -20,6 +20,7 @@ from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
+from rrpolicy.estimate.sums.stated import between, inside
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ def totals(
         PolicyError: as `Release.mean`.
     """
     check_target(target, level, release.max_records)
+    release = inside(release, value)
+    binned = between(
+        release, value, condition, lambda of, edge: totals(of, edge, by, condition, target=target, level=level)
+    )
+    if binned is not None:
+        return binned
     if release.design is not None:
         return _of_people(release, value, by, condition, target, level)
     known = spread_numbers(release, value, by, condition)

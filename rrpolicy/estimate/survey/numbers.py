@@ -10,11 +10,9 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of_type
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.counts.numbers import numbers_on
+from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import Number
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -70,8 +68,8 @@ def numbers_of(
     grouped = [groups_of(axis, names, condition) for axis in axes]
     check_size(axes, [group for group, _ in grouped], names)
     own = release.columns.axes.get(name)
-    if own is None and kind_of_type(release.columns.columns[name].type) != "number":
-        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    if own is None:
+        check_numbers(release.columns, name)
     column = Number(name, identifier(name)) if own is None else None
     every = axes if own is None else [*axes, *(axis for axis, _ in beside(axes, condition)), own]
     survey = Survey.of(release.design, release.columns, release.data, every, condition, column)
@@ -79,11 +77,12 @@ def numbers_of(
     inside = survey.indicators(masks, condition)
     counts: Array = inside
     numbers: Array = inside
-    within, absent = (-np.inf, np.inf), release.columns.numberless(name)
+    within: tuple[float, float] = (-np.inf, np.inf)
+    absent: tuple[Value, ...] = ()
     if own is not None:
-        y, known = numbers_on(own, name, absent)
-        numbers, counts = inside * survey.along(own, y), inside * survey.along(own, known)
-        within = (float(y[known].min()), float(y[known].max()))
+        of = sizes_of(release.columns, name, condition.leaves(own))
+        numbers, counts = inside * survey.along(own, of.y), inside * survey.along(own, of.known)
+        within, absent = of.within, of.absent
     return PeopleNumbers(
         name,
         names,

@@ -108,6 +108,14 @@ class AxisWeights(ABC):
         w = self.under(np.eye(len(self.original), dtype=bool) if targets is None else targets)
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
 
+    def adding(self, values: Array) -> Array:
+        """Return (counted,) what released records add to the sum of (V,) values over original cells."""
+        return np.asarray(self.table @ values)
+
+    def products(self, first: Array, second: Array) -> Array:
+        """Return (counted,) what they add to the sum of the products of what each adds to two such sums."""
+        return self.adding(first) * self.adding(second)
+
     def lifted(self, x: Array, axis: int) -> Array:
         """Return released counts by the rows of `factors`, along one axis."""
         del axis

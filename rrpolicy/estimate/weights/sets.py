@@ -107,6 +107,20 @@ class SetWeights(AxisWeights):
             held = np.ceil(np.tensordot(targets.astype(float).T, held, axes=1) / most)
         return np.moveaxis(held, 0, axis)
 
+    def adding(self, values: Array) -> Array:
+        """Return (1 + S,) what records add to a sum of values: the linear form that `own` is, the other way round."""
+        inclusion = float(self.inclusion)
+        return np.append(-inclusion * values.sum(), values) / (1 - inclusion)
+
+    def products(self, first: Array, second: Array) -> Array:
+        """Return (1 + S,) what records add to what such products are expected to be, given the original values.
+
+        Raises:
+            PolicyError: RR268 as `factors`.
+        """
+        F = self.factors(None)
+        return self.adding(((F @ first) * (F @ second)).reshape(len(self.original), -1).sum(axis=1))
+
     def lifted(self, x: Array, axis: int) -> Array:
         """Return the estimated sums by original value, once for each row of `factors` that belongs to it."""
         return np.repeat(self.own(x, axis), len(self.original), axis=axis)

@@ -292,3 +292,33 @@ def test_of_a_single_cluster_nothing_is_tested(released_once):
         said = release.pairwise(question).summary()
         assert "<0.001" not in said
         assert "is shown to be larger" not in said
+
+
+def test_means_of_stated_numbers_know_the_design(release):
+    own = release.mean("visits", "sex")
+    other = release.mean("visits", "sex", values={v: 10 - 3 * v for v in range(4)})
+
+    assert other.estimate == pytest.approx(10 - 3 * own.estimate)
+    assert other.se() == pytest.approx(3 * own.se())
+    assert other.conf_int() == pytest.approx(10 - 3 * own.conf_int()[:, ::-1])
+    assert "weighted by weight" in other.summary()
+    ill = release.mean("ill", "sex", values={"no": 0, "yes": 1})
+    shares = release.query("SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) FROM release GROUP BY sex")
+    assert ill.estimate == pytest.approx(shares.estimate[:, 0])
+    assert ill.se() == pytest.approx(shares.se()[:, 0])
+
+
+def test_bounds_of_bins_know_the_design(released):
+    binned = {'income = { role = "insensitive", assume_unlinkable = "so" }': 'income = { role = "sensitive", '
+              'bins = [-20, 15, 30, 90], unchanged = "so" }'}  # fmt: skip
+    release = released(sample(), {"sex": "9/10"}, binned)
+    found = release.mean("income", "sex")
+    labels = release.domain("income")
+    for side, edges in enumerate([(-20, 15, 30), (15, 30, 90)]):
+        stated = release.mean("income", "sex", values=dict(zip(labels, edges, strict=True)))
+        assert found.conf_int()[:, side] == pytest.approx(stated.conf_int()[:, side])
+    assert found.target == "population"
+    whole = release.mean("income")
+    truth = np.average(sample()["income"], weights=sample()["weight"])
+    assert whole.conf_int()[0, 0] <= truth <= whole.conf_int()[0, 1]
+    assert "by lower edges" in whole.summary()
