@@ -15,6 +15,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals
+from rrpolicy.testing import policy_text, write_csv
 
 BINS = ["[0, 35)", "[35, 65)", "[65, inf)"]
 MIDDLES = {"[0, 35)": 20, "[35, 65)": 50.0, "[65, inf)": 75}
@@ -275,17 +276,18 @@ def test_bins_as_released_have_bounds_that_are_certain(publish, made):
     assert "certain" not in release.mean("age", "sex").plot()
 
 
-def test_bounds_of_exchanged_bins_are_intervals_of_edges(survey):
-    lower = survey.mean("age", "sex", values={"[0, 35)": 0, "[35, 65)": 35, "[65, inf)": 65, "unknown": None})
-    upper = survey.mean("age", "sex", values={"[0, 35)": 35, "[35, 65)": 65, "[65, inf)": 99, "unknown": None})
-    found = survey.mean("age", "sex", limits=(None, 99))
+@pytest.mark.parametrize("column", ["age", "hours"])
+def test_bounds_of_exchanged_bins_are_intervals_of_edges(survey, column):
+    lower = survey.mean(column, "sex", values={"[0, 35)": 0, "[35, 65)": 35, "[65, inf)": 65, "unknown": None})
+    upper = survey.mean(column, "sex", values={"[0, 35)": 35, "[35, 65)": 65, "[65, inf)": 99, "unknown": None})
+    found = survey.mean(column, "sex", limits=(None, 99))
     for level, target in itertools.product((0.8, 0.95), ("table", "population")):
         ends = np.stack([lower.conf_int(level, target)[:, 0], upper.conf_int(level, target)[:, 1]], axis=1)
         np.testing.assert_allclose(found.conf_int(level, target), ends, rtol=1e-9)
     np.testing.assert_allclose(found.estimate, (lower.estimate + upper.estimate) / 2, rtol=1e-9)
     assert found.categories == ("unknown",)
-    assert found.value == "age"
-    unknown = survey.mean("age", "sex")
+    assert found.value == column
+    unknown = survey.mean(column, "sex")
     assert np.isposinf(unknown.conf_int()[:, 1]).all()
     np.testing.assert_allclose(unknown.conf_int()[:, 0], lower.conf_int()[:, 0], rtol=1e-9)
     assert unknown.flags[0][-1] == "bins without an end"
@@ -325,14 +327,7 @@ def test_generalised_bins_have_bounds_over_all_that_is_open(publish, made):
     assert inside.conf_int().tolist() == [[5.0, (5 + 15 + 15 + 40) / 4]]
 
 
-DEALT = """schema = 1
-[policy]
-name = "dealt"
-version = "1.0.0"
-owner = "o"
-purpose = "a test"
-[source]
-uri = "people.csv"
+DEALT = policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["f", "m"] }
 pay = { role = "sensitive", bins = [0, 10, 20, 30, 70] }
@@ -342,12 +337,12 @@ kind = "distinct"
 l = 3
 [mechanism]
 name = "anatomy"
-"""
+""")
 
 
 def test_dealt_bins_have_bounds_over_all_matchings(tmp_path):
     people = list(zip("fmfmfmf", (5, 12, 25, 65, 8, 15, 21), strict=True))
-    (tmp_path / "people.csv").write_text("sex,pay\n" + "".join(f"{s},{v}\n" for s, v in people))
+    write_csv(tmp_path / "people.csv", dict(zip(("sex", "pay"), zip(*people, strict=True), strict=True)))
     (tmp_path / "policy.toml").write_text(DEALT)
     rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out")
     release = rrpolicy.open_release(tmp_path / "out")

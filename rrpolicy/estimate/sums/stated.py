@@ -90,7 +90,7 @@ def inside(release: Release, value: str) -> Release:
 def in_bins(columns: Columns, name: str) -> bool:
     """Return whether a column's categories are bins of numbers, as their labels say."""
     column = columns.columns.get(name)
-    if column is None or column.kind != "interval" or name not in columns.axes:
+    if column is None or column.kind not in {"interval", "set"} or name not in columns.axes:
         return False
     return any(interval_of(v) for v in columns.domain(name))
 
