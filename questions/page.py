@@ -46,7 +46,7 @@ as they are. `refused`: with the reason. All records of each survey.
 ## How to read it
 
 - An interval speaks of this table: the records themselves are fixed, the draw alone is random.
-- Sets of values (sensitive-addition) are not weighed in means, and what was dealt or generalised has certain bounds or is refused.
+- What was dealt or generalised has certain bounds or is refused.
 - A model whose scores and likelihood have no solution is refused: what is counted is how often the others hold.
 - An interval may be without an end: of few records, strongly randomised, most releases bound a slope to one side only.
 - A short interval is better only if it holds: this page says whether they do, and nothing of how long they are.

@@ -40,6 +40,12 @@ def sets(made, name="age", labels=(*BINS, "unknown")):
     return made.Axis(made.decoder([name], "addition", document), (made.column(name, labels, "set", "VARCHAR[]"),), [])
 
 
+def generalised(made, name, groups, original):
+    document = {"columns": [name], "released": [list(groups)], "original": [original], "groups": [[*groups.values()]]}
+    column = made.column(name, list(groups), "interval", "VARCHAR")
+    return made.Axis(made.decoder([name], "recode", document) | {"unbiased": False}, (column,), [])
+
+
 def refusal(question, *arguments, **keys):
     with pytest.raises(PolicyError) as caught:
         question(*arguments, **keys)
@@ -173,6 +179,8 @@ def test_numbers_of_a_column_that_has_numbers_may_be_others(publish, made):
         ({**MIDDLES, "unknown": math.nan}, "RR532", "nan"),
         ({**MIDDLES, "unknown": "5"}, "RR532", "'5'"),
         ({**MIDDLES, "unknown": True}, "RR532", "True"),
+        ({**MIDDLES, "unknown": [1]}, "RR532", "[1]"),
+        ({**MIDDLES, "unknown": 10**400}, "RR532", "no finite number"),
         ({**MIDDLES, "[0, 35)": math.inf, "unknown": None}, "RR532", "inf"),
         (dict.fromkeys([*BINS, "unknown"]), "RR274", "no numbers"),
     ],
@@ -188,7 +196,8 @@ def test_numbers_that_do_not_fit_are_refused(survey, values, code, said):
         ("sex", (0, None), "not released in bins"),
         ("age", (-5, None), "has an end below"),
         ("age", (None, 60), "go to 65 above"),
-        ("age", (None, math.inf), "go to 65 above"),
+        ("age", (None, math.inf), "inf, which is no finite number"),
+        ("age", (None, "99"), "'99', which is no finite number"),
     ],
 )
 def test_limits_that_do_not_fit_are_refused(survey, column, limits, said):
@@ -209,6 +218,36 @@ def test_what_has_no_number_says_what_to_state(publish, made):
     dates = binned(made.identity("day", intervals(["2020-01-01", "2021-01-01", "2022-01-01"])))
     third = rrpolicy.open_release(publish([dates], {"day": [dates.columns[0]["labels"][0]]}, name="dates"))
     assert refusal(third.mean, "day").code == "RR274"
+
+
+def test_bins_without_an_end_below_and_a_single_bin(publish, made):
+    labels = list(intervals([-math.inf, 10, 20]))
+    release = rrpolicy.open_release(
+        publish([binned(made.identity("change", labels))], {"change": [labels[0], labels[1]]})
+    )
+    assert release.mean("change").conf_int().tolist() == [[-math.inf, 15]]
+    assert release.mean("change", limits=(-6, None)).conf_int().tolist() == [[2, 15]]
+    assert release.mean("change", where=f"change = '{labels[1]}'").conf_int().tolist() == [[10, 20]]
+    assert np.isinf(release.mean("change", where=f"change = '{labels[1]}'").conf_int(target="population")).sum() == 0
+    (alone,) = intervals([-math.inf, math.inf])
+    other = rrpolicy.open_release(
+        publish([binned(made.identity("change", [alone]))], {"change": [alone]}, name="single")
+    )
+    assert other.mean("change").conf_int().tolist() == [[-math.inf, math.inf]]
+    assert other.mean("change", limits=(-1, 3)).conf_int().tolist() == [[-1, 3]]
+    assert "not bounded" in other.mean("change").summary()
+    assert "not bounded" not in other.mean("change", limits=(-1, 3)).plot()
+
+
+def test_generalised_bins_without_an_end_are_unbounded_where_they_may_be_meant(publish, made):
+    labels = list(intervals([-math.inf, 10, 20, 40]))
+    groups = {labels[0]: [0], labels[1]: [1], "below 20": [0, 1], labels[2]: [2]}
+    axis = generalised(made, "change", groups, labels)
+    shown = {"change": ["below 20", labels[2], labels[1], labels[2]], "sex": ["F", "F", "M", "M"]}
+    release = rrpolicy.open_release(publish([axis, made.identity("sex", ["F", "M"])], shown))
+    found = release.mean("change", "sex")
+    assert found.conf_int().tolist() == [[-math.inf, 30], [15, 30]]
+    assert found.flags == (("spread", "bins without an end"), ("spread",))
 
 
 EDGES = [0, 10, 25, 60, math.inf]
@@ -299,10 +338,7 @@ def test_bounds_of_exchanged_bins_are_intervals_of_edges(survey, column):
 def test_generalised_bins_have_bounds_over_all_that_is_open(publish, made):
     """Every choice of a bin inside each label, and of a place inside each bin."""
     groups = {"[0, 10)": [0], "[0, 25)": [0, 1], "*": [0, 1, 2, 3]}
-    document = {"columns": ["age"], "released": [list(groups)], "original": [[*LABELS[:3], "unknown"]],
-                "groups": [list(groups.values())]}  # fmt: skip
-    column = made.column("age", list(groups), "interval", "VARCHAR")
-    axis = made.Axis(made.decoder(["age"], "recode", document) | {"unbiased": False}, (column,), [])
+    axis = generalised(made, "age", groups, [*LABELS[:3], "unknown"])
     shown = ["[0, 10)", "[0, 25)", "[0, 25)", "*"]
     release = rrpolicy.open_release(
         publish([axis, made.identity("sex", ["F", "M"])], {"age": shown, "sex": list("FMMF")})

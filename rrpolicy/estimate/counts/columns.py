@@ -220,7 +220,7 @@ def told_number(cell: Value) -> float | None:
     """Return the number that a cell of a table of the analyst's own is, or spells; None if it is none, or infinite."""
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

@@ -64,14 +64,13 @@ def stated(release: Release, value: str, numbers: Mapping[Value, float | None]) 
     """
     of = release.columns.name(value)
     release.columns.axis(of)
-    if of in release.columns.spread and set(numbers) <= set(release.domain(of)):
+    if of in release.columns.spread and set(numbers.keys()) <= set(release.domain(of)):
         release = inside(release, of)
     columns = release.columns
     labels = tuple(dict.fromkeys(columns.axes[of].told_of(of)))
     given = {category(of, labels, v, ordered=False): number for v, number in numbers.items()}
-    odd = next((v for v, n in given.items() if n is not None and (isinstance(n, str) or told_number(n) is None)), None)
-    if odd is not None:
-        raise _unfit(f"{odd!r} of {of!r} has {given[odd]!r}, which is no finite number")
+    for v, number in given.items():
+        _check_finite(number, f"{v!r} of {of!r} has {number!r}")
     absent = columns.numberless(of)
     lacking = [v for v in labels if v not in given and not any(same_category(v, a) for a in absent)]
     if lacking:
@@ -131,8 +130,8 @@ def between(
     release = replace(release, columns=release.columns.labelled(name, told))
     least, most, *unending = told
     lower, upper = ask(release, least), ask(release, most)
-    certain = SPREAD in lower.estimator
-    drawn = not certain and (lower.target != "table" or bool((lower.errors["table"] > 0).any()))
+    spread = any(SPREAD in part.estimator for part in (lower, upper))
+    drawn = not spread and (lower.target != "table" or bool((lower.errors["table"] > 0).any()))
     axis = release.columns.axes[name]
     left = split(conjuncts, release.columns).leaves(axis)
     possible = [any(v == 1 and kept for v, kept in zip(axis.told_of(side), left, strict=True)) for side in unending]
@@ -144,8 +143,7 @@ def between(
         for place, side in enumerate(unending):
             if possible[place] and target == "table":
                 counted = ask(release, side)
-                exact = (counted.errors["table"] == 0) | certain
-                found[:, place] = ~(exact & (counted.ends(lower.level, "table")[:, 1] == 0))
+                found[:, place] = (counted.errors["table"] != 0) | (counted.estimate != 0)
         return found
 
     def ends(level: float, target: Target) -> Array:
@@ -182,12 +180,15 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
     """
     bins = {v: interval_of(v) for v in labels}
     known = [edges for edges in bins.values() if edges is not None]
-    for side, (limit, of) in enumerate(zip(limits, zip(*known, strict=True), strict=True)):
-        where, beyond = ("below", min) if side == 0 else ("above", max)
-        last = beyond(edge for edges in known for edge in edges if math.isfinite(edge))
-        if limit is not None and not any(map(math.isinf, of)):
+    sides = zip(limits, zip(*known, strict=True), (("below", min), ("above", max)), strict=True)
+    for limit, of, (where, beyond) in sides:
+        if limit is None:
+            continue
+        _check_finite(limit, f"{name!r} is to stop {where} at {limit!r}")
+        if not any(map(math.isinf, of)):
             raise _unfit(f"every bin of {name!r} has an end {where}: there is nothing to limit")
-        if limit is not None and (not math.isfinite(limit) or beyond(limit, last) != limit):
+        last = beyond((edge for edges in known for edge in edges if math.isfinite(edge)), default=limit)
+        if beyond(limit, last) != limit:
             raise _unfit(f"bins of {name!r} go to {last:.15g} {where}, beyond the limit {limit}")
     least, most, below, above = (dict[Value, Value]() for _ in _COLUMNS)
     for v, edges in bins.items():
@@ -199,6 +200,11 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
 
 
 _COLUMNS = ("lower edges", "upper edges", "no lower end", "no upper end")
+
+
+def _check_finite(number: float | None, message: str) -> None:
+    if number is not None and (isinstance(number, str) or told_number(number) is None):
+        raise _unfit(f"{message}, which is no finite number")
 
 
 def _unfit(message: str) -> PolicyError:

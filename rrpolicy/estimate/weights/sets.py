@@ -68,7 +68,7 @@ class SetWeights(AxisWeights):
             Problem(
                 "RR279",
                 f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh",
-                hint="ask for a crosstab, a cube or an association",
+                hint="ask for a crosstab, a cube, a mean or an association",
             )
         )
 
