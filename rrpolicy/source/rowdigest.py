@@ -138,20 +138,24 @@ def _canonical(coded: pa.Array) -> tuple[str, list[Buffer]]:
     """Return a column's kind and the bytes it stands for."""
     import pyarrow as pa
 
-    validity: Buffer = b"" if coded.null_count == 0 else as_numpy(coded.is_valid().cast(pa.uint8()))
-    if _is_labels(coded.type) and coded.null_count == 0:
-        return "text", [validity, *_texts(coded)]
+    if _is_labels(coded):
+        return "text", [b"", *_texts(coded)]
     column = _plain(coded)
+    validity: Buffer = b"" if column.null_count == 0 else as_numpy(column.is_valid().cast(pa.uint8()))
     if _is_list(column.type):
         return _lists(column, validity)
     kind, values = _values(column)
     return kind, [validity, *values]
 
 
-def _is_labels(kind: pa.DataType) -> bool:
+def _is_labels(column: pa.Array) -> bool:
+    """Return whether a column is coded by texts: each once, and no null."""
     import pyarrow as pa
 
-    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))
+    if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
+        return False
+    labels = column.dictionary
+    return column.null_count == labels.null_count == 0 and len(labels.unique()) == len(labels)
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -41,6 +41,18 @@ def test_dictionaries_may_differ_from_batch_to_batch():
     assert row_digest(batches) == digest(pa.array(["x", "y", "y", "z"]))
 
 
+def test_dictionaries_may_spell_a_text_twice_or_hold_a_null():
+    assert digest(coded([0, 1, 2], ["x", "y", "x"])) == digest(pa.array(["x", "y", "x"]))
+    assert digest(coded([0, 1], ["x", None])) == digest(pa.array(["x", None]))
+    assert digest(coded([0, 1], ["x", None])) != digest(pa.array(["x", ""]))
+
+
+@pytest.mark.parametrize("labels", [CODED, CODED + 1])
+def test_many_texts_that_a_dictionary_spells_twice(labels):
+    texts = [f"{i:x}" for i in range(labels)]
+    assert digest(coded(range(2 * labels), texts * 2)) == digest(pa.array(texts * 2))
+
+
 def test_whole_numbers_of_all_widths_are_one_kind():
     kinds = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32())
     assert len({digest(pa.array([0, 1, 127], kind)) for kind in kinds}) == 1
