@@ -19,6 +19,7 @@ from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
 from rrpolicy.source import surprises
+from rrpolicy.source.cells import Cells
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 from rrpolicy.source.protocol import MULTIPLICITY, Distributed
@@ -92,11 +93,13 @@ class Whole:
         content: their fingerprint.
         sample: a systematic sample of the records.
         singles: how many values of the first carried column one record alone has; None if nothing is carried.
+        cells: their cells, and what surprises in carried columns; None where the cells are many.
     """
 
     content: bytes
     sample: pa.Table
     singles: int | None
+    cells: Cells | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +160,11 @@ class TableOriginal:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC.
 
         In a series, of what tells people apart as well: what is drawn depends on it.
+
+        Raises:
+            RefusedError: RR410 if the table changed.
         """
+        self.snapshot.unchanged()
         return self._whole.content
 
     def sample(self, *columns: str) -> pa.Table:
@@ -295,25 +302,38 @@ class TableOriginal:
     def first_look(self) -> Iterator[Problem]:
         """Count what the policy needs to know first, and yield what it refuses."""
         coded, inside = self.categorical, self._own_weight
-        looked_at = [*self.carried, *([inside] if inside is not None and inside.role.dropped else [])]
-        kinds = {**self.snapshot.columns(), **self.types}
-        probes = [p for a in looked_at if (p := surprises.carried_probe(a, kinds[a.name])) is not None]
-        whole = min(self.records, math.prod(len(a.domain or ()) for a in coded)) <= JOINT_CELLS
-        if whole:
-            table = self._counted([*coded, *probes])
-            ways = [table.marginal(a.name) for a in [*coded, *probes]]
+        dropped = [inside] if inside is not None and inside.role.dropped else []
+        passed = None if dropped else self._whole.cells if self.carried else None
+        if passed is not None:
+            tables, found = [passed.counts()], passed.surprising()
         else:
-            ways = [self._counted([a]) for a in [*coded, *probes]]
-        problems = [*surprises.check_codes(coded, ways[: len(coded)])]
+            tables, found = self._asked(
+                coded, [p for p in map(self._probe, [*self.carried, *dropped]) if p is not None]
+            )
+        ways = [next(t for t in tables if a.name in t.attributes).marginal(a.name) for a in coded]
+        problems = [*surprises.check_codes(coded, ways)]
         yield from problems
-        for attribute, way in zip(coded, ways, strict=False):
+        for attribute, way in zip(coded, ways, strict=True):
             yield from surprises.check_observed(attribute, way)
         if not problems:
-            tables = [table.marginal(*(a.name for a in coded))] if whole else ways[: len(coded)]
             self._tables.update({frozenset(t.attributes): t for t in tables})
-        found = {p.name: _surprising(way) for p, way in zip(probes, ways[len(coded) :], strict=True)}
-        for attribute in looked_at:
+        for attribute in [*self.carried, *dropped]:
             yield from self._look_at_carried(attribute, found.get(attribute.name))
+
+    def _probe(self, attribute: Attribute) -> Attribute | None:
+        """Return what stands in for a column whose surprises are counted; see `surprises.carried_probe`."""
+        return surprises.carried_probe(attribute, {**self.snapshot.columns(), **self.types}[attribute.name])
+
+    def _asked(
+        self, coded: Sequence[Attribute], probes: Sequence[Attribute]
+    ) -> tuple[list[Counts], Mapping[str, tuple[int, int]]]:
+        """Return the tables over categories, and what surprises beside them, as the engine counts it."""
+        if min(self.records, math.prod(len(a.domain or ()) for a in coded)) <= JOINT_CELLS:
+            table = self._counted([*coded, *probes])
+            tables, ways = [table.marginal(*(a.name for a in coded))], [table.marginal(p.name) for p in probes]
+        else:
+            tables, ways = [self._counted([a]) for a in coded], [self._counted([p]) for p in probes]
+        return tables, {p.name: _surprising(way) for p, way in zip(probes, ways, strict=True)}
 
     def _look_at_carried(self, attribute: Attribute, found: tuple[int, int] | None) -> Iterator[Problem]:
         """Yield what is wrong with a carried column; its values are counted only where that decides something."""
@@ -351,6 +371,7 @@ class TableOriginal:
         coded, unit = self.categorical, self.policy.unit if self.policy.release.series is not None else None
         carried = [a.name for a in self.carried] + ([] if unit is None else [unit])
         sample, singles = Systematic(self.records), Singles()
+        cells = Cells(coded, list(map(self._probe, self.carried))) if self.carried and Cells.fit(coded) else None
 
         def counted() -> Iterator[pa.RecordBatch]:
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
@@ -358,13 +379,15 @@ class TableOriginal:
                 sample.take(batch)
                 if carried:
                     singles.take(batch.column(len(coded)), as_numpy(batch.columns[-1]))
+                if cells is not None:
+                    cells.take(batch)
                 yield batch
 
         digest = row_digest(counted())
         labels: list[Json] = [[a.name, None if a.domain is None else list(a.domain)] for a in coded]
         named = canonical(labels + [[name, None] for name in carried])
         content = hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
-        return Whole(content, sample.table(), singles.count() if carried else None)
+        return Whole(content, sample.table(), singles.count() if carried else None, cells)
 
 
 def _unrounded(values: NDArray[Any], step: float) -> NDArray[np.bool_]:

@@ -7,12 +7,15 @@ from collections import Counter
 from itertools import pairwise
 from unittest.mock import patch
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rrpolicy.engine.sorting import bits, doubles, sortable
 from rrpolicy.errors import RefusedError
 from rrpolicy.source.duckdb import packing, snapshot
 from rrpolicy.source.duckdb.packing import digits
@@ -103,11 +106,42 @@ def test_digits_looked_up_are_those_divided(radices, seed, looked_up):
     numbers = np.random.default_rng(seed).integers(0, math.prod(radices), 50)
 
     with patch.object(packing, "_LISTED", 1 << 16 if looked_up else 0):
-        found = digits(numbers, tuple(radices))
+        found = digits(pa.array(numbers), tuple(radices), -2)
 
-    assert [code.tolist() for code in found] == [
-        list(d) for d in zip(*(places(n, radices) for n in numbers), strict=True)
+    assert {code.type for code in found} == {pa.int32()}
+    assert [code.to_pylist() for code in found] == [
+        [d - 2 for d in each] for each in zip(*(places(n, radices) for n in numbers), strict=True)
     ]
+
+
+@given(st.lists(st.floats(allow_nan=False) | st.none(), max_size=30))
+def test_doubles_sort_as_the_whole_numbers_do_that_stand_for_them(values):
+    """Smallest, largest, subnormal and infinite ones, and both zeros; a null stays one."""
+    held = pa.table({"x": pa.array(values, pa.float64())})
+    connection = duckdb.connect()
+    connection.register("held", held)
+    inner = f"SELECT {bits('x')} AS x FROM held"
+    found = connection.sql(f"SELECT {sortable('x')} AS x FROM ({inner}) ORDER BY x NULLS LAST").to_arrow_table()
+
+    back = doubles(found.column(0).combine_chunks()).to_pylist()
+
+    known = sorted((v for v in values if v is not None), key=lambda v: (v, math.copysign(1, v)))
+    assert [math.copysign(1, v) for v in back if v is not None] == [math.copysign(1, v) for v in known]
+    assert back == [*known, *[None] * values.count(None)]
+
+
+def test_rows_with_doubles_are_sorted_without_a_second_copy(table, tmp_path):
+    """What is sorted are whole numbers; singles, which have no such spelling, stay as they are."""
+    single = tmp_path / "single.parquet"
+    pq.write_table(pa.table({"sex": ["b", "a", "a"], "x": pa.array([2.5, -0.0, -1.5], pa.float32())}), single)
+    for file, kind in ((table, pa.int64()), (single, pa.float32())):
+        with DuckDBSource().open(str(file), None, tmp_path) as opened:
+            found = lines(opened.rows([KNOWN], ["x"]))
+            ((_, kept),) = opened._kept.items()
+
+            assert kept.again().schema.types == [pa.uint32(), kind]
+    assert found == [(0, -1.5), (0, 0.0), (1, 2.5)]
+    assert math.copysign(1, found[1][1]) == 1
 
 
 def places(number: int, radices: list[int]) -> list[int]:

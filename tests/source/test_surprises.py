@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from unittest.mock import patch
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rrpolicy.errors import DataError, Place
 from rrpolicy.policy.model import Bins, Role
+from rrpolicy.source import cells
 
 from .conftest import carried, distinct, dropped, qi
 
@@ -309,3 +314,35 @@ def test_an_observed_weight_is_not_negative(opened, parquet):
     assert codes_of(opened, parquet({"w": [-1, 2, 2]}), qi("w", design="weight")) == ["RR144"]
     with opened(parquet({"w": [1, 2, 2]}), qi("w", design="weight")) as original:
         assert original.policy.attributes["w"].domain == (1, 2)
+
+
+ONE = st.sampled_from([0.0, 1.5, -2.0, math.inf, -math.inf, math.nan, None, 2.0**60, 1e-310])
+RECORD = st.tuples(st.sampled_from(["x", "y", "other", None]), ONE, ONE, st.sampled_from(["t", None]))
+
+
+@given(rows=st.lists(RECORD, min_size=1, max_size=12), foreseen=st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_surprises_are_the_same_whether_rows_pass_or_the_engine_counts_them(rows, foreseen, opened, parquet):
+    """Also the tables of what is no surprise; numbers of one and of two words are looked at alike."""
+    a, w, c, t = zip(*rows, strict=True)
+    single = pa.array([None if x is None else np.float32(x) for x in c], pa.float32())
+    path = parquet({"a": pa.array(a, pa.string()), "w": pa.array(w, pa.float64()), "c": single, "t": t})
+    known = {"nulls": "n", "outside": "o"} if foreseen else {}
+    attributes = [
+        qi("a", "x", "y", *known.values(), **known),
+        carried("w", design="weight", assume_unlinkable="test"),
+        carried("c", nulls="keep", assume_unlinkable="test"),
+        carried("t", assume_unlinkable="test"),
+    ]
+
+    def found() -> tuple[object, ...]:
+        try:
+            with opened(path, *attributes) as original:
+                counts = original.counts("a")
+                return tuple(zip(counts.codes.ravel().tolist(), counts.n.tolist(), strict=True))
+        except DataError as error:
+            return error.problems
+
+    passing = found()
+    with patch.object(cells, "MOST", 0):
+        assert found() == passing

@@ -55,9 +55,9 @@ class Packed:
         """Return the columns, as dictionary arrays, by name."""
         import pyarrow as pa
 
-        ranks = digits(as_numpy(column), tuple(map(len, self._labels)))
+        ranks = digits(column, tuple(map(len, self._labels)))
         return {
-            name: pa.DictionaryArray.from_arrays(numbers(rank), labels)
+            name: pa.DictionaryArray.from_arrays(rank, labels)
             for name, labels, rank in zip(self._names, self._labels, ranks, strict=True)
         }
 

@@ -7,7 +7,7 @@ tuples of codes do; the two codes of surprises (-2, -1) come first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from rrpolicy.source.duckdb.encoding import NULL
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.counts import Ints
 
 _MOST = 2**63
 _LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache
@@ -46,44 +46,43 @@ class Pack:
             number = f"({number}) * {radix} + ({code}) + {-NULL}"
         return f"({number})::{self.type}"
 
-    def unpack(self, packed: pa.Array) -> Iterator[pa.Array]:
-        """Yield the int32 codes of each attribute, in order."""
-        for digit in digits(as_numpy(packed), self.radices):
-            yield numbers(digit + digit.dtype.type(NULL))
+    def unpack(self, packed: pa.Array) -> list[pa.Array]:
+        """Return the int32 codes of each attribute, in order."""
+        return digits(packed, self.radices, NULL)
 
 
-def digits(numbers: Ints, radices: tuple[int, ...]) -> list[Codes]:
+def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[pa.Array]:
     """Return the digits of mixed-radix numbers.
 
     Args:
-        numbers: (k,) integers of any width, below the product of the radices.
+        packed: (k,) integers of any width from 0 on, below the product of the radices; no nulls.
         radices: the most significant first.
+        lowest: what the digit 0 stands for.
 
     Returns:
         (k,) int32 for each radix.
     """
     if math.prod(radices) > _LISTED:
-        return _divided(numbers, radices)
-    place = numbers.astype("intp", copy=False)
-    return [every[place] for every in _listed(radices)]
+        return _divided(as_numpy(packed), radices, lowest)
+    return [every.take(packed) for every in _listed(radices, lowest)]
 
 
-def _divided(numbers: Ints, radices: Sequence[int]) -> list[Codes]:
+def _divided(packed: Ints, radices: Sequence[int], lowest: int) -> list[pa.Array]:
     import numpy as np
 
-    rest, found = numbers.astype(np.int64, copy=False), []
+    rest, found = packed.astype(np.int64, copy=False), []
     for radix in reversed(radices[1:]):
         rest, digit = np.divmod(rest, radix)
         found.append(digit)
-    return [digit.astype(np.int32) for digit in reversed([*found, rest])]
+    return [numbers((digit + lowest).astype(np.int32)) for digit in reversed([*found, rest])]
 
 
 @lru_cache(maxsize=64)
-def _listed(radices: tuple[int, ...]) -> list[Codes]:
+def _listed(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
     """Return the digits of every number: looking them up costs less than dividing."""
     import numpy as np
 
-    return _divided(np.arange(math.prod(radices)), radices)
+    return _divided(np.arange(math.prod(radices)), radices, lowest)
 
 
 def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[Pack]:

@@ -14,6 +14,7 @@ from rrpolicy.engine.arrays import listed
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier
+from rrpolicy.engine.sorting import bits, doubles, sortable
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counted import WEIGHT, weighted
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
@@ -111,12 +112,13 @@ class TableSnapshot:
         """Return grouped counts in one pass; see `Snapshot.tally`."""
         if attributes and not carried and (swiftly := self._swiftly(attributes)) is not None:
             return swiftly
-        query = self._query(attributes, carried)
         names = [*(a.name for a in attributes), *carried, MULTIPLICITY]
         if self._mostly_distinct(carried):
+            query = self._query(attributes, carried, sort=True)
             rows = self._sorted(attributes, carried, query, query.by_carried)
             rows = _counted(rows, weighted=self.rows_of_counts is not None)
             return self._decoded(rows, names, query)
+        query = self._query(attributes, carried)
         if carried:
             select = ", ".join([*query.packed, *query.carried, f"{self._records} AS n"])
             keys = ", ".join([*query.keys, *self._weight])
@@ -131,7 +133,7 @@ class TableSnapshot:
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows; see `Snapshot.rows`."""
-        query = self._query(attributes, carried)
+        query = self._query(attributes, carried, sort=True)
         rows = self._sorted(attributes, carried, query, query.by_codes)
         if self.rows_of_counts is not None:
             rows = _one_by_one(rows)
@@ -223,12 +225,15 @@ class TableSnapshot:
         reader = self._stream(sql, query)
         return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
 
-    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> _Query:
+    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str], *, sort: bool = False) -> _Query:
         encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
         keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
-        keys += [f"{self.stored[name].released} AS c{i}" for i, name in enumerate(carried)]
+        columns = [self.stored[name] for name in carried]
+        real = frozenset(i for i, column in enumerate(columns) if sort and column.released_type == "DOUBLE")
+        keys += [f"{bits(c.released) if i in real else c.released} AS c{i}" for i, c in enumerate(columns)]
         packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
-        return _Query(keys, packs, [f"c{i}" for i in range(len(carried))], encoded)
+        whole = [f"{sortable(f'c{i}')} AS c{i}" if i in real else f"c{i}" for i in range(len(columns))]
+        return _Query(keys, packs, whole, encoded, real)
 
     def _stream(self, sql: str, query: _Query) -> pa.RecordBatchReader:
         """Run a statement; its rows come as they are made, and then the table must still be the same."""
@@ -257,13 +262,15 @@ class TableSnapshot:
 
         packs = query.packs
         codes = sum(len(p.codes) for p in packs)
-        types = [*[pa.int32()] * codes, *(f.type for f in list(reader.schema)[len(packs) :])]
+        beside = list(enumerate(list(reader.schema)[len(packs) :]))
+        types = [*[pa.int32()] * codes, *(pa.float64() if i in query.real else f.type for i, f in beside)]
         schema = pa.schema([pa.field(n, t) for n, t in zip(names, types, strict=True)])
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in reader:
                 unpacked = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
-                yield pa.RecordBatch.from_arrays([*unpacked, *batch.columns[len(packs) :]], schema=schema)
+                others = [doubles(c) if i in query.real else c for i, c in enumerate(batch.columns[len(packs) :])]
+                yield pa.RecordBatch.from_arrays([*unpacked, *others], schema=schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -312,12 +319,21 @@ def table_snapshot(  # noqa: PLR0917 each is another thing
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, …."""
+    """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, ….
+
+    Attributes:
+        keys: SQL over the table's columns, of each record.
+        packs: the packed codes.
+        carried: SQL of the carried columns over the keys.
+        encoded: how the codes are made.
+        real: which of the carried columns are doubles, as whole numbers that sort alike.
+    """
 
     keys: Sequence[str] = ()
     packs: Sequence[Pack] = ()
     carried: Sequence[str] = ()
     encoded: Sequence[Encoded] = ()
+    real: frozenset[int] = frozenset()
 
     @property
     def joins(self) -> str:
