@@ -234,9 +234,9 @@ class LabelCounts:
 
         weights = None if len(n) == int(n.sum()) else n
         for names, table in self._tables.items():
-            number = np.zeros(len(n), dtype=np.int64)
+            number = np.zeros(len(n), dtype=np.int32)
             for name, size in zip(names, table.shape, strict=True):
-                number *= size
+                number *= np.int32(size)
                 number += self._places(name, rows.column(name))
             found = np.bincount(number, weights, minlength=table.size).astype(np.int64)
             table[...] += found.reshape(table.shape)
