@@ -361,6 +361,9 @@ def test_generalised_bins_have_bounds_over_all_that_is_open(publish, made):
     # those for the categories inside are bounded likewise
     inside = release.mean("age", values={"[0, 10)": 5, "[10, 25)": 15, "[25, 60)": 40, "unknown": None})
     assert inside.conf_int().tolist() == [[5.0, (5 + 15 + 15 + 40) / 4]]
+    sql = "SELECT avg(l.y) FROM release JOIN l ON release.age = l.age"
+    problem = refusal(release.query, sql, tables={"l": {"age": ["[0, 10)"], "y": [5]}})
+    assert (problem.code, "values=" in problem.hint) == ("RR272", True)
 
 
 DEALT = policy_text("""\

@@ -121,7 +121,8 @@ def joined(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expr
         of = columns.name(join.of)
         axis = columns.axis(of)
         if isinstance(axis, AnatomyWeights) or of in columns.spread:
-            raise refused(f"{of!r} is released by groups, whose categories no table can be joined to")
+            hint = "in Python, release.mean(..., values={label: number}) takes a number for each label"
+            raise refused(f"{of!r} is released by groups, whose categories no table can be joined to", hint)
         rows = {category_text(key): row for row, key in enumerate(join.table.columns[join.key])}
         keys = join.table.columns[join.key]
         twice = next((key for row, key in enumerate(keys) if rows[category_text(key)] != row), None)
