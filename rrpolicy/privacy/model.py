@@ -41,14 +41,19 @@ class Order(StrEnum):
         return cls.STRONGER if stronger > 0 else cls.WEAKER if stronger < 0 else cls.EQUAL
 
 
-EVERY_MODEL = (
-    (
-        "What the whole table says of a group. Whoever knows that a person belongs to a group learns what is usual in "
-        "it, whether or not that person took part."
-    ),
-    "A second release about the same people: what two releases tell adds up.",
+OF_GROUPS = (
+    "What the whole table says of a group: whoever knows that a person belongs to it learns what is usual in it, "
+    "whether or not that person took part."
 )
+OTHER_RELEASES = "Other releases of the same people: what several releases tell adds up."
+EVERY_MODEL = (OF_GROUPS, OTHER_RELEASES)
 """What no model covers that does not say otherwise."""
+MORE_RECORDS = "People with more records in the table than the policy admits."
+MORE_KNOWN = "Attackers who know another sensitive attribute, or more than the released columns that are not sensitive."
+FINDING = "Finding somebody's record: what a class tells of the sensitive attribute is limited, not who is in it."
+WHOLE_RELEASE = "What the distribution of the whole release tells of everybody."
+SHARED = "What a class has in common: if all have one sensitive value, it is known of each. l-diversity limits that."
+"""What several models do not cover, in one wording: a page that lists what all of them leave open says it once."""
 
 
 class PrivacyModel(Protocol[Options]):

@@ -43,7 +43,7 @@ FACTS = {
         ALL,
         "All columns are randomised with published probabilities.",
         "reads the true value with a probability of at most 25 %",
-        "not the chance that a guess of the value is right",
+        "How often a value read is the true one",
     ),
     "rr-qi": (
         SOME.format("sex, age_group, education and region", "disease and income_band"),

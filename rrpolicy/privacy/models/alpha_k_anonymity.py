@@ -23,7 +23,7 @@ from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, MORE_RECORDS, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import chance, of
 
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 NAME = "alpha-k-anonymity"
 REFERENCE = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
 NOT_COVERED = (
-    "How likely each of a class's values is for one person, if the adversary knows which are usual for such people.",
-    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
-    "People with more than one record in the table.",
+    "How likely each value of a class is for one person, if the attacker knows which are usual for such people.",
+    MORE_KNOWN,
+    MORE_RECORDS,
+    *EVERY_MODEL,
 )
 WORDS = Words(NAME, "alpha", "largest share of a sensitive value in a class", REFERENCE, least=False)
 

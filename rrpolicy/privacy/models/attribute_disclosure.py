@@ -15,33 +15,30 @@ from rrpolicy.channel.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Limited, Options
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 from rrpolicy.privacy.promised import chance, of
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
-NOT_COVERED = (
-    (
-        "This is the chance of one event, not the chance that a guess of the value is right: that is `value read "
-        "correctly`, a statistic of the original table that this requirement does not limit."
-    ),
-    (
-        "Who knows or reconstructs the whole table guesses the commonest value of a group: that is `largest "
-        "within-group share`, which no release lowers."
-    ),
-    "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
+READ_CORRECTLY = (
+    "Reading the true value off another person's record: `attribute-disclosure` limits one event, that the attacker "
+    "selects a record with the person's own attributes and reads the true value. How often a value read is the true "
+    "one (`value read correctly`) also follows from the original table, and is not limited."
 )
+COMMONEST = (
+    "Guessing the commonest value of a group: who knows or reconstructs the shares of the whole table does "
+    "(`largest within-group share`), and no release lowers that."
+)
+KNOWN_ELSEWHERE = "Knowledge from elsewhere, beyond the quasi-identifiers."
+NOT_COVERED = (READ_CORRECTLY, COMMONEST, MORE_RECORDS, KNOWN_ELSEWHERE, *EVERY_MODEL)
 NOT_COVERED_BY_A_READING = (
-    (
-        "Who names the likeliest value, in place of reading one off a record drawn: `best-guess`. Who knows the shares "
-        "of a group guesses its commonest value: `largest within-group share`."
-    ),
-    NOT_COVERED[-1],
-    *EVERY_MODEL,
+    "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that.",
+    *NOT_COVERED[1:],
 )
 NOT_COVERED_BY_A_GUESS = (
-    "Which record is a person's: that he knows. How well he tells it is `identity-disclosure`.",
-    "What he knows of a person beyond the quasi-identifiers, and what several records of a person tell together.",
+    "Finding a person's record: the attacker of `best-guess` and `gain` knows it. `identity-disclosure` limits that.",
+    MORE_RECORDS,
+    KNOWN_ELSEWHERE,
     *EVERY_MODEL,
 )
 

@@ -28,7 +28,7 @@ from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import of
 from rrpolicy.section import figure
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 NAME = "beta-likeness"
 REFERENCE = "Cao, Karras 2012, basic and enhanced beta-likeness"
 NOT_COVERED = (
-    "What a class tells by values that are rarer in it than in the whole release, or absent: delta-disclosure.",
-    "Finding somebody's record: it bounds what a class tells of the sensitive attribute alone.",
-    "What the distribution of the whole release tells of everybody.",
-    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+    "What a class tells by values that are rarer in it than in the release, or absent: delta-disclosure limits that.",
+    FINDING,
+    WHOLE_RELEASE,
+    MORE_KNOWN,
+    *EVERY_MODEL,
 )
 
 

@@ -30,7 +30,7 @@ from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import of
 from rrpolicy.section import figure
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 NAME = "delta-disclosure"
 REFERENCE = "Brickell, Shmatikov 2008, delta-disclosure privacy"
 NOT_COVERED = (
-    "Finding somebody's record: it bounds what a class tells of the sensitive attribute alone.",
+    FINDING,
     'That a member of a class does not have a value that the class lacks, where `values` is "occurring".',
-    "What the distribution of the whole release tells of everybody.",
-    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+    WHOLE_RELEASE,
+    MORE_KNOWN,
+    *EVERY_MODEL,
 )
 
 

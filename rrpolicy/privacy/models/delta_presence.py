@@ -38,7 +38,7 @@ from rrpolicy.privacy.classes.assessor import (
     of_people,
     uncounted,
 )
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
 from rrpolicy.privacy.promised import chance
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 NAME = "delta-presence"
 REFERENCE = "Nergiz, Atzori, Clifton 2007"
 NOT_COVERED = (
-    "Which record is whose, and what it says: k-anonymity, l-diversity.",
-    "Adversaries who know another population than the reference table.",
+    "Which record is whose, and what it says: k-anonymity and l-diversity limit that.",
+    "Attackers who know another population than the reference table.",
+    *EVERY_MODEL,
 )
 HIDDEN = (
     "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."

@@ -10,17 +10,18 @@ from __future__ import annotations
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, ATTACKER, NAME, Options
-from rrpolicy.privacy.model import Assessor, Order, foreign
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order, foreign
 from rrpolicy.privacy.promised import chance
 
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
 NOT_COVERED = (
     (
-        "It is exact for one attacker, who draws by posterior weight under expected shares. In tiny tables, who knows "
-        "everybody's original values links better; 1/k beside it bounds every attacker."
+        "Attackers who know everybody's original values: in tiny tables they link better than the one whom "
+        "`identity-disclosure` speaks of, who knows one person's and the expected shares. 1/k limits them all."
     ),
-    "It says nothing of what a record tells once it is found: that is attribute disclosure.",
-    "A person with more than one record.",
+    "What a record tells once it is found: that is attribute disclosure.",
+    MORE_RECORDS,
+    *EVERY_MODEL,
 )
 
 

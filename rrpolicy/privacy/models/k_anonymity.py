@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, SHARED, Assessor, Order, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 NAME = "k-anonymity"
 REFERENCE = "Sweeney 2002, definition 2"
 NOT_COVERED = (
-    "What the members of a class share. If all have one sensitive value, it is known of each of them: l-diversity.",
-    "Adversaries who know more than what is released beside the sensitive attributes.",
-    "People with more than one record in the table.",
+    SHARED,
+    "Attackers who know more than the released columns that are not sensitive.",
+    MORE_RECORDS,
+    *EVERY_MODEL,
 )
 WORDS = Words(NAME, "k", "records in the smallest equivalence class", REFERENCE, least=True)
 

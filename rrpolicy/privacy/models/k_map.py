@@ -34,7 +34,7 @@ from rrpolicy.privacy.classes.assessor import (
     of_people,
     uncounted,
 )
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, SHARED, Assessor, Order, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 NAME = "k-map"
 REFERENCE = "Sweeney 2001, k-map"
 NOT_COVERED = (
-    "Adversaries who know that a person is in the table: k-anonymity.",
-    "What the members of a class share. If all have one sensitive value, it is known of each of them: l-diversity.",
-    "Adversaries who know more than what is released beside the sensitive attributes.",
+    "Attackers who know that a person is in the table: k-anonymity limits what they find.",
+    SHARED,
+    "Attackers who know more than the released columns that are not sensitive.",
+    *EVERY_MODEL,
 )
 WORDS = Words(NAME, "k", "people of the population in the class of fewest", REFERENCE, least=True)
 

@@ -30,7 +30,7 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import chance, of
 from rrpolicy.section import figure
@@ -42,14 +42,15 @@ if TYPE_CHECKING:
 NAME = "l-diversity"
 REFERENCE = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
 NOT_COVERED = (
-    "How likely each of a class's values is for one person, if the adversary knows which are usual for such people.",
+    "How likely each value of a class is for one person, if the attacker knows which are usual for such people.",
     "Values that differ in name and mean much the same.",
-    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+    MORE_KNOWN,
+    *EVERY_MODEL,
 )
 MEASURES = {
     "written-posteriors": (
-        "What decides: it was measured when all was drawn, and a release is never made or refused by it.",
-        "Adversaries who know exact counts, and not shares: in tiny tables they learn more.",
+        "The decision: posteriors are measured after all is drawn, and no release is made or refused by them.",
+        "Attackers who know exact counts, and not shares: in tiny tables they learn more.",
         *EVERY_MODEL,
     )
 }

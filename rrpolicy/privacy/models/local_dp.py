@@ -27,7 +27,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     unlinkable_companions,
 )
 from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
+from rrpolicy.privacy.model import MORE_RECORDS, OF_GROUPS, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 from rrpolicy.section import figure
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 NAME = "local-dp"
 NOT_COVERED = (
     (
-        "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; "
-        "where they start is what the adversary knew before."
+        "How likely a guess is to be right: epsilon limits by how much the odds may move, a factor of e^epsilon; where "
+        "they start is what the attacker knew before."
     ),
-    "People with more records in the table than the policy admits: epsilon counts once for each.",
-    "Other releases of the same people: the epsilons of all of them add up, and this one counts its own release.",
+    MORE_RECORDS,
+    "Other releases of the same people: their epsilons add up, and the epsilon told here is of this release alone.",
     (
         "What the description tells by itself, where it is derived from this table, and that there is a release: "
         "epsilon is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
     ),
-    *EVERY_MODEL,
+    OF_GROUPS,
 )
 _READ = 12
 """Epsilon up to which the factor is written out: a larger one says nothing to anybody."""

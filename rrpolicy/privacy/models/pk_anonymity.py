@@ -31,7 +31,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     record_epsilon,
     unlinkable_companions,
 )
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
+from rrpolicy.privacy.model import MORE_RECORDS, OF_GROUPS, Assessor, Order, conclude
 from rrpolicy.privacy.promised import chance
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 
@@ -42,19 +42,19 @@ NAME = "pk-anonymity"
 REFERENCE = "Ikarashi, Kikuchi, Chida, Takahashi 2014: k = 1 + (N-1) prod_a min cross ratio"
 NOT_COVERED = (
     (
-        "What a released value says of the person behind it. The number speaks of finding somebody's record, not "
-        "of learning what it held."
+        "What a released value says of the person behind it: pk-anonymity limits the chance of finding somebody's "
+        "record, not what the record then tells."
     ),
-    "People with more records in the table than the policy admits.",
+    MORE_RECORDS,
     (
-        "Other releases of the same people: who links their records multiplies the ratios that k is made of, and a "
-        "person who is in one table and not in the other may be told with certainty."
+        "Other releases of the same people: who links their records multiplies the ratios that k is made of, and may "
+        "tell with certainty of a person who is in one table and not in the other."
     ),
     (
-        "What the published parameters tell of a value. k grants the adversary all original records, and holds "
-        "whatever the parameters were chosen from; the epsilon beside it does not."
+        "What the published parameters tell of a value: k holds whatever they were chosen from, as its attacker knows "
+        "all original records anyway; an epsilon of the same release does not."
     ),
-    *EVERY_MODEL,
+    OF_GROUPS,
 )
 ADVERSARY = (
     "Knows every person's original values, all transition matrices and the whole release, but not whose record is "

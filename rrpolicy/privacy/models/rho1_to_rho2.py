@@ -37,7 +37,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     unlinkable_companions,
 )
 from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
+from rrpolicy.privacy.model import OF_GROUPS, Assessor, Order, conclude
 from rrpolicy.privacy.models.local_dp import ADVERSARY
 from rrpolicy.privacy.promised import chance
 
@@ -47,13 +47,17 @@ if TYPE_CHECKING:
 NAME = "rho1-to-rho2"
 REFERENCE = "Evfimievski, Gehrke, Srikant 2003, statement 1: gamma <= rho2 (1 - rho1)/(rho1 (1 - rho2))"
 NOT_COVERED = (
-    "What had a probability between rho1 and rho2 before the release: it may end anywhere above or below.",
-    "Other releases of the same people: a later one begins where this one ended.",
+    "What an attacker gave a probability between rho1 and rho2 before the release: it may end anywhere.",
+    (
+        "Other releases of the same people: for each of them, what an attacker has learnt from the others is already "
+        "known before."
+    ),
     (
         "What the description tells by itself, where it is derived from this table, and that there is a release: the "
-        "bound is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
+        "bound on rho2 is then marked conditional. Whoever knows all other records may exclude candidates with "
+        "certainty."
     ),
-    *EVERY_MODEL,
+    OF_GROUPS,
 )
 FALLEN = "the smallest probability, after the release, of a property that had at least rho2 before"
 AMPLIFIED = "the largest ratio of the chances of one released value, of two originals: e^epsilon of this scope"

@@ -23,7 +23,7 @@ from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
 from rrpolicy.privacy.classes.distance import Distance
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import of
 from rrpolicy.section import figure
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 NAME = "t-closeness"
 REFERENCE = "Li, Li, Venkatasubramanian 2007, definition 2, section 4"
 NOT_COVERED = (
-    "Finding somebody's record: it bounds what a class tells of the sensitive attribute alone.",
-    "What the distribution of the whole release tells of everybody.",
-    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+    FINDING,
+    WHOLE_RELEASE,
+    MORE_KNOWN,
+    *EVERY_MODEL,
 )
 
 
