@@ -25,6 +25,8 @@ ERRORS = 3
 """Standard errors up to the end of an estimate that a limit decides by: one-sided, at a confidence of 99.9 %."""
 WITHHELD = "as the policy requires"
 """Stands for a requirement whose limit is withheld."""
+READ_CORRECTLY = "value read correctly"
+"""Names the chance that the value read off a drawn record is the true one, whosever record it is."""
 CONDITION = "given the published parameters"
 """Follows what holds only for whoever does not ask how the published description was derived from the table."""
 

@@ -310,7 +310,8 @@ def compare(
         expected_rows: plan for so many records, without data: errors are told as far as there is a closed form.
         draws: simulated ones of each marginal, 20 to 10,000.
         resume: a file that finished candidates are kept in, and taken from if nothing that they follow from changed; it
-            is made where there is none, and as confidential as the comparison.
+            is made where there is none, and as confidential as the comparison. Policies with a ledger or `plan_on` are
+            planned again each time.
         write: put the map and the alternatives into audit/ and the audit report of the release that is one of the
             candidates; public/ stays as it is.
         root: as for `load_policy`.

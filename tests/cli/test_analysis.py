@@ -131,3 +131,10 @@ def test_what_makes_no_sense_is_refused(folder, capsys):
     ):
         assert main(call) == 2
         assert code in capsys.readouterr().err
+
+
+def test_a_test_says_first_that_it_is_of_the_population(folder, capsys):
+    assert main(["independence", str(folder), "sex", "ill"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+
+    assert first == "Independence of sex and ill in the population, which the table is a sample of"

@@ -43,6 +43,7 @@ def test_one_table_a_sensitive_attribute() -> None:
         "              maximum over values   0.25                   0.5",
         "              Flu                   0.25                   0.5",
         "              a\\x1b[2J             0.125          at most 0.25",
+        "              a stricter limit of the risk may raise `value read correctly`",
         "              combinations with zero count 3",
         "              risk: what risk says",
         "              combinations with zero count: what combinations with zero count says",

@@ -158,3 +158,20 @@ def test_what_cannot_be_asked_says_why(release, where, code, hint):
         release.crosstab(where=where)
 
     assert hint is None or hint in str(caught.value.problems[0].hint)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("level BETWEEN 7 AND 9", "no category of 'level' is >= 7 and <= 9"),
+        ("level BETWEEN 1.2 AND 1.8", "no category of 'level' is >= 1.2 and <= 1.8"),
+        ("level > 2 AND sex = 'F' AND level < 2", "no category of 'level' is > 2 and < 2"),
+        ("level > 3", "no category of 'level' is > 3"),
+    ],
+)
+def test_what_no_category_satisfies_is_named_whole(release, where, told):
+    with pytest.raises(PolicyError, match="RR265") as caught:
+        release.crosstab(where=where)
+
+    assert caught.value.problems[0].message == told
+    assert caught.value.problems[0].hint == "they go from 1 to 3"

@@ -99,7 +99,7 @@ def test_what_no_release_satisfies_has_a_page_too(
 
 
 def test_the_limit_that_decides_is_varied(policy: Path, tmp_path: Path) -> None:
-    loose = '[[privacy]]\nmodel = "local-dp"\nepsilon = 20\n[[privacy]]'
+    loose = '[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "9/10"\n[[privacy]]'
     policy.write_text(policy.read_text().replace("[[privacy]]", loose, 1))
     found = document(policy, tmp_path / "plan.json").alternatives
 
@@ -107,6 +107,9 @@ def test_the_limit_that_decides_is_varied(policy: Path, tmp_path: Path) -> None:
     assert any("privacy.1.threshold" in row.label for row in found.rows)
     assert len({row.risk for row in found.rows}) > 2
     assert found.risk == "privacy/attribute-disclosure"
+    (chosen,) = [row for row in found.rows if row.recommended]
+    assert chosen.error is not None
+    assert f"error {chosen.error}" in found.reason
 
 
 def test_limits_that_decide_nothing_are_said_to(policy: Path, tmp_path: Path) -> None:
@@ -122,6 +125,23 @@ def test_limits_that_decide_nothing_are_said_to(policy: Path, tmp_path: Path) ->
         text_of(page)
     )
     assert "Candidates that were compared" not in text_of(page)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_sensitive_column_as_it_is_points_to_attackers_who_know_it(
+    policy: Path, tmp_path: Path, counted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (tmp_path / "people.csv").read_text().split()
+    rows = [f"{line},{'xyz'[i % 3]}" for i, line in enumerate(lines[1:])]
+    (tmp_path / "people.csv").write_text("\n".join([f"{lines[0]},job", *rows, ""]))
+    job = 'job = { role = "sensitive", domain = ["x", "y", "z"] }\n[[privacy]]'
+    text = policy.read_text().replace("[[privacy]]", job, 1)
+    policy.write_text(text.replace("[mechanism]", "known_sensitive = true\n[mechanism]") if counted else text)
+    main(["plan", str(policy)])
+
+    out = capsys.readouterr().out
+    assert ("'job' is sensitive and released unmodified" in out) is not counted  # it is randomised then
+    assert ("counts with attackers who know it of a person (`known_sensitive`)" in out) is not counted
 
 
 def test_a_plans_file_gives_the_same_page_without_the_table(policy: Path, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_a_few_whole_numbers_are_offered_by_their_values(parquet, different, by)
     found = drafted(parquet({"age": ages}))["attributes"]["age"]
 
     assert ({"domain", "bins"} & set(found)) == {by}
+    assert found["scale"] == "ordinal"
     assert found.get("domain", sorted(set(ages))) == sorted(set(ages))
 
 

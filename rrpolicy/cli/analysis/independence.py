@@ -30,6 +30,8 @@ def command(  # noqa: PLR0917 each option is one
 ) -> int:
     """Test whether two columns are independent in the population that the table is a sample of.
 
+    Estimates are of the table by default, where independence holds or does not; a test is always of the population.
+
     The released table is tested as it is: the level of the test holds, and its power is lower. Where a design is known
     the weighted and corrected table is, by the design's errors. A test is no estimate:
     how strongly two columns go together is what `rrpolicy association` estimates and draws.

@@ -24,7 +24,7 @@ WRITE = (
 )
 RESUME = (
     "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where there is "
-    "none."
+    "none. Policies with a ledger or plan_on are planned again each time."
 )
 
 

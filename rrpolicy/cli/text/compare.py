@@ -10,6 +10,7 @@ from rrpolicy.releasing.report.alternatives import Quantity
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
 
+FROM_MORE = "the numbers follow from a ledger or from the table of plan_on as well"
 NO_DATA = "planned without data: nothing here tells of a table"
 
 
@@ -27,6 +28,9 @@ def lines(found: Comparison) -> Iterator[str]:
         yield ""
         for place, row in refused:
             yield from _beside(place, row)
+    if found.unkept:
+        yield ""
+        yield f"  not kept, and planned again by each call: {', '.join(map(str, found.unkept))}; {FROM_MORE}"
     yield ""
     told = found.recommended
     chosen = "none" if told.candidate is None else f"{told.candidate}, {found.rows[told.candidate - 1].label}"

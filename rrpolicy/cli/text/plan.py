@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channel.promises import built_in
-from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.finding import CONDITION, READ_CORRECTLY, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
@@ -260,7 +260,8 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
         "  ".join([row[0].ljust(first), *(cell.rjust(w) for cell, w in zip(row[1:], others, strict=True))])
         for row in rows
     ]
-    return [f"{INDENT}beside it, {table.of}:", *(f"{INDENT}  {line}" for line in lines)]
+    apart = [f"a stricter limit of the risk may raise `{READ_CORRECTLY}`"] if READ_CORRECTLY in table.names else []
+    return [f"{INDENT}beside it, {table.of}:", *(f"{INDENT}  {line}" for line in (*lines, *apart))]
 
 
 def _errors(outlook: Outlook) -> list[str]:

@@ -122,7 +122,9 @@ class Independence:
     def title(self) -> str:
         """Return what is tested."""
         where = f" where {self.where}" if self.where else ""
-        return visible(f"Independence of {self.row} and {self.column}{where} in the population")
+        return visible(
+            f"Independence of {self.row} and {self.column}{where} in the population, which the table is a sample of"
+        )
 
     def _repr_html_(self) -> str:
         """Return the test as HTML, for notebooks."""

@@ -15,6 +15,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category
 from rrpolicy.estimate.expression import (
+    And,
     Comparison,
     Expression,
     Member,
@@ -76,11 +77,12 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     filters: list[str] = []
     parameters: list[Any] = []
     kept: dict[int, Mask] = {}
+    alone: dict[str, tuple[Expression, ...]] = {}
     for part in read(where):
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
         if len(set(names)) == 1 and names[0] in columns.axes:
-            _refuse_beyond(expression, names[0], columns.domain(names[0]))
+            alone[names[0]] = (*alone.get(names[0], ()), expression)
         inside = inside_labels(expression, columns.spread)
         if inside:
             expression = by_category(expression, inside)
@@ -99,6 +101,10 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
             raise _mixed(names)
         mask = _mask(axis, expression)
         masks[id(axis)] = (axis, mask & masks[id(axis)][1] if id(axis) in masks else mask)
+    for name, parts in alone.items():
+        ends = tuple(part for part in parts if _ordering(part))  # those of a BETWEEN are one condition
+        for asked in (ends, *((part,) for part in parts if part not in ends)):
+            _refuse_beyond(asked, name, columns.domain(name))
     return Condition(masks, " AND ".join(filters), tuple(parameters), kept)
 
 
@@ -135,21 +141,28 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
 
 
-def _refuse_beyond(asked: Expression, name: str, domain: Sequence[Value]) -> None:
+def _ordering(part: Expression) -> bool:
+    """Return whether a part compares by < or >."""
+    return isinstance(part, Comparison) and part.operator not in {"=", "<>"}
+
+
+def _refuse_beyond(asked: Sequence[Expression], name: str, domain: Sequence[Value]) -> None:
     """Refuse comparisons that no category satisfies: their count would be an exact 0, as if that had been found.
 
     Args:
-        asked: of one column, whole: what stands under NOT or beside OR may well hold of nothing.
+        asked: all that must hold of one column, each part whole: what stands under NOT or beside OR may well hold of
+            nothing.
         name: the column.
         domain: its categories.
 
     Raises:
         PolicyError: RR265.
     """
-    compared = [leaf for leaf in leaves_of(asked) if isinstance(leaf, Comparison) and leaf.operator not in {"=", "<>"}]
+    compared = any(_ordering(leaf) for part in asked for leaf in leaves_of(part))
     numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
-    if compared and numbers and not any(holds(asked, {name: v}) for v in domain):
-        told = f"is {asked.operator} {asked.value}" if isinstance(asked, Comparison) else "satisfies the condition"
+    if compared and numbers and not any(holds(And(tuple(asked)), {name: v}) for v in domain):
+        ends = [f"{part.operator} {part.value}" for part in asked if isinstance(part, Comparison)]
+        told = f"is {' and '.join(ends)}" if len(ends) == len(asked) else "satisfies the condition"
         message = f"no category of {name!r} {told}"
         raise PolicyError(Problem("RR265", message, hint=f"they go from {min(numbers)} to {max(numbers)}"))
 

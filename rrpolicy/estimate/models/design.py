@@ -147,7 +147,7 @@ class Design:
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise PolicyError(Problem("RR541", f"the terms {asked!r} are not numbers for every category"))
-        terms = tuple(formula.told(str(term)) for term in made.columns)
+        terms = tuple(_as_categories(formula.told(str(term)), domains) for term in made.columns)
         return cls(terms, matrix, frame, formula, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
@@ -169,6 +169,12 @@ class Design:
 
 def _named(frame: pd.DataFrame, formula: Formula) -> pd.DataFrame:
     return frame.rename(columns={name: word for word, name in formula.odd.items()})
+
+
+def _as_categories(term: str, domains: Mapping[str, Sequence[Value]]) -> str:
+    """Return the name of a term with numbers as their categories read: `C(age)[T.1]`, where a frame has 1.0."""
+    numbers = {str(float(v)): str(v) for domain in domains.values() if numeric(domain) for v in domain}
+    return re.sub(r"\[(T\.)?([^][]+)\]", lambda found: f"[{found[1] or ''}{numbers.get(found[2], found[2])}]", term)
 
 
 def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:

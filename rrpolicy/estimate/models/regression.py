@@ -310,7 +310,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
         found = likeliest(table, columns[asked.outcome], combination, design.matrix, outcome, kind)
     if found is None:
-        hint = "take terms out, put categories together, or describe by `mean` and `share`"
+        hint = "take terms out or put categories together; shares and means by group ask less of the release"
         message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
         raise PolicyError(Problem("RR544", message, hint=hint))
     errors, stand_in = found.errors(np.eye(found.beta.size))

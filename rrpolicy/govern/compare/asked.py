@@ -92,7 +92,8 @@ class Asked:
             findings = [row.findings[name] for row in rows if name in row.findings]
             sides = [_side(finding) for finding in findings if finding.achieved is not None]
             if sides:
-                meaning = f"{findings[0].model}: {findings[0].adversary.rstrip('.')}"
+                one, knows = findings[0], findings[0].adversary.rstrip(".")
+                meaning = f"{one.model}, such as {one.stated}; the attacker {knows[:1].lower()}{knows[1:]}"
                 found.append(Quantity(name, meaning, "larger" if sides[0] == "at least" else "smaller"))
         return tuple(found)
 

@@ -61,7 +61,9 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Return what it is called: the file, and what is otherwise."""
+        """Return what it is called: the file, and what is otherwise; of a release its digest as well."""
+        if self.written is not None and self.written.release:
+            return f"{self.file}, release {self.written.release.removeprefix('sha256:')[:12]}"
         return ", ".join([self.file, *(f"{key} = {value}" for key, value in self.changed)])
 
 

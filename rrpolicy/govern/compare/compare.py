@@ -114,7 +114,9 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     across = axis_of(risks, rows, "risk", call.risk)
     up = axis_of(utilities, rows, "error", call.error)
     read = call.records is None or any(one.written is not None for one in found)
-    compared = Comparison(tuple(rows), risks, utilities, across, up, confidential=read)
+    opened = [(place, one.opened.policy) for place, one in enumerate(found, 1) if one.opened is not None]
+    unkept = tuple(place for place, policy in opened if call.kept is not None and _follows_from_more(policy))
+    compared = Comparison(tuple(rows), risks, utilities, across, up, confidential=read, unkept=unkept)
     if into is not None:
         own = next(one.written for one in found if one.written is not None and one.file == str(into))
         write_into(into, own.release, compared, own.registry)
@@ -185,9 +187,14 @@ def _row(one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Pro
         return replace(row, problems=error.problems)
 
 
+def _follows_from_more(policy: Policy) -> bool:
+    """Return whether numbers follow from a ledger or another table as well, whose changes no key tells."""
+    return policy.ledger is not None or bool(policy.mechanism.elsewhere)
+
+
 def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | int, call: Call) -> str | None:
-    """Return under what a candidate is kept; None if its numbers follow from more, as those with a ledger do."""
-    if call.kept is None or policy.ledger is not None or policy.mechanism.elsewhere:
+    """Return under what a candidate is kept; None if it is not."""
+    if call.kept is None or _follows_from_more(policy):
         return None
     governance = policy.governance
     dated = governance.waivers or governance.context.review is not None

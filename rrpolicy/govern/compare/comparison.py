@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, PolicyError, Problem
-from rrpolicy.finding import ERRORS, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
 from rrpolicy.releasing.plan.preview import MarginalError
@@ -84,8 +84,8 @@ class Row:
         """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
         finding = self.findings.get(quantity.id)
         measure = self.utility.get(quantity.id) if finding is None else finding.achieved
-        told = told_of(measure)
-        return f"{told[:-1]}, conditional)" if finding is not None and finding.given and measure is not None else told
+        given = finding is not None and bool(finding.given)
+        return "not known" if measure is None else quantity.told(measure, conditional=given)
 
     @property
     def passes(self) -> bool:
@@ -119,6 +119,7 @@ class Comparison(Decided):
         risk: that the map and the front are drawn over; None if no two candidates can be compared.
         error: the same.
         confidential: whether a table was read, or a release's audit/; else nothing here tells of anybody.
+        unkept: places, from 1, of those that are planned again each time although finished candidates are kept.
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
@@ -128,6 +129,7 @@ class Comparison(Decided):
     risk: Quantity | None
     error: Quantity | None
     confidential: bool = True
+    unkept: tuple[int, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -175,15 +177,19 @@ class Comparison(Decided):
         assert found is not None
         return found
 
+    def _told(self, place: int) -> str:
+        assert self.error is not None
+        return self.error.told(self._error(place))
+
     def _reason(self, best: int, least: int, passing: int, alike: int) -> str:
         assert self.risk is not None
         row = self.rows[best - 1]
-        told = f"error {told_of(self._error(best))}, risk {row.shown(self.risk)} of {self.risk.id}"
+        told = f"error {self._told(best)}, risk {row.shown(self.risk)} of {self.risk.id}"
         if passing == 1:
             return f"Candidate {best} is the only one to choose from that has both numbers: {told}."
         if alike == 1:
             return f"Candidate {best} has the least error of {passing} to choose from: {told}."
-        first = f", the least error being {told_of(self._error(least))} of candidate {least}" if least != best else ""
+        first = f", the least error being {self._told(least)} of candidate {least}" if least != best else ""
         return f"Candidate {best} has the lowest risk of {alike} whose errors cannot be told apart: {told}{first}."
 
     def _unmet(self, place: int) -> str:
@@ -208,6 +214,7 @@ class Comparison(Decided):
         return {
             "schema": self.schema,
             "confidential": self.confidential,
+            "unkept": list(self.unkept),
             "candidates": [_row(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
             "risks": plain(self.risks),
             "utilities": plain(self.utilities),
@@ -247,20 +254,6 @@ def _row(place: int, row: Row, *, on_front: bool) -> Json:
         "front": on_front,
         "problems": to_json(row.problems),
     }
-
-
-def told_of(measure: Measure | None) -> str:
-    """Return a number with its standing; exact where nothing is said."""
-    if measure is None:
-        return "not known"
-    value = "infinite" if math.isinf(measure.value) else f"{measure.value:.4g}"
-    match measure.standing:
-        case Standing.UPPER_BOUND:
-            return f"{value} (bound)"
-        case Standing.ESTIMATE:
-            return f"{value} ± {measure.error:.1g} (estimate)"
-        case _:
-            return f"{value} (exact)"
 
 
 def axis_of(

@@ -9,9 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from rrpolicy.finding import READ_CORRECTLY
 from rrpolicy.policy.rational import Rational
 
 NAME = "attribute-disclosure"
+OTHERS_KNOWN = "also if the other sensitive values are known"
+"""Ends what is required where `known_sensitive` is set."""
 CONFIDENCE = 0.999
 """Of the upper end by which an estimate decides, of all people together."""
 ADVERSARY = (
@@ -60,7 +63,7 @@ class Limited(StrEnum):
 
 _WHO: Mapping[Limited, tuple[str, str, tuple[str, ...]]] = {
     Limited.RISK: ("risk", ADVERSARY, (ONE_EVENT,)),
-    Limited.CORRECT_READING: ("value read correctly", READER, (DRAWN,)),
+    Limited.CORRECT_READING: (READ_CORRECTLY, READER, (DRAWN,)),
     Limited.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
     Limited.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.base import Readable, Transition
-from rrpolicy.finding import VALUE, Basis, Companion, Measure, Risk, Standing
+from rrpolicy.finding import READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.privacy.disclosure.inference import homogeneity
 from rrpolicy.privacy.disclosure.unlisted import largest_posteriors
 
@@ -20,7 +20,7 @@ OTHERS_KNOWN = " (the other sensitive values known)"
 RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
 SUCCESS = (
     "the largest chance that the value he reads is the true one, whichever record he drew: the risk is a part of it, "
-    "and a stricter limit of the risk need not lower it"
+    "and a stricter limit of the risk may raise it"
 )
 GROUP_INFERENCE = (
     "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
@@ -41,7 +41,7 @@ def of_attribute(found: Risks) -> tuple[Companion, ...]:
     bound = Standing.UPPER_BOUND if found.evidence.revealed else Standing.EXACT
     whole: list[tuple[str, Measure | None, str]] = [
         ("risk", found.risk_measure(int(np.argmax(found.risk))), RISK),
-        ("value read correctly", found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
+        (READ_CORRECTLY, found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
         ("largest within-group share", Measure(known.group_inference), GROUP_INFERENCE),
         ("maximum posterior", None if worst is None else Measure(worst, bound), POSTERIOR),
         ("combinations with zero count", Measure(known.excluded), EXCLUDED),
@@ -65,7 +65,7 @@ def of_attribute(found: Risks) -> tuple[Companion, ...]:
         of = f"{found.of}{VALUE}{found.labels[code]}"
         numbers = (
             ("risk", found.risk_measure(int(here[np.argmax(found.risk[here])])), RISK),
-            ("value read correctly", found.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
+            (READ_CORRECTLY, found.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
             ("largest within-group share", Measure(float(found.share[here].max())), GROUP_INFERENCE),
         )
         companions += [Companion(name, m, Basis.ORIGINAL, text, of) for name, m, text in numbers]

@@ -14,13 +14,13 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Limited, Options
+from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, OTHERS_KNOWN, Limited, Options
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 from rrpolicy.privacy.promised import chance, of
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
-READ_CORRECTLY = (
+ANOTHER_RECORD = (
     "Reading the true value off another person's record: `attribute-disclosure` limits one event, that the attacker "
     "selects a record with the person's own attributes and reads the true value. How often a value read is the true "
     "one (`value read correctly`) also follows from the original table, and is not limited."
@@ -30,7 +30,7 @@ COMMONEST = (
     "(`largest within-group share`), and no release lowers that."
 )
 KNOWN_ELSEWHERE = "Knowledge from elsewhere, beyond the quasi-identifiers."
-NOT_COVERED = (READ_CORRECTLY, COMMONEST, MORE_RECORDS, KNOWN_ELSEWHERE, *EVERY_MODEL)
+NOT_COVERED = (ANOTHER_RECORD, COMMONEST, MORE_RECORDS, KNOWN_ELSEWHERE, *EVERY_MODEL)
 NOT_COVERED_BY_A_READING = (
     "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that.",
     *NOT_COVERED[1:],
@@ -64,7 +64,7 @@ class AttributeDisclosure:
         return (
             ", ".join(parts)
             + of
-            + (", also if the other sensitive values are known" if options.known_sensitive else "")
+            + (f", {OTHERS_KNOWN}" if options.known_sensitive else "")
             + (", decided by an estimate" if options.decided_by == "estimate" else "")
         )
 

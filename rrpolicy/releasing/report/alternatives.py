@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from rrpolicy.finding import Bound, Measure
+from rrpolicy.finding import AT, Bound, Measure
 from rrpolicy.releasing.report.map import Point, risk_map
 from rrpolicy.releasing.report.wording import FEWER, worded
 from rrpolicy.report import AlternativeRow, Alternatives
@@ -34,6 +34,11 @@ class Quantity:
     def bound(self) -> Bound:
         """Return what a limit of it would be."""
         return "max" if self.better == "smaller" else "min"
+
+    def told(self, measure: Measure, *, conditional: bool = False) -> str:
+        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        text = worded(measure, AT[self.bound], digits=FEWER)
+        return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +117,24 @@ def alternatives(found: ComparedWith | None) -> Alternatives | None:
         risk_meaning="" if risk is None else risk.meaning,
         error=None if error is None else error.id,
         error_meaning="" if error is None else error.meaning,
-        rows=tuple(map(_row, found.candidates)),
+        rows=tuple(_row(one, risk, error) for one in found.candidates),
         map=risk_map(points, front, risk_up=larger[0], error_up=larger[1]),
         reason=found.reason,
         rule=found.rule,
     )
 
 
-def _row(one: Compared) -> AlternativeRow:
-    risk = None if one.risk is None else _shown(one.risk) + (", conditional" if one.conditional else "")
+def _row(one: Compared, risk: Quantity | None, error: Quantity | None) -> AlternativeRow:
     return AlternativeRow(
         label=one.label,
         outcome=one.outcome,
         released=one.released,
         recommended=one.recommended,
         front=one.front,
-        risk=risk,
-        error=None if one.error is None else _shown(one.error),
+        risk=None if risk is None or one.risk is None else risk.told(one.risk, conditional=one.conditional),
+        error=None if error is None or one.error is None else error.told(one.error),
         problems=(
             *(text.partition(";")[0] for text in one.problems),
             *(f"falls short of what the first one asks: {text}" for text in one.unmet),
         ),
     )
-
-
-def _shown(measure: Measure) -> str:
-    return f"{worded(measure, digits=FEWER)} ({measure.standing.value})"

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.decoders import AdditionDecoder
-from rrpolicy.finding import CONDITION, Origin, Risk, Verdict
+from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
+from rrpolicy.privacy.disclosure.attribute_options import NAME, OTHERS_KNOWN
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
@@ -80,7 +81,7 @@ def points(
     warned = (remark for remark in remarks if remark.name in WARNINGS)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     return (
-        *_unmodified(kept),
+        *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
         *_disclosing(findings, attributes, kept),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
@@ -95,14 +96,19 @@ def solved(origins: Mapping[str, Origin]) -> bool:
     return any(origin is not Origin.POLICY for origin in origins.values())
 
 
-def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
+def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several: bool) -> Iterator[str]:
+    """Yield what is released as it is, and whether attackers who know it of a person are counted with elsewhere."""
+    limits = [f.requirement for f in findings if f.model.partition("/")[0] == NAME]
+    told = any(OTHERS_KNOWN in text or text == WITHHELD for text in limits)
+    unknown = several and bool(limits) and not told
+    beside = "; no limit of attribute disclosure counts with attackers who know it of a person (`known_sensitive`)"
     for attribute in attributes:
         name = f"'{attribute.release_as or attribute.name}'"
         if attribute.assume_unlinkable is not None:
             yield f"{name} is released unmodified on the assumption that it links nobody: {attribute.assume_unlinkable}"
         elif attribute.role is Role.SENSITIVE:
             why = f": {attribute.unchanged}" if attribute.unchanged else ""
-            yield f"{name} is sensitive and released unmodified{why}"
+            yield f"{name} is sensitive and released unmodified{why}{beside if unknown else ''}"
 
 
 def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequence[A]) -> Iterator[str]:

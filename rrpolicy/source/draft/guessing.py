@@ -136,7 +136,8 @@ def _categories(column: Profile) -> dict[str, str]:
     """Return the domain, or bins, with a category for nulls."""
     many = {Family.MOMENT: MOST_CATEGORIES, Family.INTEGER: MOST_WHOLE}.get(column.family, MOST_NUMBERS)
     if column.family in {Family.TEXT, Family.BOOLEAN} or column.distinct <= many:
-        return {"domain": listed(column.values), **_nulls(column)}
+        ordered = column.family is Family.INTEGER and column.distinct > MOST_NUMBERS  # fewer may be codes
+        return {"domain": listed(column.values), **_nulls(column), **({"scale": '"ordinal"'} if ordered else {})}
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
 
 

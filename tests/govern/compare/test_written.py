@@ -67,6 +67,30 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "three", folder / "two"
 
 
+def test_releases_and_risks_are_told_apart(bundles, tmp_path):
+    """Of one policy there may be many releases, and of one model requirements that differ in the attacker alone."""
+    both = '[[privacy]]\nmodel = "local-dp"\nepsilon = 9\nscope = "attribute"\n[mechanism]'
+    other = tmp_path / "both.toml"
+    other.write_text(OTHER.replace("demo:survey", str(bundles[0].parent / "people.csv")).replace("[mechanism]", both))
+    found = rrpolicy.compare(*bundles, other, source=str(bundles[0].parent / "people.csv"))
+
+    labels = [row.label for row in found.rows]
+    assert [label.partition(", release ")[0] for label in labels] == [*map(str, bundles), str(other)]
+    assert len({label.partition(", release ")[2] for label in labels}) == 3
+    assert len({risk.meaning.partition(";")[0] for risk in found.risks}) == len(found.risks) == 2
+
+
+def test_what_is_not_kept_is_said(policy, tmp_path, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text(OTHER.replace('name = "pram"', 'name = "pram"\nplan_on = "demo:survey?records=900"'))
+    call = ["compare", str(policy), str(other), "--expected-rows", "1000"]
+
+    assert main([*call, "--resume", str(tmp_path / "kept")]) in {0, 1}
+    assert "not kept, and planned again by each call: 2; " in capsys.readouterr().out
+    assert main(call) in {0, 1}
+    assert "not kept" not in capsys.readouterr().out
+
+
 def test_releases_are_compared_by_what_they_state(bundles, capsys):
     found = rrpolicy.compare(*bundles)
 
