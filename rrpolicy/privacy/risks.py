@@ -70,6 +70,21 @@ def linked_by(model: str, number: str = "") -> str:
     return identity_options.ATTACKER if model.partition("/")[0] in _BOUNDED else ""
 
 
+def others_known(model: str, requirement: str) -> bool | None:
+    """Return whether a requirement counts with attackers who know a person's other sensitive values.
+
+    Args:
+        model: that it belongs to.
+        requirement: as a finding states it.
+
+    Returns:
+        None of a model that knows no such attackers.
+    """
+    if model.partition("/")[0] != attribute_options.NAME:
+        return None
+    return attribute_options.OTHERS_KNOWN in requirement
+
+
 def differential_privacy(model: str) -> bool:
     """Return whether a model is differential privacy."""
     return model.partition("/")[0] == local_dp.NAME

@@ -340,7 +340,7 @@ def test_an_interval_without_an_estimate_has_the_decimals_that_it_needs(publish:
 def test_other_answers_are_tables_in_notebooks(release: Any) -> None:
     test = release.independence("sex", "rare")
     assert f">{test.statistic:.4g}</td>" in test._repr_html_()
-    assert "in the population</strong>" in test._repr_html_()
+    assert "in the population, which the table is a sample of</strong>" in test._repr_html_()
     held = release.what_holds()
     assert held._repr_html_().count("<tr>") == len(held.statements) + 1
     assert all(s.analysis in held._repr_html_().replace("&lt;", "<") for s in held.statements if "'" not in s.analysis)

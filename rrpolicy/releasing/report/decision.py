@@ -9,7 +9,7 @@ from rrpolicy.channel.decoders import AdditionDecoder
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.disclosure.attribute_options import NAME, OTHERS_KNOWN
+from rrpolicy.privacy.risks import others_known
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
@@ -98,9 +98,12 @@ def solved(origins: Mapping[str, Origin]) -> bool:
 
 def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several: bool) -> Iterator[str]:
     """Yield what is released as it is, and whether attackers who know it of a person are counted with elsewhere."""
-    limits = [f.requirement for f in findings if f.model.partition("/")[0] == NAME]
-    told = any(OTHERS_KNOWN in text or text == WITHHELD for text in limits)
-    unknown = several and bool(limits) and not told
+    told = [
+        known or f.requirement == WITHHELD
+        for f in findings
+        if (known := others_known(f.model, f.requirement)) is not None
+    ]
+    unknown = several and bool(told) and not any(told)
     beside = "; no limit of attribute disclosure counts with attackers who know it of a person (`known_sensitive`)"
     for attribute in attributes:
         name = f"'{attribute.release_as or attribute.name}'"
