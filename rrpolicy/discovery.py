@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.blame.installed import GROUP, canonicalize_name, installed
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.offer import Absent, PluginInfo, Software
 from rrpolicy.registry import Registry
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """A distribution to load plugins from, and where the policy asks for it."""
 

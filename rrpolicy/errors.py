@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from rrpolicy.frozen import frozen
+
 OWN = "RR"
 """What codes of rrpolicy itself begin with; plugins have others, with pages of their own."""
 BLAMED = "RR413"
@@ -43,7 +45,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing that is wrong, as a person and a machine read it.
 

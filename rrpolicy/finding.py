@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ from rrpolicy.codec.fields import SPARSE, UNWRITTEN, called
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.printable import listed
 
 VALUE = " = "
@@ -71,7 +72,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """A number with its standing; `error` is the standard error of an estimate, else 0."""
 
@@ -99,7 +100,7 @@ class Origin(StrEnum):
     SERIES = "frozen at the first release of the series"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derived:
     """A statistic of the original, beyond the number of records, that public/ tells or that was needed to make it.
 
@@ -118,7 +119,7 @@ class Derived:
         return f"{self.id}: {self.meaning}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Companion:
     """A number that stands beside a finding so that nobody takes one for the other.
 
@@ -162,7 +163,7 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueTable(Generic[N]):
     """The same numbers of several values of one attribute, so that they are read side by side.
 
@@ -207,7 +208,7 @@ def by_value(companions: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N
     return rest, tuple(ValueTable(of, names, tuple(rows)) for (of, names), rows in tables.items())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """How a risk is spread over people: `people[i]` of them lie in (edges[i], edges[i+1]]. Audit only.
 
@@ -227,7 +228,7 @@ class Profile:
     limits: tuple[tuple[str, float], ...] = field(default=(), metadata=SPARSE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One requirement, or one measurement without a limit, and what was found.
 
@@ -349,7 +350,7 @@ class Finding:
         return read(cls, told, {"place": None if place is None else read(Place, place, {"file": ""})})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UtilityFinding:
     """One [[utility]] entry and what is to be expected.
 

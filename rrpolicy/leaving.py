@@ -16,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from rrpolicy.frozen import frozen
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LEFT = 128
@@ -27,7 +28,7 @@ TOKEN = 16
 _PASSES, _PAUSE = 50, 0.005
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Unfinished:
     """What goes with the process, unless it `stays`; `kept` then says so."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -13,6 +13,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
 
@@ -27,7 +28,7 @@ def parameters_of(attribute: str) -> Derived:
     return Derived(f"parameters:{attribute}", f"the parameters of '{attribute}' were chosen from the data")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """What a mechanism will plan, as far as no data are needed to say it.
 
@@ -62,7 +63,7 @@ class Outline:
         return tuple(a for a in policy.released if a.name not in changed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """What a mechanism gets to plan with.
 
@@ -110,7 +111,7 @@ def _without_data(what: str, place: Place | None) -> PolicyError:
     return PolicyError(Problem("RR255", message, place, hint="plan with the table: leave out --expected-rows"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """Something the plan says about how the channel was chosen, or that needs a person's judgement.
 
@@ -127,7 +128,7 @@ class Remark:
     attribute: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proposal:
     """What a mechanism planned.
 

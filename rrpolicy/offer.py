@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from rrpolicy.frozen import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """A name and where its implementation stands. Hooks return offers or the things themselves.
 
@@ -31,7 +32,7 @@ class Offer:
         return thing() if isinstance(thing, type) else thing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PluginInfo:
     """A loaded plugin: its entry point's name, its distribution and version, the hooks it implements."""
 
@@ -44,7 +45,7 @@ class PluginInfo:
         return f"{self.name} ({self.distribution} {self.version})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absent:
     """A plugin that a plan or a release was made with, and that is not loaded.
 
@@ -61,7 +62,7 @@ class Absent:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Software:
     """What a plan depends on: rrpolicy's version, and the plugins."""
 

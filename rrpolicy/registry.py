@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from rrpolicy.blame.installed import GROUP
 from rrpolicy.blame.protocols import misfit
 from rrpolicy.blame.returned import returning, unlike
 from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
 from rrpolicy.privacy.assessors import overlap, refuse
 
@@ -51,7 +52,7 @@ HOOKS: Mapping[str, str] = {
 _CODE = re.compile(r"[A-Z][A-Z-]*[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Names:
     """A `Catalogue`: names and options classes."""
 

@@ -8,19 +8,20 @@ drawn (matrices, marginals, histograms, shares of limits) stays numeric.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal, Protocol
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
+from rrpolicy.frozen import frozen
 from rrpolicy.section import Fact, Section
 
 SCHEMA = "rrpolicy.report/1"
 """The version of the report's JSON; an added field keeps it, anything else makes the next."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompanionRow:
     """A number that must be read beside a finding."""
 
@@ -34,7 +35,7 @@ class CompanionRow:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tile:
     """One of the three answers that head the page, in plain words."""
 
@@ -47,7 +48,7 @@ class Tile:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitLine:
     """A limit that a histogram is read against."""
 
@@ -55,7 +56,7 @@ class LimitLine:
     of: str = field(metadata={"help": "the values that it is of; empty for all"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Histogram:
     """How a risk is spread over people (audit page only)."""
 
@@ -73,7 +74,7 @@ class Histogram:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingRow:
     """One requirement, as the page shows it. Numbers are formatted; the exact ones stand in findings.json."""
 
@@ -118,7 +119,7 @@ class FindingRow:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatrixPanel:
     """A transition matrix as a heat map: `rows[u][v]` = Pr(released u | original v); every column adds to 1."""
 
@@ -127,7 +128,7 @@ class MatrixPanel:
     rows: tuple[tuple[float, ...], ...] = field(metadata={"help": "probabilities, (released, original)"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttributePanel:
     """One released attribute: how it was treated."""
 
@@ -152,7 +153,7 @@ class AttributePanel:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarginalRow:
     """One category: shares of the original (audit), of the release, and reconstructed with its interval."""
 
@@ -167,7 +168,7 @@ class MarginalRow:
     remark: str | None = field(metadata={"help": "why the interval is to be read with care"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarginalPanel:
     """The one-way table of an attribute."""
 
@@ -185,7 +186,7 @@ class MarginalPanel:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UtilityRow:
     """A utility metric: expected (may gate), and realised (audit page only, never gates)."""
 
@@ -206,7 +207,7 @@ class UtilityRow:
     used: float | None = field(default=None, metadata={"help": "as of a requirement"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairPanel:
     """The expected errors of one-way and two-way shares (audit page only): what is square and symmetric, below."""
 
@@ -220,7 +221,7 @@ class PairPanel:
     impossible: tuple[tuple[str, ...], ...] = field(metadata={"help": "combinations that cannot be estimated"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssociationRow:
     """A pair of columns, and how strongly they go together (audit page only)."""
 
@@ -232,7 +233,7 @@ class AssociationRow:
     error: str | None = field(metadata={"help": "standard error of the estimate; None where there is none"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Letterhead:
     """What an organisation puts on the pages, as the policy's [context] states it."""
 
@@ -244,7 +245,7 @@ class Letterhead:
     signatories: tuple[str, ...] = field(default=(), metadata={"help": "who signs the decision, a box each"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Obstacle:
     """What stands in the way of a release (page of a plan only)."""
 
@@ -255,7 +256,7 @@ class Obstacle:
     place: str = field(metadata={"help": "line and key of the policy; empty if it is of no line"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """Where an attack's success lies among those that are as predicted."""
 
@@ -265,7 +266,7 @@ class Spread:
     high: float = field(metadata={"help": "the most that is as predicted"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttackRow:
     """One attack of the adversarial test (audit page only)."""
 
@@ -286,7 +287,7 @@ class AttackRow:
     spread: Spread | None = field(metadata={"help": "the same numbers, to be drawn"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tick:
     """A grid line of a plot."""
 
@@ -294,7 +295,7 @@ class Tick:
     text: str = field(metadata={"help": "what is written at it"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MapMark:
     """A candidate on the map of risk and error: places from 0, the better end, to 1."""
 
@@ -307,7 +308,7 @@ class MapMark:
     label: str = field(metadata={"help": "the numbers of the candidates that stand there; empty if another has it"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RiskMap:
     """The map of risk and error, to be drawn."""
 
@@ -319,7 +320,7 @@ class RiskMap:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlternativeRow:
     """One candidate that the release was compared with, or the release itself (audit page only)."""
 
@@ -335,7 +336,7 @@ class AlternativeRow:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternatives:
     """The comparison that was written into audit/ (audit page only)."""
 
@@ -349,7 +350,7 @@ class Alternatives:
     rule: str = field(metadata={"help": "by which it was chosen"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleasedSet:
     """A set of values that records were released as."""
 
@@ -357,7 +358,7 @@ class ReleasedSet:
     share: float = field(metadata={"help": "of all records, exact"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetPanel:
     """Which sets were released of a column, or of columns whose sets go together, and how often."""
 
@@ -369,7 +370,7 @@ class SetPanel:
     different: int = field(metadata={"help": "how many different sets were released"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """How an analyst uses the release (public page only)."""
 
@@ -379,7 +380,7 @@ class Usage:
     command: str = field(metadata={"help": "the same for a shell"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AccuracyRow:
     """What an analyst may expect of shares by a column (public page only)."""
 
@@ -392,7 +393,7 @@ class AccuracyRow:
     standing: str | None = field(metadata={"help": "of both numbers: exact or upper bound"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Promise:
     """A requirement in words (public page only)."""
 
@@ -401,7 +402,7 @@ class Promise:
     verdict: str = field(metadata={"help": "satisfied, failed or undecided"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Download:
     """A file of public/ (public page only)."""
 
@@ -411,7 +412,7 @@ class Download:
     digest: str = field(metadata={"help": "how its SHA-256 begins; empty of files that are written after the page"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Published:
     """What the public page alone shows: how to use the release, and what to expect of it."""
 
@@ -425,7 +426,7 @@ class Published:
     downloads: tuple[Download, ...] = field(metadata={"help": "the files"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Everything a page shows. Template variables are these fields and no others; a test holds this."""
 

@@ -13,10 +13,10 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.leaving import TOKEN, remove_folder, token, unfinished
 
 PLACE = "RRPOLICY_SCRATCH"
@@ -27,7 +27,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_IN_WORDS = ("No space left on device", "File too large", "Disk quota exceeded", "max_temp_directory_size")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scratch:
     """A folder for as long as a command runs.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
+
+from rrpolicy.frozen import frozen
 
 DIGITS = 6
 """Significant digits; more only where fewer would hide on which side of a limit a number lies."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """A name with its value, as text."""
 
@@ -19,7 +21,7 @@ class Fact:
     value: str = field(metadata={"help": "what it is"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A mechanism's own part: paragraphs, facts and a table."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, Problem
+from rrpolicy.frozen import frozen
 
 FALSE_ALARM = Fraction(1, 10**9)
 """The tail probability below which an attack's success is not as predicted, of each attack."""
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attack:
     """One attack, run against one written release, or against two of one table.
 
@@ -82,7 +82,7 @@ class Attack:
         return Problem("RR550", message, expected=expected, hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attacked(Decided):
     """The adversarial test of a release, or of several of one table; audit-class, as it rests on the original.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product.conform import surprise
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -33,7 +34,7 @@ BASIS = "exact mean and variance given the original counts; Bennett's inequality
 _ENOUGH = 60  # halvings of an interval, down to the last digits of a double
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Law:
     """How a sum over released records is distributed.
 

@@ -10,7 +10,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
@@ -29,7 +29,7 @@ MOST_ENTRIES = 1 << 22
 """Entries of the largest matrix of sets and values."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ListedSets:
     """An axis of sets with its sets listed.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.read import read_released
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
 _HALF = 0.5  # far above rounding, below a record
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """A written release, as an evaluator sees it who has the original as well.
 
@@ -70,7 +70,7 @@ class Listed(Transition, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cells:
     """Original and released counts over some axes of a product channel.
 

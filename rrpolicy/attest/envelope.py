@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.attest.statement import PAYLOAD
 from rrpolicy.canonical import canonical, pretty
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.document import UnreadableError, read_document
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 26
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signed:
     """An envelope, read: what was signed, and the ids of the keys that it says signed it.
 

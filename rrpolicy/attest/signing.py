@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from rrpolicy.attest.envelope import Signed, new_envelope, read_envelope, with_s
 from rrpolicy.attest.statement import statement_of
 from rrpolicy.attest.verification import verification_statement
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, unwritable
+from rrpolicy.frozen import frozen
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.verify.outcome import Verification
@@ -28,7 +28,7 @@ RELEASE = "release.dsse.json"
 SUFFIX = ".dsse.json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signature:
     """A signature that was written.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.newfiles import write_new
 from rrpolicy.passphrase import NoPassphraseError
 from rrpolicy.passphrase import passphrase as asked
@@ -26,7 +26,7 @@ PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
 _LARGEST = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trusted:
     """A public key that a verifier trusts.
 

@@ -7,12 +7,12 @@ believes what it says of audit/, and checks the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import Json, canonical, file_digest
 from rrpolicy.codec.writing import plain, record
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.bundle import audit as auditing
@@ -30,7 +30,7 @@ SIGNED = (
 """Fields of release.json that the predicate repeats, so that who reads the statement alone knows what was promised."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditDigests:
     """What the statement says of audit/: SHA-256 in hexadecimal digits.
 

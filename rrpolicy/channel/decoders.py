@@ -9,13 +9,14 @@ party's axis publishes one of the six.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar, Self, TypeAlias
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.probability import keep_probability, retention_probability
 from rrpolicy.codec.fields import called
+from rrpolicy.frozen import frozen
 
 Cell: TypeAlias = tuple[Value, ...]
 """A category; of attributes taken together, one label each."""
@@ -23,7 +24,7 @@ Rows: TypeAlias = tuple[tuple[Fraction, ...], ...]
 """(released, original) exact; every column sums to 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Categories that are exchanged for one another.
 
@@ -85,7 +86,7 @@ class Block:
         return ((1 - q) ** 2 + (self.size - 1) * q**2) / (self.keep - q) ** 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Common:
     """What all decoders say.
 
@@ -105,7 +106,7 @@ class _Common:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IdentityDecoder(_Common):
     """A column released as it is.
 
@@ -130,7 +131,7 @@ class IdentityDecoder(_Common):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetentionDecoder(_Common):
     """Retention in blocks: a value is kept, or exchanged for another of its block, each equally likely.
 
@@ -165,7 +166,7 @@ class RetentionDecoder(_Common):
         return tuple(map(tuple, rows))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatrixDecoder(_Common):
     """Any transition matrix, written down entry by entry: the general form.
 
@@ -198,7 +199,7 @@ class MatrixDecoder(_Common):
         return self.rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdditionDecoder(_Common):
     """A set of distinct values that holds the record's own.
 
@@ -220,7 +221,7 @@ class AdditionDecoder(_Common):
         return self.set_size == len(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnatomyDecoder(_Common):
     """Two tables: a record of `of` has a value with the share that it has in the record's group, in `table`.
 
@@ -250,7 +251,7 @@ class AnatomyDecoder(_Common):
         return (self.column,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecodeDecoder(_Common):
     """Generalised columns: a record counts in equal shares for every category that its label stands for.
 
@@ -279,7 +280,7 @@ class RecodeDecoder(_Common):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WithheldDecoder(_Common):
     """A matrix that the publisher keeps: no probability of it is told, and no count can be estimated.
 

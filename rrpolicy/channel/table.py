@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from rrpolicy.canonical import Value, category_text
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted import formulas
 
 _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
@@ -24,7 +25,7 @@ def type_of(labels: tuple[Value, ...]) -> str:
     return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """One released column.
 
@@ -69,7 +70,7 @@ def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableSpec:
     """One released table.
 

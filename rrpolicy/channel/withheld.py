@@ -6,7 +6,6 @@ It protects nobody: whoever assesses the release grants an attacker the matrices
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeGuard
 
 from rrpolicy.channel.axes.identity import Identity
@@ -24,6 +23,7 @@ from rrpolicy.channel.decoders import (
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column, TableSpec, carried_first
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Withheld(Channel):
     """A product channel of which the matrices are withheld: it is published in its place, and never drawn from.
 

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from rrpolicy.cli.text.output import Output, Wanted, show
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.untrusted.printable import line, listed
 
@@ -92,7 +92,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looked:
     """What was found of one file.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rrpolicy.drawing.scale import Scale
+from rrpolicy.frozen import frozen
 
 Ends: TypeAlias = Literal["interval", "certain", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """An estimate, with its interval.
 
@@ -46,7 +46,7 @@ class Mark:
         return self.has_ends and not math.isnan(self.estimate) and not self.low <= self.estimate <= self.high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A number that marks are compared with: where it stands, and what it is."""
 
@@ -54,7 +54,7 @@ class Line:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Panel:
     """Marks on one axis.
 
@@ -71,7 +71,7 @@ class Panel:
     marks: tuple[Mark, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chart:
     """A plot.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from rrpolicy.frozen import frozen
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROOM = 0.04
@@ -20,7 +21,7 @@ def nice_step(span: float, most: int) -> float:
     return next(step * magnitude for step in _ROUND if step * magnitude >= rough * (1 - 1e-9))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """An axis from low to high.
 

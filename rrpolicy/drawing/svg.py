@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from rrpolicy.drawing.chart import Chart, Line, Mark, Panel
 from rrpolicy.drawing.scale import Scale, written
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 WIDTH = 480
 NARROWEST = 240
@@ -145,7 +145,7 @@ class _Sheet:
             x += long
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """Where an axis stands across."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rrpolicy.engine.quoting import identifier
+from rrpolicy.frozen import frozen
 
 
 class Family(StrEnum):
@@ -41,7 +41,7 @@ def family(kind: str) -> Family:
     return Family.MOMENT if kind in MOMENTS else Family.OTHER
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stored:
     """A column as the engine stores it.
 

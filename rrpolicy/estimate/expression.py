@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from rrpolicy.frozen import frozen
 
 Constant: TypeAlias = Any
 """A constant as DuckDB reads it: str, int, Decimal, float, bool, date, …"""
@@ -24,7 +25,7 @@ def _texts_differ(a: Any, b: Any) -> bool:
     return isinstance(a, str) != isinstance(b, str)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`column operator value`."""
 
@@ -33,7 +34,7 @@ class Comparison:
     value: Constant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """`column IN (values)`."""
 
@@ -41,28 +42,28 @@ class Member:
     values: tuple[Constant, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Null:
     """`column IS NULL`."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """`NOT part`."""
 
     part: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class And:
     """`part AND part …`."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Or:
     """`part OR part …`."""
 

@@ -8,13 +8,13 @@ frame of which rows were left out: then somebody meant others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import relation, unlike_description
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ NAME = "rrpolicy"
 _OF_POLARS = "_rrpolicy_release"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Known:
     """What a pandas frame keeps of its release; copies of the frame keep the same.
 

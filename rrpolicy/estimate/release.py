@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
@@ -22,6 +22,7 @@ from rrpolicy.estimate.results.table import OTHERWISE, Crosstab
 from rrpolicy.estimate.results.target import WEIGHTS_INSIDE, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.source.counts import Array
 
@@ -93,7 +94,7 @@ def _of_these_records(question: _Question[_Asked, _Found]) -> _Question[_Asked, 
     return asked
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Release:
     """An opened release. Nothing is read before a query.
 

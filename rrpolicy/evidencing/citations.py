@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from rrpolicy.attacks.result import Attacked, Outcome
 from rrpolicy.evidencing.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import bounded_by, differential_privacy
 from rrpolicy.releasing.bundle.audit import ATTACKED
@@ -24,7 +24,7 @@ ATTACK = f"audit/{ATTACKED}"
 EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """What is cited from.
 

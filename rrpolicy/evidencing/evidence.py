@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import frozen
 
 SCHEMA = "rrpolicy.evidence/1"
 
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     RECORD = "record"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """What a release decided of a requirement of its policy.
 
@@ -39,7 +39,7 @@ class Judgement:
     given: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Citation:
     """Something of the release that speaks to a clause.
 
@@ -61,7 +61,7 @@ class Citation:
         return self.where.partition(", ")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What a release says to a clause.
 
@@ -85,7 +85,7 @@ class Answer:
         return bool(self.citations)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CitedFile:
     """A file of the bundle that is cited: its path there, and the digest of its bytes."""
 
@@ -93,7 +93,7 @@ class CitedFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What a release shows of what a regime asks.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
@@ -22,6 +21,7 @@ from rrpolicy.canonical import Json, canonical
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.evidencing.evidence import Answer, Citation, Evidence, Judgement, Kind
 from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.markdown import prose
 from rrpolicy.untrusted.printable import listed, visible
 
@@ -66,7 +66,7 @@ def as_oscal(evidence: Evidence) -> dict[str, Json]:
     return {"assessment-results": _Results(evidence, evidence.released).document()}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Objective:
     """An objective of our own.
 
@@ -88,7 +88,7 @@ class _Objective:
         return f"A requirement of the policy that speaks to the clause holds: {judged.requirement}"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Results:
     """One document.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib.resources
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 _FOLDER = "regimes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clause:
     """One thing that a regime asks.
 
@@ -30,7 +30,7 @@ class Clause:
     control: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Regime:
     """A law, a standard or a guidance.
 

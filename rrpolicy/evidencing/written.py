@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -11,13 +10,14 @@ from rrpolicy.errors import unwritable
 from rrpolicy.evidencing.evidence import Evidence
 from rrpolicy.evidencing.oscal import as_oscal
 from rrpolicy.evidencing.writing import as_html, as_markdown
+from rrpolicy.frozen import frozen
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.releasing.appearing import appear, refuse_existing
 
 Form = Literal["markdown", "html", "json", "oscal"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """Evidence, ready to be written in any form.
 

@@ -60,6 +60,10 @@ def label_places(values: pa.Array, labels: pa.Array, name: str) -> Ints:
     return found
 
 
+_PLAIN = {"VARCHAR": "string", "BIGINT": "int64", "DOUBLE": "double", "BOOLEAN": "bool"}
+"""Arrow's names of what nearly every column is of; of any other type an engine is started, and asked."""
+
+
 @cache
 def arrow_type(name: str) -> pa.DataType:
     """Return the Arrow type of an engine type.
@@ -72,6 +76,8 @@ def arrow_type(name: str) -> pa.DataType:
 
     if name.endswith("[]"):
         return pa.list_(arrow_type(name[:-2]))
+    if name in _PLAIN:
+        return pa.type_for_alias(_PLAIN[name])
     try:
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")

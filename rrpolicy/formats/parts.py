@@ -6,13 +6,13 @@ import os
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.blame.returned import hold_members
 from rrpolicy.formats.format import Format, TableWriter, file_name
 from rrpolicy.formats.grouping import Files, Grouping
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileParts:
     """The files of a released table, whoever writes them: the same rows give the same files.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -20,6 +20,7 @@ from rrpolicy.codec.fields import SPARSE
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
+from rrpolicy.frozen import frozen
 from rrpolicy.offer import Software
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import DesignPart, Role
@@ -30,7 +31,7 @@ WITHHELD = "withheld"
 """The kind of channel that is published in the place of one whose matrices are withheld."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyIdentity:
     """Which policy it was released under.
 
@@ -50,14 +51,14 @@ class PolicyIdentity:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Units:
     """Units of protection: the most records that one may have. Whether that was tested stands in audit/ alone."""
 
     max_records: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleasedAttribute:
     """An attribute, as far as the public may know it.
 
@@ -92,7 +93,7 @@ class ReleasedAttribute:
     totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataTable:
     """A released table's files in public/, in the order of its rows; how many these are, and their digest."""
 
@@ -101,7 +102,7 @@ class DataTable:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Data:
     """The data files.
 
@@ -118,7 +119,7 @@ class Data:
     tables: Mapping[str, DataTable]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedRequirement:
     """What the policy requires: the privacy model, its options as plain data, and the subgroup it is limited to."""
 
@@ -127,7 +128,7 @@ class StatedRequirement:
     where: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LedgerPlace:
     """Where a release stands in the ledger that its policy names.
 
@@ -140,7 +141,7 @@ class LedgerPlace:
     entry: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     """The series that a release belongs to: in all of them a person's value is released alike, while it is the same.
 
@@ -159,7 +160,7 @@ class Series:
     persons: Literal["integer", "text"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Manifest:
     """All that release.json says.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Finding, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.assessor import ClassModel, Protected, named
@@ -23,7 +24,7 @@ def class_models(registry: Registry) -> dict[str, ClassModel]:
     return {name: told for name, told in offered.items() if told is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measurer:
     """Measures the classes of one table.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN
 from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.population.attackers import with_population, without_population
@@ -38,7 +39,7 @@ _MISSING = "(missing)"
 _NAME = "rrpolicy_reference"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """What a call says of the population, and which risks it asks for.
 
@@ -113,7 +114,7 @@ def said(weights: str | None, fraction: object, reference: Handed | None, suda: 
     return Said(weights, share, reference, suda)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """The people of a reference table, by what makes a class.
 

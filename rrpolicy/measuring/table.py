@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import DataError, Decided, PolicyError, Problem
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE
+from rrpolicy.frozen import frozen
 from rrpolicy.measuring.as_released import as_released
 from rrpolicy.measuring.measure import Measurer, class_models
 from rrpolicy.measuring.risks import NOTHING, Reference, Said, combinations, population_of, read_reference, risks
@@ -33,7 +34,7 @@ LOOKED_AT = 2048
 """Records of which all must look like lists for a column of text to be taken for lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """What is asked of a table.
 
@@ -66,7 +67,7 @@ class Asked:
         return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableCheck(Decided):
     """What was found of a table.
 
@@ -186,7 +187,7 @@ def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[T
         yield as_released(opened.one_by_one, uri), spelled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """The table's columns and what they are.
 

@@ -6,13 +6,13 @@ Plain frozen data. A format is a function from an outcome to text, and reads not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Measure
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.governance import Waiver
 
 BUG = 70
@@ -70,7 +70,7 @@ class Part(StrEnum):
     PROBLEM = "problem"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One thing that was asked, and what became of it.
 
@@ -122,7 +122,7 @@ class Entry:
         return Level.WARNING if self.kind in {Kind.CONDITIONAL, Kind.REVIEW} else Level.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """What stands beside the entries, for people: a heading and lines."""
 
@@ -130,7 +130,7 @@ class Note:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """What entries are of: a policy, a release, a table.
 
@@ -157,7 +157,7 @@ class Subject:
         return self.file if entry.place is None else entry.place.file
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a command found.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rrpolicy.codes import codes, page
+from rrpolicy.frozen import frozen
 from rrpolicy.outputs.outcome import Entry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A rule.
 

@@ -8,8 +8,9 @@ table in words.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from rrpolicy.frozen import frozen
 
 NAME = "name"
 
@@ -36,7 +37,7 @@ class Direction(Enum):
     LATER = "when later"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """The direction of a key.
 

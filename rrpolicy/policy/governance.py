@@ -6,7 +6,7 @@ approval or a new review date makes no plan stale.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Literal
 
@@ -14,6 +14,7 @@ from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
+from rrpolicy.frozen import frozen
 
 REVIEW = "review_by"
 """What a waiver names to put off a review."""
@@ -21,7 +22,7 @@ WARNING = "warning/"
 """Begins the name of a point that needs a person's judgement."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """The [context] table: what auditors ask and no program can compute. All of it is published with a release.
 
@@ -79,7 +80,7 @@ class Context:
         return None if self.review_by is None else date.fromisoformat(self.review_by)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiver:
     """One [[waivers]] entry: something that would stand in the way, and may stay so until a day.
 
@@ -114,7 +115,7 @@ class Waiver:
         return today > date.fromisoformat(self.until)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One [[policy.changes]] entry: why the policy was made weaker.
 
@@ -133,7 +134,7 @@ class Change:
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Governance:
     """What people declare of a policy and decided on it.
 

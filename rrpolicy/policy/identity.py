@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import quote
 
 from pydantic import BaseModel
 
 from rrpolicy.canonical import category_text
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.model import Gate, Policy, Requirement
 
 _SYNTAX = frozenset("%?&=,#")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identities:
     """The names of a policy's entries, each once, in the order of the entries.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Generic, Literal, TypeAlias
@@ -22,6 +22,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
 from rrpolicy.finding import Bound
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import Governance
@@ -62,7 +63,7 @@ class Role(StrEnum):
         }[self]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bins:
     """Intervals of a number, a date or a time: [a, b), the last closed.
 
@@ -123,7 +124,7 @@ def weight_of(category: Value) -> float | None:
     return size if 0 <= size <= LARGEST_WEIGHT else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """One column of the table and all the policy says of it.
 
@@ -182,7 +183,7 @@ class Attribute:
         return self.assume_unlinkable if self.unchanged is None else self.unchanged
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requirement(Generic[Options_co]):
     """One [[privacy]] entry.
 
@@ -278,7 +279,7 @@ class Requirement(Generic[Options_co]):
         return () if named is None else named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gate:
     """One [[utility]] entry: a metric's expected value, and the most or the least that it may be.
 
@@ -315,7 +316,7 @@ class Gate:
         return f"{self.metric} {'>=' if self.max is None else '<='} {self.min if self.max is None else self.max}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MechanismChoice:
     """The [mechanism] table: which one, with its validated options, which are all that the mechanism sees.
 
@@ -347,7 +348,7 @@ class MechanismChoice:
         return {**record(self), "plan_on": self.elsewhere}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CsvSettings:
     """The [source.csv] table: how a CSV file is spelled.
 
@@ -366,7 +367,7 @@ class CsvSettings:
     skip: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """How an engine is to read a table.
 
@@ -393,7 +394,7 @@ PLAIN = Reading()
 """As it stands: commas, UTF-8, no codes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceSettings:
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
@@ -425,7 +426,7 @@ class SourceSettings:
         return parted(self.uri)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferenceSettings:
     """The [reference] table: everybody of the population that the records are of, one record a person.
 
@@ -440,7 +441,7 @@ class ReferenceSettings:
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseSettings:
     """The [release] table.
 
@@ -472,7 +473,7 @@ class ReleaseSettings:
         return self.decoders == "withheld"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LedgerSettings:
     """The [ledger] table. `file` is not part of the digest: where the ledger lies changes no release.
 
@@ -496,7 +497,7 @@ class LedgerSettings:
     different_values: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
 

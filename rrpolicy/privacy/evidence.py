@@ -8,7 +8,7 @@ the requirement says that he does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis, Posterior, Transition
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.cells import contexts, occupied, runs
 
@@ -32,7 +33,7 @@ CERTAIN = 1e-9
 """An expected posterior this near to 1 is taken for certainty."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """Which axes of a channel tell who somebody is, and which tells the sensitive value.
 
@@ -49,7 +50,7 @@ class Sides:
     siblings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Evidence:
     """The groups of a table: people who agree in all that an attacker knows.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,6 +15,7 @@ from rrpolicy.canonical import Value, exact
 from rrpolicy.channel.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class PrivacyModel(Protocol[Options]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Smooth:
     """A requirement as an optimiser sees it: values that must be <= 0, and how they change.
 
@@ -118,7 +119,7 @@ class Smooth:
     monotone: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerClass:
     """A requirement on single equivalence classes, for lattice search and partitioning.
 
@@ -146,7 +147,7 @@ class PerClass:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MinimumRisk:
     """The smallest reachable number of one requirement, and who stands in the way of its limit.
 
@@ -232,7 +233,7 @@ class Written(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 

@@ -1,44 +1,33 @@
-"""Which risk to a person a privacy model bounds, for documents that speak of risks and not of models."""
+"""Which risk to a person a privacy model bounds, for documents that speak of risks and not of models.
+
+Models stand here by name, as where they are offered: what a policy does not name is not imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from rrpolicy.finding import Risk
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.privacy.epsilon import exposure
-from rrpolicy.privacy.models import (
-    alpha_k_anonymity,
-    beta_likeness,
-    delta_disclosure,
-    delta_presence,
-    k_anonymity,
-    k_map,
-    l_diversity,
-    local_dp,
-    pk_anonymity,
-    rho1_to_rho2,
-    t_closeness,
-)
 
 _BOTH = frozenset(Risk)
 _LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})
 _BOUNDED: Mapping[str, frozenset[Risk]] = {
-    local_dp.NAME: _BOTH,
-    rho1_to_rho2.NAME: _BOTH,
-    pk_anonymity.NAME: _LINKING,
-    k_anonymity.NAME: _LINKING,
-    k_map.NAME: _LINKING,
-    delta_presence.NAME: frozenset(),
-    identity_options.NAME: _LINKING,
-    l_diversity.NAME: _READING,
-    t_closeness.NAME: _READING,
-    alpha_k_anonymity.NAME: _BOTH,
-    beta_likeness.NAME: _READING,
-    delta_disclosure.NAME: _READING,
-    attribute_options.NAME: _READING,
+    "local-dp": _BOTH,
+    "rho1-to-rho2": _BOTH,
+    "pk-anonymity": _LINKING,
+    "k-anonymity": _LINKING,
+    "k-map": _LINKING,
+    "delta-presence": frozenset(),
+    "identity-disclosure": _LINKING,
+    "l-diversity": _READING,
+    "t-closeness": _READING,
+    "alpha-k-anonymity": _BOTH,
+    "beta-likeness": _READING,
+    "delta-disclosure": _READING,
+    "attribute-disclosure": _READING,
 }
-_LIKELIHOODS: Mapping[str, Risk] = {identity_options.NAME: Risk.LINKING, attribute_options.NAME: Risk.READING}
+_LIKELIHOODS: Mapping[str, Risk] = {"identity-disclosure": Risk.LINKING, "attribute-disclosure": Risk.READING}
 
 
 def bounded_by(model: str) -> frozenset[Risk]:
@@ -67,7 +56,7 @@ def linked_by(model: str, number: str = "") -> str:
     """
     if number == exposure.LINKING:
         return exposure.ATTACKER
-    return identity_options.ATTACKER if model.partition("/")[0] in _BOUNDED else ""
+    return exposure.ATTACKER_OF_ONE if model.partition("/")[0] in _BOUNDED else ""
 
 
 def others_known(model: str, requirement: str) -> bool | None:
@@ -80,11 +69,13 @@ def others_known(model: str, requirement: str) -> bool | None:
     Returns:
         None of a model that knows no such attackers.
     """
-    if model.partition("/")[0] != attribute_options.NAME:
+    if model.partition("/")[0] != "attribute-disclosure":
         return None
+    from rrpolicy.privacy.disclosure import attribute_options
+
     return attribute_options.OTHERS_KNOWN in requirement
 
 
 def differential_privacy(model: str) -> bool:
     """Return whether a model is differential privacy."""
-    return model.partition("/")[0] == local_dp.NAME
+    return model.partition("/")[0] == "local-dp"

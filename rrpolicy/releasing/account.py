@@ -9,13 +9,14 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import Finding
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.manifest.manifest import LedgerPlace, Manifest
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _DRAW = b"rrpolicy.draw/1\0"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Together:
     """One entry of the budget, over all releases of the same people.
 
@@ -44,7 +45,7 @@ class Together:
     unruled: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weighed(Decided):
     """A release beside the earlier ones of the same people.
 

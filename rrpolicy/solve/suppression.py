@@ -26,6 +26,7 @@ import numpy as np
 from rrpolicy.canonical import exact
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.errors import Place, Problem, RequirementError
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Task
@@ -136,7 +137,7 @@ def part(histograms: Ints, l: Fraction) -> Ints | None:
     return histograms - np.array(parting.classes, dtype=np.int64).reshape(histograms.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suppression:
     """What TP suppresses.
 

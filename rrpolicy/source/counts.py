@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from rrpolicy.frozen import frozen
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -19,7 +20,7 @@ _DENSE = 1 << 16
 """Codes up to about here are counted where they stand; wider ones are sorted."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Counts:
     """A contingency table over categorical attributes.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.opening import open_original
@@ -50,7 +51,7 @@ def open_elsewhere(policy: Policy, sources: Mapping[str, Source], scratch: Path)
         yield original
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Resized:
     """A table with as many records as another: each s-th record in canonical order, s a fraction; an `Original`.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
@@ -104,7 +105,7 @@ def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, read
         yield snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counting:
     """A table of distinct rows with counts, which another engine reads; a `Source`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from rrpolicy.canonical import Json, canonical
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.cells import Cells
@@ -85,7 +86,7 @@ def _refuse(problems: Sequence[Problem]) -> None:
         raise DataError(problems)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Whole:
     """What one pass over all distinct rows tells.
 
@@ -102,7 +103,7 @@ class Whole:
     cells: Cells | None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class TableOriginal:
     """A snapshot read under a policy; an `Original`. Made by `read`.
 

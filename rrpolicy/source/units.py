@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.policy.tree.spelling import spelled
 
@@ -28,7 +29,7 @@ UNTOLD = "untested-units"
 """The name of the remark that units were not told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Units:
     """How many units have how many records.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channel.table import type_of
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.source.sample import systematic
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TableInMemory:
     """A table of released columns, read under a policy.
 

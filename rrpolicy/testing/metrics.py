@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +13,7 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.assess import outline_of
 from rrpolicy.releasing.plan.opening import Opened
@@ -139,7 +139,7 @@ def _check_expected(
     return expected
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Case:
     """A metric that is asked of a table."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +16,7 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.bundle.execute import draw_into
@@ -59,7 +59,7 @@ def untouched(policy: Policy) -> Product | None:
     return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Drawn:
     """A release.
 

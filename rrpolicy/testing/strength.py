@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations, product
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Finding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, Order, PrivacyModel
 from rrpolicy.testing.demand import asking, demand
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SHARES = tuple(Fraction(p) for p in ("1/1000000000", "1/1000", "1/10", "1/2", "9/10", "999/1000"))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Asked:
     """An assessor that is asked of one channel and one table.
 

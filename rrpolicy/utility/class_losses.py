@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from rrpolicy.channel.axes.categories import certainty_penalty
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import numbered
 from rrpolicy.utility.drawn import released_codes
 from rrpolicy.utility.simulation import Draws, Marginal, collected
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rows:
     """Released rows of some attributes.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.estimate.results.variance import of_population
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Estimated:
     """Shares with the errors that are stated of them.
 

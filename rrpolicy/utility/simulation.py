@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -28,6 +28,7 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
 from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
@@ -95,7 +96,7 @@ def once(  # noqa: PLR0917 what a simulation is
     return held[key][1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draws:
     """How often a channel is drawn from, and by which bits.
 
@@ -115,7 +116,7 @@ class Draws:
         return streams
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Marginal:
     """A table over some attributes, as estimates of a release give it.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from itertools import pairwise
 
@@ -18,6 +17,7 @@ from sqlglot import exp
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.source.duckdb.encoding import parsed
 from rrpolicy.source.duckdb.missing import number as number_of
@@ -31,7 +31,7 @@ Way = tuple[Sql, Sql]
 _TOLD_APART = 10**18
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A released attribute as a column of somebody else's table.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, time
 
 from sqlglot import exp
 
 from rrpolicy.canonical import Value
+from rrpolicy.frozen import frozen
 from rrpolicy.warehouse.stand_ins import Point
 
 Sql = exp.Expr
@@ -19,7 +19,7 @@ def _equals_nan(x: Sql) -> Sql:
     return exp.EQ(this=x, expression=exp.cast(exp.Literal.string("NaN"), "double"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """An engine's SQL.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.warehouse.columns import Column, column
 from rrpolicy.warehouse.dialects import DIALECTS, Dialect, Sql
@@ -21,7 +21,7 @@ LEVELS = (10**9, 10**6, 10**3, 1)
 """A count below 10^12 in thousands of thousands: a number of the one below begins at each of these."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statements:
     """The statements of a policy in one dialect.
 

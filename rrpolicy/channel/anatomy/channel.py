@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.channel.anatomy.pairs import MOST_COMBINATIONS
@@ -27,6 +27,7 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.codec.fields import AUDIT
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,7 @@ _FEW_CELLS = 1 << 16
 _MANY_CELLS = 1 << 23
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnatomyChannel(Channel):
     """Records dealt into groups of l different sensitive values, released as two tables, or three.
 

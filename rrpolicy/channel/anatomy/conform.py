@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +36,7 @@ from rrpolicy.channel.anatomy.pairs import kinds_of
 from rrpolicy.channel.anatomy.read import Places, Tables, read_tables
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.product.conform import Evidence, finding_of, surprise
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +89,7 @@ def conforms(
     return finding_of(evidence, None, (), REFERENCE)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Law:
     """Whose records are dealt at random, and where.
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy.typing as npt
 from rrpolicy.channel.anatomy.pairs import kinds_of
 from rrpolicy.channel.anatomy.schedule import Phase, schedule
 from rrpolicy.channel.sampling.shuffle import orders, shuffled
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Small = npt.NDArray[Any]
 """Values or numbers in as few bytes as hold them."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Dealt:
     """What was dealt.
 

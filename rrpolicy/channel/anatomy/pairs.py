@@ -22,10 +22,10 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Counts
@@ -34,7 +34,7 @@ MOST_COMBINATIONS = 20_000
 """Combinations of both domains, beyond which kinds of groups take too long to find."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """Groups of the same combinations.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.product.read import read_released, unchanged_agree
 from rrpolicy.channel.values import read_codes
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.frozen import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST = 1 << 22
 """Groups that are kept for statistics."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """Who stands where: entries in the order of their groups.
 
@@ -40,7 +40,7 @@ class Places:
     n: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tables:
     """All tables, as far as statistics look at them.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from rrpolicy.channel.anatomy.schedule import Phase, groups_of, schedule
 from rrpolicy.channel.sampling.shuffle import orders
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -33,7 +33,7 @@ _ENDS = 2
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Middle:
     """The middle of a phase that was shortened.
 
@@ -50,7 +50,7 @@ class Middle:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Replicas:
     """What was dealt.
 

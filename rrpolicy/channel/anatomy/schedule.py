@@ -12,10 +12,11 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from rrpolicy.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phase:
     """Groups that are made alike.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Cell
 from rrpolicy.channel.table import Column
+from rrpolicy.frozen import frozen
 
 
 def check_labels(what: str, labels: Sequence[Value]) -> None:
@@ -42,7 +42,7 @@ def category_column(
     return Column(release_as or attribute, "category", tuple(labels), engine_type, attribute, assume_unlinkable)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Domain:
     """An original attribute and its categories, in order."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -11,13 +10,14 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.categories import category_column
 from rrpolicy.channel.axes.single import Single
 from rrpolicy.channel.decoders import IdentityDecoder
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity(Single):
     """An attribute released as it is; evidence like any other released column."""
 

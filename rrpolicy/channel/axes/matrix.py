@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
@@ -17,6 +17,7 @@ from rrpolicy.channel.decoders import MatrixDecoder
 from rrpolicy.channel.probability import largest_ratio, smallest_cross_ratio
 from rrpolicy.codec.fields import called
 from rrpolicy.codec.writing import record
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -39,7 +40,7 @@ class ColumnSumError(ValueError):
         self.index, self.label, self.total = index, label, total
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matrix(Several):
     """A column-stochastic matrix over one attribute, or over several that are randomised together.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rrpolicy.codec.fields import AUDIT
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -15,7 +16,7 @@ Groups: TypeAlias = Sequence[tuple[tuple[int, ...], ...]]
 """For each attribute, for each of its labels, the original codes that it stands for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Levels:
     """Each category becomes the label of its group; classes may be suppressed.
 
@@ -74,7 +75,7 @@ class Levels:
         return labels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A box cut along one attribute.
 
@@ -87,7 +88,7 @@ class Cut:
     parts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Boxes:
     """The domain is cut into boxes, one cut after the other, and each combination becomes its box.
 

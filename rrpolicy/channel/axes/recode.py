@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -21,6 +21,7 @@ from rrpolicy.channel.axes.partition import Boxes, Levels, Rule
 from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.decoders import RecodeDecoder
 from rrpolicy.channel.table import Column
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -31,7 +32,7 @@ ANYTHING = "*"
 _WIDEST = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recode(Several):
     """One attribute generalised by itself, or several together.
 

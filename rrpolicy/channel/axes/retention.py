@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import compress, product
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -18,13 +18,14 @@ from rrpolicy.channel.axes.categories import Domain, category_column, cells_of
 from rrpolicy.channel.axes.exchange import exchange
 from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.decoders import Block, RetentionDecoder
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retention(Several):
     """Retention-replacement of one attribute, or of several as one, whose combinations are then kept or exchanged.
 

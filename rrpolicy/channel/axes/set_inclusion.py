@@ -7,19 +7,19 @@ any two others with probability (l-1)(l-2)/((S-1)(S-2)): l-1 draws without repla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Transition
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inclusion:
     """Q[j, v] = Pr(the set of a record with value v holds j), applied as a transition matrix is; columns sum to l."""
 

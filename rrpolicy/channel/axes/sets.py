@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -26,6 +26,7 @@ from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.decoders import AdditionDecoder
 from rrpolicy.channel.table import Column
 from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.frozen import frozen
 from rrpolicy.section import Section
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _MASK = 1 << 24  # entries of the working mask of a draw
 _LIST = "[]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sets(MixedIn, Several):
     """An attribute, or several together, released as sets of l distinct values.
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Self
 
 from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.table import Column
 from rrpolicy.codec.fields import called
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Several(Axis):
     """An axis of an attribute, or of several that are coupled.
 

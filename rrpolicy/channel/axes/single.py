@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 from rrpolicy.canonical import Value
@@ -11,9 +11,10 @@ from rrpolicy.channel.axes.categories import check_labels
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.table import Column
 from rrpolicy.codec.fields import called
+from rrpolicy.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Single(Axis):
     """An axis of one attribute; the released categories are the original ones.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from rrpolicy.canonical import Json
@@ -13,6 +13,7 @@ from rrpolicy.channel.decoders import Decoder, IdentityDecoder
 from rrpolicy.channel.table import Column, TableSpec, carried_first
 from rrpolicy.codec.fields import AUDIT
 from rrpolicy.codec.reading import MalformedError, read
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +67,7 @@ def _unchanged(attribute: Attribute) -> Axis:
     return Identity.of(attribute.name, attribute.domain)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Product(Channel):
     """P = P_1 (x) … (x) P_m over the axes, the identity over the carried columns.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -16,6 +15,7 @@ from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.draw import flatten, released_shape, tally
 from rrpolicy.channel.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.frozen import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Whole(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Released:
     """What was read of a release.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -16,6 +15,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Ints
 
 WORD = 64
@@ -25,7 +25,7 @@ _GUIDE = 12  # digits that nearly always tell: a search for each number would ta
 Words = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Law:
     """A probability law: `values[i]` with probability `weights[i] / sum(weights)`.
 
@@ -95,7 +95,7 @@ class Law:
         return Places(place, unsure[self.boundaries[np.minimum(place[unsure], last)] == words[unsure]])
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Places:
     """Where numbers lie in a law.
 

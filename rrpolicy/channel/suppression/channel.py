@@ -11,7 +11,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.canonical import Value
@@ -24,6 +24,7 @@ from rrpolicy.codec.fields import AUDIT
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
+from rrpolicy.frozen import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 TABLE = "data"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuppressionChannel(Channel):
     """Records that are released as they are, and some of each cell as `*`.
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from rrpolicy.frozen import frozen
 
 Schema = Mapping[str, Any]
 ENTRIES = ("CsvTable", "ChangeEntry", "AllowsTable", "Marginal", "ExplicitMatrix")
 """What stands inside other tables, as the schema names it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A key of a table.
 
@@ -30,7 +31,7 @@ class Key:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """A table of a policy.
 

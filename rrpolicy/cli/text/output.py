@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rrpolicy.cli.terminal import count_of, print_json, wants_colour
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
@@ -37,7 +37,7 @@ class Output(StrEnum):
     MARKDOWN = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The forms that a call asks for.
 

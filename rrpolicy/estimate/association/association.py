@@ -9,7 +9,7 @@ over all tables that a score test does not reject (`rrpolicy.estimate.associatio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,6 +38,7 @@ from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Association(Estimates):
     """Measures of association of two columns; `keys` name the measure.
 
@@ -202,7 +203,7 @@ def named(name: str) -> Measure:
     return MEASURES[found]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Estimated:
     value: float
     errors: Mapping[Target, float]

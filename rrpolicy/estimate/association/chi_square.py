@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
@@ -35,7 +34,7 @@ def wald(h: Array, covariance: Array) -> tuple[float, int, float]:
     return statistic, h.size, chi_square_tail(statistic, h.size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaoScott:
     """A test of independence by Pearson's statistic, referred to the law that it has.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _ROUNDS = 10_000
 _CLOSE = 1e-12
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Fit:
     """A fitted table.
 

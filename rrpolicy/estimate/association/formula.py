@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 Term: TypeAlias = tuple[str, ...]
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<operator>[+*:]))", re.UNICODE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Model:
     """A hierarchical model: with a term, all terms within it.
 

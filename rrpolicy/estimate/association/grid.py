@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from rrpolicy.estimate.association.products import products
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 PRODUCT_CELLS = 36
 """The largest table for which the error is known at every table that could be the true one."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Grid:
     """A two-way table.
 

@@ -9,7 +9,7 @@ rejects about half the time at independence. Wald's statistic, or Pearson's with
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.significance import said_p, written_p
 from rrpolicy.estimate.results.target import Sample, refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 from rrpolicy.untrusted.formulas import Handling
 from rrpolicy.untrusted.printable import visible
@@ -44,7 +45,7 @@ METHODS = ("released", "wald", "rao-scott")
 _EXPECTED = 5.0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Independence:
     """A test of independence in the population; no `Result`, as a test has neither an estimate nor an interval.
 

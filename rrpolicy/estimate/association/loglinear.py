@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_colum
 from rrpolicy.estimate.results.result import Result, number
 from rrpolicy.estimate.results.significance import said_p
 from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ NO_FREEDOM = "no test: the model has as many parameters as the table has cells"
 NO_TEST = "no test: a corrected cell is not positive, or the covariance is singular"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Loglinear(Result):
     """A hierarchical loglinear model and its fit to the corrected table.
 

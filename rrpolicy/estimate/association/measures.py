@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from rrpolicy.estimate.association import two_by_two
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _INF = math.inf
@@ -24,7 +24,7 @@ Valued: TypeAlias = tuple[Array, Array]
 """The value of each table (...,), and its gradient by each cell (..., rows, columns)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """What measures have in common whose values can stand on one axis.
 
@@ -50,7 +50,7 @@ INFORMATION = Kind("information, in nats", dependence=True)
 STATISTIC = Kind("test statistics", dependence=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """A measure of a table of counts.
 

@@ -15,12 +15,13 @@ Q is matrix-fractional in x, hence convex, and so is the region: each ray from a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
@@ -31,7 +32,7 @@ _SMOOTH = 0.02
 _CLOSE = 1e-9
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ScoreRegion:
     """The tables around a corrected table, by their distance Q.
 

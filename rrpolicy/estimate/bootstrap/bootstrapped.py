@@ -6,7 +6,7 @@ tried: where an estimator cuts off at 0 both held far less often (.74 and .59 in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from rrpolicy.estimate.results.flags import FEW_RECORDS, NOT_ESTIMABLE, ONE_SIDE
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _KEPT = (FEW_RECORDS, NOT_ESTIMABLE)
@@ -26,7 +27,7 @@ _MISSING = 0.05
 _ASIDE = 1.0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Bootstrapped(Result):
     """A result, its estimates beside the spread of those of releases that were drawn again.
 

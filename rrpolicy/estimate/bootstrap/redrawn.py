@@ -10,6 +10,7 @@ import numpy as np
 
 from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 
@@ -34,7 +35,7 @@ class Recorder:
         return count(replace(data, counted_by=None), axes, condition, parameters)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Redrawn:
     """Released counts that were drawn again.
 

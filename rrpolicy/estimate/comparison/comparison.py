@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
@@ -32,6 +32,7 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -62,7 +63,7 @@ _UNKNOWN = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Comparison(Result):
     """What became of answers from the first of several releases on.
 
@@ -235,7 +236,7 @@ def _checked(
     return told
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Links:
     """What releases have in common.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -28,6 +28,7 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -42,7 +43,7 @@ _ROUNDING = 3e-7
 """Of the estimates, what an error that is no more than this share of them consists of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Largest:
     """The row with the largest estimate of a quantity.
 
@@ -57,7 +58,7 @@ class Largest:
     not_shown: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Pairwise(Result):
     """Differences between every two rows of an answer: the first less the other one.
 

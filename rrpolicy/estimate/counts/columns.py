@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
@@ -16,6 +16,7 @@ from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.frozen import frozen
 
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
 _SHOWN = 12
@@ -25,7 +26,7 @@ _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
 """Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Columns:
     """What a release's manifest says of its columns.
 

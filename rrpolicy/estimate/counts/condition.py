@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any
 
@@ -28,9 +28,10 @@ from rrpolicy.estimate.expression import (
 )
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
+from rrpolicy.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Condition:
     """A condition, split by how its parts are counted.
 

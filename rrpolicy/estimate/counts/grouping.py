@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -15,13 +14,14 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 CELLS = 10_000_000
 """The largest marginal that is reconstructed densely."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupAxis:
     """The groups of one axis.
 
@@ -71,7 +71,7 @@ def records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
     return int(n[whole].sum())
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Weighed:
     """Groups of released records: which cell of the grouping axes each lies in, and its weight in the condition.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, told_number
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
@@ -21,7 +22,7 @@ STATE = (
 )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Sizes:
     """The numbers of an axis' original cells.
 

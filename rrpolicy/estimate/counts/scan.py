@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Counts, Ints, numbered
 from rrpolicy.untrusted import formulas
 
@@ -48,7 +49,7 @@ _KEPT = 1 << 16
 _MOST_KEPT = 16
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Counted:
     """Released records by the cells of some axes, under a condition.
 
@@ -79,7 +80,7 @@ class Counted:
         return [self.codes[place][one] for place in places], n
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DataFile:
     """Where released rows are.
 
@@ -204,7 +205,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sets:
     """Released sets, counted as they are.
 
@@ -247,7 +248,7 @@ def count_sets(data: DataFile, axis: SetWeights, most: int) -> Sets:
     return Sets(tuple((tuple(row["codes"]), row["n"]) for row in shown), different, tuple(records))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Sums:
     """Sums of a number over released records, by the released cells of some axes.
 
@@ -294,7 +295,7 @@ def total(
     )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Weighted:
     """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
 
@@ -317,7 +318,7 @@ class Weighted:
     missing: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A number that every released record has, or lacks.
 

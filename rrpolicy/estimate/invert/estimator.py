@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.blame.returned import refusal, returning
+from rrpolicy.frozen import frozen
 from rrpolicy.offer import Lazy, Offer
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Inversion:
     """A table that is to be estimated otherwise, of the records of a data file that satisfy a condition."""
 

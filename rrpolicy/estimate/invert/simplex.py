@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.invert.quadratic import highest
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 _STEPS = 20_000
@@ -31,7 +32,7 @@ _HALVINGS = 30
 _RIDGE = 1e-12
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Likeliest:
     """The table of the largest likelihood.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ MISSING = "missing"
 """What stands for a missing value in the terms of a model."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Formula:
     """What is modelled by what.
 
@@ -89,7 +90,7 @@ def read_formula(text: str) -> Formula:
     return replace(read, covariates=tuple(sorted(odd.get(str(name), str(name)) for name in named)))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Design:
     """The covariates of original cells.
 

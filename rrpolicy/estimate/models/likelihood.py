@@ -15,7 +15,7 @@ is efficient for what it is of (Rao 1973, section 5a.2). Both hold where the mod
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.quadratic import highest
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.models.information import definite, information_of
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,7 @@ _MOST_COVARIATES = 400
 _MOST_ENTRIES = 4_000_000
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Likelihood:
     """The coefficients under which the released counts are likeliest; a `Fit`.
 
@@ -123,7 +124,7 @@ def likeliest(  # noqa: PLR0917 what a model is of
     return None if found is None else model.told(*found, float(n.sum()), combination, group)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Model:
     """The likelihood of released shares.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,7 @@ _TWO = 2
 _LISTED = 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Regression(Estimates):
     """Coefficients of a regression model, a row a term; of several equations, all terms of one after the other.
 
@@ -244,7 +245,7 @@ class Regression(Estimates):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Effects(Estimates):
     """What follows from a regression model: predictions, or marginal effects.
 

@@ -9,7 +9,6 @@ infinite: the release does not bound the coefficient.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -18,6 +17,7 @@ import numpy as np
 from rrpolicy.estimate.models.curvature import second_order
 from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.intervals import reach_of
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
     return ends
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Held:
     """A coefficient held at a value.
 
@@ -73,7 +73,7 @@ class _Held:
     share: float
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ScoreTest:
     """Tests of the coefficients of a fit.
 

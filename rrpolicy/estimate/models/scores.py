@@ -12,12 +12,13 @@ is what the squares are expected to be without randomisation. The cost goes with
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from rrpolicy.estimate.models.information import definite, information_of
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ FARTHEST = 30.0
 """A linear predictor beyond it, in units of the link, is taken to grow without end."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Solved:
     """Coefficients at which a score vanishes.
 
@@ -137,7 +138,7 @@ class Fit(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Scores:
     """Coefficients at which the corrected score vanishes, with the sandwich; a `Fit`.
 

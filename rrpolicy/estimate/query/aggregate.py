@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from rrpolicy.estimate.counts.predicate import (
     read_constants,
 )
 from rrpolicy.estimate.expression import Expression, Not, Null
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -49,7 +50,7 @@ _OF_CLASSES: dict[type[exp.Expr], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregate:
     """What is estimated for every group.
 
@@ -93,7 +94,7 @@ def counted(node: exp.Expr) -> str:
     return f"count(*) FILTER (WHERE {as_sql(asked)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """Reads the items of a SELECT list.
 

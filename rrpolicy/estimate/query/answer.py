@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.canonical import Value
@@ -24,6 +24,7 @@ from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.estimate.sums.stated import in_bins, said_of
 from rrpolicy.estimate.sums.totals import totals
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -34,7 +35,7 @@ _BASES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """A query of a release: its sets of groups by exact names, and the groups of each."""
 

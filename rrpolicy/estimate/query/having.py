@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,13 @@ from sqlglot import exp
 from rrpolicy.estimate.counts.predicate import COMPARISONS, MIRRORED, as_sql, bare, is_constant, read_constants
 from rrpolicy.estimate.expression import And, Comparison, Expression, Not, Or
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Having:
     """A condition on the rows of an answer.
 
@@ -45,7 +45,7 @@ def read_having(node: exp.Expr, reader: Reader, named: Sequence[tuple[str, str |
     return Having(rows.read(node), tuple(rows.of))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rows:
     """Reads conditions on rows, and keeps what they speak of."""
 

@@ -11,7 +11,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +23,7 @@ from rrpolicy.estimate.counts.predicate import bare
 from rrpolicy.estimate.expression import Expression, Member
 from rrpolicy.estimate.query.aggregate import refused
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.file import read_regular
 from rrpolicy.untrusted.printable import visible
 
@@ -36,7 +37,7 @@ LARGEST = 16 << 20
 """Bytes of a file."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class OwnTable:
     """A table of the analyst's own.
 
@@ -49,7 +50,7 @@ class OwnTable:
     columns: Mapping[str, tuple[Value, ...]] = field(repr=False)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Join:
     """One join.
 

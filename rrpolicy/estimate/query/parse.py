@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import prod
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, counted, refused
 from rrpolicy.estimate.query.having import Having, read_having
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST_SETS = 4096
 _CLAUSES = ("where", "group", "having", "order", "limit", "offset")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """What a column of the result shows.
 
@@ -38,7 +38,7 @@ class Item:
     alias: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """One key of ORDER BY.
 
@@ -53,7 +53,7 @@ class Order:
     nulls_first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """What was asked.
 

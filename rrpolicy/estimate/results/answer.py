@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,11 @@ from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Answer(Result):
     """What a release answers to a query.
 

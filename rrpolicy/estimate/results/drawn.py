@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.drawing.chart import Chart, Ends, Line, Mark, Panel
@@ -14,6 +14,7 @@ from rrpolicy.drawing.svg import SHAPES
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.measured import Measured
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ NOT_FROM_ZERO = "the axis does not begin at 0"
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """A quantity as it is drawn.
 
@@ -45,7 +46,7 @@ class Drawn:
     factors: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row as it is drawn: its place in the result, what it is of by column, and its mark."""
 
@@ -54,7 +55,7 @@ class Row:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """Rows that are compared with one another.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
@@ -15,13 +15,14 @@ from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measure
 from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 _CHEBYSHEV = ("low_chebyshev", "high_chebyshev")
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Estimates(Result):
     """Estimates of one kind, one a row.
 

@@ -7,7 +7,7 @@ on the level and on what is spoken of, and no end is invented where the data giv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.results.variance import bessel, of_table
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
@@ -50,7 +51,7 @@ Quadratic: TypeAlias = "tuple[Array, Array, Array]"
 """v0, v1, v2 of v0 - 2 r v1 + r^2 v2, a variance for every ratio r."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Ratios:
     """Ratios R = n / d of two estimates, with the variance of n - r d for every r.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 LONE = ("estimate", "se", "low", "high", "flags", "released")
@@ -20,7 +21,7 @@ Covariance: TypeAlias = Callable[[Target], Array]
 """target -> (rows, rows) the covariance of the estimates."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Column:
     """A column that is not estimated.
 
@@ -43,7 +44,7 @@ class Column:
         return replace(self, cells=tuple(self.cells[i] for i in rows))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Measured:
     """One quantity, estimated for every row of a result.
 

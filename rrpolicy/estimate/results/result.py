@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from rrpolicy.drawing.svg import WIDTH, Figure, svg
 from rrpolicy.estimate.results.drawn import Drawn, chart
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Spoken, Target
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Result(ABC):
     """Rows of estimates; frames, files, text and pictures of every kind of result are made here alone.
 

@@ -7,7 +7,7 @@ randomisation; `rrpolicy.estimate.results.variance` has the rest (Guo 2010, ch. 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
@@ -40,7 +41,7 @@ ROUNDING = 1e-9
 """What an estimate may be off by, as a share of N."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One cell.
 
@@ -63,7 +64,7 @@ class Row:
     released: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Crosstab(Result):
     """Estimated counts of original records by category.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 Target: TypeAlias = Literal["table", "population"]
 
@@ -25,7 +25,7 @@ CHANGED = Problem(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """How the records were sampled, where that is known.
 
@@ -65,7 +65,7 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
         raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spoken:
     """What the standard errors and intervals of a result can speak of.
 

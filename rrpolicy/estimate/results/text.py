@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from rrpolicy.estimate.results.flags import MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.significance import written_p
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import visible
 
@@ -43,7 +43,7 @@ _NOT_BOUNDED = "not bounded"
 _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Printed:
     """A result as it is read.
 

@@ -8,7 +8,6 @@ chapter 3), by the lower ends of the intervals, the estimates and the upper ends
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.rules.items import Items
 from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
 from rrpolicy.estimate.rules.transactions import of_masks
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BY: tuple[By, ...] = ("lower", "point", "upper")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RuleErrors:
     """Errors of estimated rules; NaN where nothing can be divided by.
 
@@ -124,7 +124,7 @@ def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Compared:
     found: int
     support: float

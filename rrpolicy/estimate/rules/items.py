@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +14,13 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import groups_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 Name = tuple[str, Value]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Items:
     """Categories of columns, in the order of the columns.
 
@@ -69,7 +70,7 @@ class Items:
         return cls(tuple(names), axes, np.zeros(size), np.ones((size, 1)), own, none)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Row:
     """One row of bits: the records whose released cell of an axis is one of some.
 

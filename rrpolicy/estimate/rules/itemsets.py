@@ -12,7 +12,7 @@ support, or that of one of its parts, ends below the least support; of others, e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 from typing import Literal, TypeAlias
@@ -25,6 +25,7 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.rules.items import Items, Name
 from rrpolicy.estimate.rules.transactions import Transactions
 from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 By: TypeAlias = Literal["lower", "point", "upper"]
@@ -40,7 +41,7 @@ _CELLS = 1 << 20
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """What is asked for.
 
@@ -63,7 +64,7 @@ class Search:
         return at_least(ratios.ends(self.level, self.target)[:, 1], least)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Found:
     """Rules whose intervals of support and confidence both reach up to the thresholds.
 
@@ -106,7 +107,7 @@ class Found:
         return [tuple(key) for key in np.column_stack([self.members, self.then]).tolist()]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Level:
     """Itemsets of one size that are not ruled out, in lexicographic order.
 
@@ -137,7 +138,7 @@ class _Level:
         return np.asarray(self.parents[:, -1] * items + self.members[:, -1])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Frequent:
     """Itemsets of one size, their supports, and how many records are in each combination of their rows."""
 
@@ -146,7 +147,7 @@ class _Frequent:
     tables: Array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rules:
     """Rules of itemsets of one size."""
 
@@ -156,7 +157,7 @@ class _Rules:
     confidences: Ratios
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Weighing:
     """Sums of what records weigh in itemsets.
 

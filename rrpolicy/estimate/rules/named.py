@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.printable import visible
 
 _PART = re.compile(
@@ -15,7 +15,7 @@ _PART = re.compile(
 Part = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A rule as it was asked for.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -38,6 +38,7 @@ from rrpolicy.estimate.rules.named import Written, read_rule
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _Given: TypeAlias = tuple[Name, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One rule.
 
@@ -82,7 +83,7 @@ class Rule:
         return _told(self.given, self.then)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Estimated:
     """The rules, row by row: what is given and what follows, support, confidence, and which are sure."""
 
@@ -93,7 +94,7 @@ class _Estimated:
     sure: tuple[bool, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Listed(Result):
     """Rules with their supports and confidences."""
 
@@ -166,7 +167,7 @@ class _Listed(Result):
         return [(float(low), float(high)) for low, high in clipped(confidence.estimate, half, np.array([[0.0, 1.0]]))]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rules(_Listed):
     """Rules whose estimated support and confidence reach the thresholds.
 
@@ -241,7 +242,7 @@ class Rules(_Listed):
         return self._made([items[i] for i in order], support.picked(order), confidence.picked(order), sure)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class NamedRules(_Listed):
     """Rules that were named before the data were seen: their intervals hold as they stand.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from rrpolicy.estimate.counts.grouping import beside
 from rrpolicy.estimate.counts.scan import each, unlike_description
 from rrpolicy.estimate.rules.items import Row
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _AT_A_TIME = 1 << 18
 """Words that are combined before they are counted: as many as stay in a processor's cache."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Transactions:
     """Released records, apart by what they weigh besides the items; each part begins with a word of its own.
 

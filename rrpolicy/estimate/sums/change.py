@@ -11,7 +11,6 @@ say of s N1 people.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Spoken, Target
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ STATED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Changes(Estimates):
     """Estimated changes of counts, later less earlier; `keys` are the groups.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +15,7 @@ from rrpolicy.estimate.results.measured import Column, Measured, joined, key_col
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST = 12
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Cube(Result):
     """One table for each subset of the columns; the rows of all of them below each other, as SQL's CUBE has them.
 

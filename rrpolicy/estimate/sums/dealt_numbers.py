@@ -9,7 +9,7 @@ Where the numbers are the dealt values themselves, a of the n values of a group 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import codes_of, relation, sql_of, unlike_description
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Dealt:
     """Records and values by group, numbered from 0.
 
@@ -54,7 +55,7 @@ class Dealt:
     groups: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Chosen:
     """Numbers of which so many of each group are counted, for one row.
 
@@ -88,7 +89,7 @@ class Chosen:
         return replace(self, y=-self.y)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DealtNumbers:
     """Numbers by rows, where values of groups may go with any of their records.
 

@@ -10,7 +10,7 @@ records are a category of a randomised column, y and 1 are replaced by what the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -27,13 +27,14 @@ from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
 from rrpolicy.estimate.sums.stated import Limits, between, inside, said_of
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Means(Estimates):
     """Estimated means; `keys` are the groups.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,13 +25,14 @@ from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Numbers:
     """Groups of released records with what their numbers add up to.
 
@@ -65,7 +65,7 @@ class Numbers:
     within: tuple[float, float] = (-np.inf, np.inf)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class GroupSums:
     """GroupSums over released records, by group.
 

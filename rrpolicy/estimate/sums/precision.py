@@ -11,7 +11,6 @@ exactly so where Var(w | v) is the same for all v of a side; else it is at most 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from rrpolicy.estimate.results.possible import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,7 +32,7 @@ _ALIKE = 1e-9
 """Share of a variance by which another may differ through rounding alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Precision:
     """The largest variances of a record's weight in the count of a group of categories.
 

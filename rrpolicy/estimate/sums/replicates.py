@@ -20,7 +20,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, 
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.newfiles import write_new
 from rrpolicy.source.counts import Array
 
@@ -46,7 +47,7 @@ MOST_REPLICATES = 5_000
 _ENTRIES = 20_000_000
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Replicates:
     """A corrected table with its replicate weights.
 

@@ -11,7 +11,6 @@ Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,13 +31,14 @@ from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, ratio, shares_
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Shares(Estimates):
     """Estimated shares; `keys` are the groups."""
 
@@ -50,7 +50,7 @@ class Shares(Estimates):
         return "Estimated shares"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Moments:
     """Sums over released records by cell of the grouping axes: of the part's weight, the whole's, and products.
 

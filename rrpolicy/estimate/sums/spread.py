@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -32,13 +31,14 @@ from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 _BLOCK = 4_000_000
 """Records times groups that are looked at together."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Spread:
     """What is known of ratios of spread counts.
 
@@ -90,7 +90,7 @@ class Spread:
         return ends
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Choice:
     """What a released cell of an axis leaves open of the part and of the whole: (U, groups) each.
 
@@ -213,7 +213,7 @@ def shares_of(least: Array, most: Array, least_rest: Array, most_rest: Array, es
     return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Largest:
     """The largest that numbers of which some are optional can come to.
 

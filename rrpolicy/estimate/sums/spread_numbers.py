@@ -7,7 +7,6 @@ certain follow record by record (`rrpolicy.estimate.sums.spread`), and even spre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,13 +23,14 @@ from rrpolicy.estimate.sums.spread import Choice, Largest, Spread, blocks, excha
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Numbers:
     """Released records alike in what is asked, with the numbers that each can have.
 
@@ -57,7 +57,7 @@ class Numbers:
     categories: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SpreadNumbers:
     """Numbers by groups of generalised records.
 

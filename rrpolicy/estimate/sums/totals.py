@@ -7,7 +7,6 @@ with y in place of 1: S1 = T, S2 = sum w^2 y^2, of which sum w y^2 is expected w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -21,13 +20,14 @@ from rrpolicy.estimate.results.variance import of_population, of_table
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
 from rrpolicy.estimate.sums.stated import between, inside
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class Totals(Estimates):
     """Estimated totals; `keys` are the groups."""
 

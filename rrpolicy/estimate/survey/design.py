@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import ROUNDED, weight_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ Alone: TypeAlias = Literal["refused", "centred"]
 Totals: TypeAlias = Mapping[str, Mapping[Value, float]]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Design:
     """How the released records were sampled. Clusters are taken to be drawn with replacement inside strata.
 

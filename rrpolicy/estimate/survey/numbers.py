@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
 from rrpolicy.estimate.counts.scan import Number
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.expression import Expression
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PeopleNumbers:
     """What is summed of a column of numbers, by group.
 

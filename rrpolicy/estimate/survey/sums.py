@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,6 +34,7 @@ from rrpolicy.estimate.survey.design import Design, hidden, sizes
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.columns import Columns
@@ -54,7 +55,7 @@ Functions: TypeAlias = "Array"
 """(functions, 3, *V) values by original cell of the axes, to be multiplied by ALL, INSIDE and VALUE, and summed."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Survey:
     """A sample that was read for one question.
 

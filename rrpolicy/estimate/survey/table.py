@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.survey.sums import INSIDE, Functions, Survey
 from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 METHOD = "weighted by the design"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PeopleTable(Crosstab):
     """Estimated numbers of people of the population by category.
 

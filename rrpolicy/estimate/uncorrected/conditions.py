@@ -9,10 +9,10 @@ holds each statement to tables and matrices, and shows a counterexample for each
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rrpolicy.estimate.uncorrected.known import Known
+from rrpolicy.frozen import frozen
 
 Needed: TypeAlias = Callable[[Known], bool]
 
@@ -37,7 +37,7 @@ def two_kept_by_half(known: Known) -> bool:
     return two_categories(known) and known.half
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """Measures that are no larger in the expected released proportions than in the original ones.
 
@@ -101,7 +101,7 @@ BOUNDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """A measure of 2 x 2 tables whose absolute value orders tables as in the original, if they are randomised alike.
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical import Json
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.significance import said_p
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.formulas import Handling
 from rrpolicy.untrusted.printable import line, visible
 
@@ -35,7 +36,7 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """What holds for one kind of analysis.
 
@@ -55,7 +56,7 @@ class Statement:
     released: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Holds:
     """What holds on the released data as they are.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rrpolicy.channel.decoders import WithheldDecoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.frozen import frozen
 
 _DOUBLY = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """What is known of the matrix Pr(released | original) of columns that are randomised together, or of one column.
 

@@ -12,17 +12,17 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class AnatomyWeights(AxisWeights):
     """The sensitive column of dealt groups.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, cast
@@ -21,12 +21,13 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Block, Cell
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class AxisWeights(ABC):
     """How released values of one axis are weighted.
 
@@ -126,7 +127,7 @@ class AxisWeights(ABC):
         return self.table if targets is None else self.solve(targets)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class IdentityWeights(AxisWeights):
     """A column released as it is: w = c."""
 
@@ -152,7 +153,7 @@ class IdentityWeights(AxisWeights):
         return x if targets is None else super().support(x, axis, targets)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RetentionWeights(AxisWeights):
     """Retention in blocks: closed form, (I - q J)/(p - q) in every block, O(V) for any size.
 
@@ -230,7 +231,7 @@ class RetentionWeights(AxisWeights):
         return x if targets is None and ordinary else super().support(x, axis, targets)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class MatrixWeights(AxisWeights):
     """Any explicit matrix, rectangular and coupled ones included.
 

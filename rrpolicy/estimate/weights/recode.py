@@ -13,7 +13,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,12 +22,13 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Not, Null, leaves_of, rewrite
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RecodeWeights(AxisWeights):
     """One generalised column.
 

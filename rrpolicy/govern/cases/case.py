@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
 from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.file import Line, Table
 from rrpolicy.policy.rational import Rational
 from rrpolicy.policy.tree.document import read_document
@@ -85,7 +85,7 @@ class CaseFile(Table):
     test: list[CaseTable] = Field(min_length=1, description="Each is planned by itself.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """One test, and where it stands.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import record
 from rrpolicy.errors import Decided, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.cases.case import Between, Case, ExpectTable, cases_of
 from rrpolicy.govern.cases.table import table_of
 from rrpolicy.policy.folder.root import Root
@@ -28,7 +29,7 @@ from rrpolicy.untrusted.printable import listed
 Progress = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried(Decided):
     """One test and what came out.
 
@@ -53,7 +54,7 @@ class Tried(Decided):
         return {"name": self.name, "file": self.place.file, "line": self.place.line, "unlike": [*self.unlike]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tests(Decided):
     """The tests of one policy.
 
@@ -77,7 +78,7 @@ class Tests(Decided):
         return tuple(problem for one in self.tried for problem in one.problems)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tested(Decided):
     """What the tests of some policies came to."""
 

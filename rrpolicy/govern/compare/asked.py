@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.compare.comparison import Row
 from rrpolicy.govern.diff.pricing import held_against
 from rrpolicy.policy.identity import identities
@@ -34,7 +34,7 @@ ONE_WAY, TWO_WAY, SHARES = "total-variation/one-way", "total-variation/two-way",
 SEED = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """Every question of a comparison.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import product
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 from rrpolicy.canonical import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.compare.written import Written, is_written, open_written
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import Node
@@ -29,7 +29,7 @@ MOST = 200
 """Candidates of one comparison."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """One policy that could be released under.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.compare.asked import SEED, Asked
 from rrpolicy.govern.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.govern.compare.comparison import Comparison, Outcome, Row, axis_of
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """What a comparison is asked for, beside the candidates.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -12,6 +12,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, PolicyError, Problem
 from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
 from rrpolicy.releasing.plan.preview import MarginalError
@@ -36,7 +37,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A candidate and what it comes to.
 
@@ -93,7 +94,7 @@ class Row:
         return self.outcome is Outcome.PASSES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recommendation:
     """What is recommended, and why.
 
@@ -108,7 +109,7 @@ class Recommendation:
     rule: str = RULE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison(Decided):
     """Candidates compared.
 

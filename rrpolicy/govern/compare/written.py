@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.identity import identities
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import Assessment
@@ -21,7 +22,7 @@ from rrpolicy.source.memory.handed import Handed
 PLAN = ".json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A plan with what its documents state of it.
 

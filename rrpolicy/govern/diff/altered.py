@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Decided, Place, Problem
 from rrpolicy.finding import Measure
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.values import old_to_new
 from rrpolicy.policy.governance import Change
 from rrpolicy.releasing.plan.gate import shown
@@ -54,7 +55,7 @@ class Sense(StrEnum):
     UTILITY = "utility"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """Where something stands in the old and in the new policy, or the nearest key above it; None if nowhere."""
 
@@ -66,7 +67,7 @@ class Places:
         return {"old": _at(self.old), "new": _at(self.new)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Altered:
     """One change.
 
@@ -123,7 +124,7 @@ PRICED = {
 """What prices are of, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Price:
     """A number before and after.
 
@@ -165,7 +166,7 @@ class Known(StrEnum):
     POLICY = "the policies alone"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """Whether a policy lets a release pass, as far as that was computed.
 
@@ -180,7 +181,7 @@ class Outcome:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prices:
     """What both policies come to.
 
@@ -221,7 +222,7 @@ class Prices:
         return (*map(str, both), *(_one_sided(*one) for one in alone if one[-1]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """One of the two policies, as its name is told.
 
@@ -242,7 +243,7 @@ class Compared:
     release: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnlyData:
     """The statement that a release under the new policy differs from one under the old by the data alone.
 
@@ -271,7 +272,7 @@ class OnlyData:
         return {**record(self), "id": self.id}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison(Decided):
     """Two policies compared.
 
@@ -321,7 +322,7 @@ class Comparison(Decided):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference(Decided):
     """What two files, folders or revisions differ in.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from rrpolicy.codec.writing import plain
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import OBSERVED, effect
@@ -25,7 +26,7 @@ _TURNED = {
 """What precedes the reason why a key is weaker, where it is not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stated:
     """What a policy says under a key.
 

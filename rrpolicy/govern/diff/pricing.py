@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import os.path
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.altered import Effect, Kind, Known, Outcome, Price, Prices
 from rrpolicy.govern.diff.entries import effect_of, named
 from rrpolicy.govern.diff.sides import Side
@@ -35,7 +36,7 @@ ALIKE = 1e-4
 Progress = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reckoned:
     """What one policy comes to.
 

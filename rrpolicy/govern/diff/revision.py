@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.folder.root import LARGEST
 from rrpolicy.policy.tree.document import is_policy
@@ -36,7 +36,7 @@ _LONGEST = 60
 """Seconds that git may take."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Revision:
     """A commit of the repository that the working directory lies in.
 

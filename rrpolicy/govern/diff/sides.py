@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.altered import Compared
 from rrpolicy.govern.diff.revision import Revision
 from rrpolicy.policy.baseline.inherit import read_merged
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _REVISION = re.compile(r"(?P<revision>[^:]+):(?P<path>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """One policy to compare.
 

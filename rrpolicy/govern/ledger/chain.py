@@ -9,9 +9,10 @@ such as the last bundle.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.entry import Entry, Joining, Opening, Release, Settlement, from_line, hash_of
 from rrpolicy.untrusted.document import UnreadableError
 
@@ -21,7 +22,7 @@ HINT = "take the file from the repository's history as it was; an entry is never
 JOIN = '`rrpolicy ledger add LEDGER --join --reason "…"` makes two histories one'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """A ledger whose chain holds.
 

@@ -12,7 +12,7 @@ Rows of a product that are in proportion tell the same and are one row: posterio
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from rrpolicy.channel.axes.categories import Domain
@@ -24,6 +24,7 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
+from rrpolicy.frozen import frozen
 
 WIDEST = 1 << 18
 """Entries of a product's matrix that are listed; one wider is bounded."""
@@ -31,7 +32,7 @@ Key = tuple[int, tuple[tuple[str, str | None], ...]]
 """How many categories, or combinations of them, and the attributes with the digests of their categories."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A release as composition sees it.
 
@@ -50,7 +51,7 @@ class Part:
     series: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Composed:
     """The channel of linked rows.
 

@@ -7,13 +7,13 @@ no mark of a person, no key, and no number that rests on the original.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.codec.reading import MalformedError, read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Measure, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Overlap
 from rrpolicy.untrusted.document import read_object
@@ -21,7 +21,7 @@ from rrpolicy.untrusted.document import read_object
 SCHEMA = "rrpolicy.ledger/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opening:
     """The first line.
 
@@ -40,7 +40,7 @@ class Opening:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guarantee:
     """What a release promised by itself.
 
@@ -59,7 +59,7 @@ class Guarantee:
     given: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """A release, entered before its bundle appears.
 
@@ -124,7 +124,7 @@ class Release:
         return f"{self.policy} {self.version}{label}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settlement:
     """What became of a release that was entered.
 
@@ -151,7 +151,7 @@ class Settlement:
         return (self.previous,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joining:
     """Two histories of one ledger made one again, after two writers had each followed the same entry.
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical import canonical, digest
 from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.compose import Composed, Part, apart, linked, unlike
 from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.policy.model import Overlap
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.plan.series import frozen
+from rrpolicy.releasing.plan.series import channel_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +65,7 @@ class Declared(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """People who are in the same releases.
 
@@ -78,7 +78,7 @@ class Group:
     people: Original | int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joint:
     """Releases of the same people together.
 
@@ -120,7 +120,7 @@ def part_of(entry: Release, registry: Registry) -> Part:
 
 def drawn_alike(series: Series, channel: Channel) -> str:
     """Return what releases have in common in which a person's value is drawn alike."""
-    return f"{series.name} {series.id} {frozen(channel)}"
+    return f"{series.name} {series.id} {channel_digest(channel)}"
 
 
 def domains_of(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.writing import plain
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RRPolicyError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.chain import Ledger
 from rrpolicy.govern.ledger.compose import no_rule
 from rrpolicy.govern.ledger.entry import Release
@@ -23,7 +23,7 @@ from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
 from rrpolicy.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reached:
     """What ratios tell of releases: bounds that hold whatever the table is.
 
@@ -40,7 +40,7 @@ class Reached:
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A release of the ledger.
 
@@ -63,7 +63,7 @@ class Line:
     unruled: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """A ledger, shown.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.chain import Ledger
 from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.govern.ledger.file import read_ledger
@@ -18,7 +19,7 @@ from rrpolicy.releasing.verify.key import OF_SERIES
 from rrpolicy.releasing.verify.outcome import Check, Level, Verification
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verified:
     """A ledger whose chain holds.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -18,13 +18,14 @@ from typing import Any
 from rrpolicy.canonical import digest
 from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.newfiles import write_new
 
 _SOURCE = "# Source: "
 _FILES = files("rrpolicy.govern.packs") / "files"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pack:
     """A baseline that comes with rrpolicy.
 

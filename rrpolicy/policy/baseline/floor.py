@@ -5,11 +5,11 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from rrpolicy.errors import Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
 from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.tree.document import Node
@@ -20,7 +20,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Begins a uri that is no path."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Compared:
     """A key of a policy beside the baseline's.
 

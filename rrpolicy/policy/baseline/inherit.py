@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import ValidationError
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.baseline.floor import SCHEME, below_floor, without_restated
 from rrpolicy.policy.file import SCHEMA, PolicyFile
 from rrpolicy.policy.folder.root import OutsideError, Root
@@ -21,7 +21,7 @@ Alter: TypeAlias = Callable[[Node], Node]
 """Makes another policy of a file's own tree, before its baselines are held against it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merged:
     """A policy file with its baselines folded in.
 

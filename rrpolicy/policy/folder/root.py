@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.untrusted.file import read_regular
 
@@ -17,7 +17,7 @@ class OutsideError(Exception):
     """A file that lies outside of the root."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Root:
     """The folder under which the files lie that a policy names: baselines and hierarchies. Its table lies anywhere.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.errors import Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.untrusted.printable import listed
@@ -74,7 +74,7 @@ def unknown(code: str, what: str, node: Node, known: Iterable[str], *, at_key: b
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Located:
     """One error of pydantic, found again in the file; `branched` if it speaks of one branch of a union."""
 

@@ -22,7 +22,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations
 from math import ceil, comb
@@ -34,6 +34,7 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_up
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import known
 from rrpolicy.privacy.epsilon.exposure import exposure
@@ -68,7 +69,7 @@ MOST_SETS = 1 << 20
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Told:
     """What sets tell of one attribute.
 

@@ -13,7 +13,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.model import Written, conclude, foreign
@@ -44,7 +44,7 @@ ENTRIES = "of all entries of the released sets of any group of records, no value
 ALONE = "the same of this attribute by itself: combinations that differ in the other one may share its value"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Achieved:
     """What one axis of sets reaches for the attributes of an entry.
 

@@ -26,7 +26,6 @@ every group of some phases, these count by their number of groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.channel.anatomy.schedule import Phase, largest_eligible, schedule
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
@@ -49,7 +49,7 @@ _STEPS = 24
 _ROWS = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """Groups that are made alike, as one value sees them that stands in them.
 
@@ -71,7 +71,7 @@ class Stage:
         return [*self.fixed, *(self.level if self.turns else ())]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Bounds:
     """Bounds of the posterior of the own value; ones where nothing hides it.
 
@@ -197,7 +197,7 @@ def _certain(phase: Phase) -> tuple[list[int], tuple[int, ...], int]:
     return [*phase.above, *phase.joins_ahead], level, phase.turns - len(phase.joins_ahead)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Own:
     """One value of some people, and who may stand beside them.
 

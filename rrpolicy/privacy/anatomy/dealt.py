@@ -11,7 +11,7 @@ and no group holds two combinations with the same value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +22,7 @@ from rrpolicy.channel.anatomy.pairs import kinds, largest_for_both
 from rrpolicy.channel.anatomy.schedule import Phase
 from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.evidence import gather, sides
@@ -41,7 +42,7 @@ _MOST = 1 << 24
 """Products (kinds of people, combinations, combinations) beyond which nothing is bounded but by 1."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parted:
     """Bounds of the posterior of a value that is part of the combinations that are dealt.
 

@@ -16,7 +16,7 @@ alpha: posteriors are right on average, so that success(alpha, u) = c_u exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.companions import stands_beside
 from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
 from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
@@ -69,7 +70,7 @@ REPLICAS = "simulated deals; the seed follows from the published description and
 CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DealtRisks(Risks):
     """Risks with the groups that records can be dealt into.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.dealt import gathered
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows
@@ -57,7 +57,7 @@ SURE = 1 - 1e-12
 _CHUNK = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Told:
     """What the groups tell.
 
@@ -151,7 +151,7 @@ def _told(channel: AnatomyChannel, evidence: Evidence, shares: Array, written: W
     return told
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _InGroups:
     """Entries of a written table, group by group.
 

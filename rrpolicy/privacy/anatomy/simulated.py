@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +34,7 @@ from rrpolicy.canonical import Json, canonical
 from rrpolicy.channel.anatomy.replicas import Replicas, joining, replicas, steps
 from rrpolicy.channel.anatomy.schedule import largest_eligible
 from rrpolicy.channel.sampling.streams import Stream
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, weights
 from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 
@@ -55,7 +55,7 @@ _POSTERIORS = 1 << 27
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Simulated:
     """Expected posteriors of the own value, of each (combination, value) asked for.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.people import COUNTED
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
@@ -46,7 +47,7 @@ def deterministic() -> tuple[type[Axis], ...]:
     return (Identity, Recode)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What one sensitive attribute's classes reach, or what class sizes reach.
 
@@ -61,7 +62,7 @@ class Outcome:
     passes: Mask | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """How a model speaks of itself in a finding.
 
@@ -80,7 +81,7 @@ class Words:
     least: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Protected:
     """A sensitive column whose values are counted in classes.
 
@@ -103,7 +104,7 @@ class Protected:
         return cls(name or attribute.name, ordered, attribute.hierarchy, unlisted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassModel:
     """A privacy model as it is told of equivalence classes, whoever made them.
 

@@ -8,7 +8,6 @@ what he does not know.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.classes.people import Population
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """Which released columns make the classes of a product channel, and which are counted in them.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ CLOSE = 1e-9
 """Doubles are trusted this far; what lies nearer is decided in integers."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Histograms:
     """Counts of one sensitive attribute in every class.
 
@@ -183,7 +183,7 @@ class Histograms:
         return self.commonest, self.sums(np.where(rank >= l - 1, self.n[order], 0))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Classes:
     """The equivalence classes of a released table.
 

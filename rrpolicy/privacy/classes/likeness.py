@@ -6,7 +6,6 @@ shares q_v = n_v/n and p_v = N_v/N. Values that a class lacks have ratio 0 and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.probability import DIGITS, log_at_most, log_decimal
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.classes.entropy import sign_of_logarithm
 from rrpolicy.privacy.classes.histograms import CLOSE, at_most, fits, largest
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Histograms, Integers, Mask
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ratios:
     """The ratio of every cell.
 

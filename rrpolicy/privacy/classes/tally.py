@@ -7,7 +7,6 @@ hash is not hoped but checked on the first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SALTS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """A column whose values are counted in each class.
 
@@ -41,7 +41,7 @@ class Counted:
     labels: tuple[Value, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Tally:
     """What was counted.
 

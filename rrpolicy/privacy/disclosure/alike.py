@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alike:
     """Kinds of combinations, each with its own shares of the sensitive values.
 

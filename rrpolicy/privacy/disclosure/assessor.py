@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Computed:
     """What computes a model of disclosure on product channels; each as of `Assessor`."""
 
@@ -31,7 +31,7 @@ class Computed:
     least: Callable[[Requirement, Product, Original], Problem | None] = lambda *_: None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DisclosureModel:
     """A model of disclosure as its assessors for every kind of channel need it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
@@ -38,7 +39,7 @@ CHUNK = 2**22
 """Entries of (group, value) arrays that are computed at a time."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Held(ABC):
     """What is held against the limits of an entry: a number of every (group, value) that it speaks of.
 
@@ -110,7 +111,7 @@ class Held(ABC):
         return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Risks(Held):
     """The risk of every (group, value) that occurs and that an entry speaks of."""
 

@@ -7,7 +7,6 @@ else enclosed within 2^-256 of each: what the enclosure cannot decide does not p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.channel.base import Readable, Transition
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import width_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def settled(value: float, limit: Fraction, exactly: Callable[[], Fraction | None
     return float(limit) if near and exactly() == limit else value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Enclosed:
     """A number between two rationals."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from rrpolicy.channel.axes.exchange import exchange
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.probability import keep_probability
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import Slab
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ TOGETHER = 2**18
 TINY = 1e-300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retained:
     """A retention axis in doubles: what an optimiser moves, without the cost of fractions.
 
@@ -125,7 +126,7 @@ class Retained:
 Moved: TypeAlias = Transition | Retained
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sloped:
     """Values with their derivatives by the retention probability of each axis (0 for axes without one)."""
 

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from rrpolicy.policy.rational import Rational
 
 NAME = "identity-disclosure"
-ATTACKER = "an attacker who knows one person's quasi-identifiers"
-"""Whom the chance speaks of, as every page names him; of classes of records too, which agree in them."""
 ADVERSARY = (
     "knows a person's quasi-identifiers, that the person is in the table, everything released, and the shares of the "
     "combinations that are to be expected in it, and picks a record by its posterior weight under these shares: how "

@@ -7,13 +7,13 @@ combination and the true value); these say how good his guess of the value is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Transition
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import matrix, slabs, width_of
 from rrpolicy.privacy.disclosure.unlisted import read_value, worst_cell
 
@@ -26,7 +26,7 @@ MOST_CELLS = 2**27
 """Released cells beyond which the worst posterior, a maximum over all of them, is left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Homogeneity:
     """What the joint table itself gives away, whatever is randomised.
 

@@ -13,12 +13,12 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
 from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
@@ -36,7 +36,7 @@ MOST_AXES = 12
 Step: TypeAlias = "Callable[[Transition, Array, int], Array]"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Slab:
     """A part of the released domain, with the groups that can reach it.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ LINKING = "1/k"
 """Names the largest chance of linking a person to a record, where it stands beside a finding."""
 ATTACKER = "an attacker who knows everybody's original values"
 """Whom it speaks of, as every page names him: what he does not know is whose record is which."""
+ATTACKER_OF_ONE = "an attacker who knows one person's quasi-identifiers"
+"""Whom identity disclosure speaks of, and classes of records, which agree in them."""
 DOUBTFUL = 0.05
 """Cramér's V from which an `assume_unlinkable` is warned about."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exposure:
     """What a channel lets an adversary tell apart, who links all records of a unit with each other.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import ranked
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ GROUPS = 20
 """A carried column with more distinct values is cut into so many groups of about equal size, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Association:
     """Cramér's V of an attribute with the one that it goes with most."""
 

@@ -11,13 +11,13 @@ there are pieces at most. The cap is linear in rho; the kinks of V are no concer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.constraint import Variables
 from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attainable, everything
 from rrpolicy.privacy.limits.guesses import Guesses, Parts, cases
@@ -37,7 +37,7 @@ STEPS = 1000
 WITHIN = 1e-13
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cap:
     """What a limit allows the retention probability of one attribute.
 

@@ -12,7 +12,6 @@ the largest share in the group alpha, which guessing unseen attains.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import Held, as_they_are, chosen, conclude
 from rrpolicy.privacy.disclosure.attribute_options import Limited
@@ -44,7 +44,7 @@ BEST = "the largest chance that the likeliest value is the true one, for who kno
 GAIN = "the largest difference between that chance and the largest share of a value in the same group"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parts:
     """Groups of people who agree in what is known of them, parted by what else stands in their records.
 
@@ -77,7 +77,7 @@ class Parts:
         return np.bincount(self.group, weights=x, minlength=self.groups).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Guesses(Held):
     """The best guess, or its gain, of every group that an entry speaks of.
 

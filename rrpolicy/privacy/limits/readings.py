@@ -11,12 +11,13 @@ randomising the sensitive attribute back to c_u.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.attribute import Held, Risks, as_they_are, cases, conclude
 from rrpolicy.privacy.disclosure.companions import of_attribute
 from rrpolicy.privacy.disclosure.constraint import limits_of, within
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Readings(Held):
     """The chance to read the true value, of every (group, value) that an entry speaks of.
 

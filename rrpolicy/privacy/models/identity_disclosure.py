@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, ATTACKER, NAME, Options
+from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Options
+from rrpolicy.privacy.epsilon.exposure import ATTACKER_OF_ONE
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order, foreign
 from rrpolicy.privacy.promised import chance
 
@@ -43,7 +44,7 @@ class IdentityDisclosure:
         """Return what holds where it is satisfied, in plain words."""
         mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"
         return (
-            f"Re-identification: {ATTACKER} picks that person's record with a probability of at most "
+            f"Re-identification: {ATTACKER_OF_ONE} picks that person's record with a probability of at most "
             f"{chance(options.threshold)}{mean}."
         )
 

@@ -16,10 +16,11 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
@@ -103,7 +104,7 @@ def _square_series(f: Ints, p: Array) -> Array:
     return series
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Posterior:
     """What the records of every class tell of one in the number of its people.
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import VALUE, Measure, Standing
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.population.attackers import PROSECUTED
 from rrpolicy.privacy.population.measured import beside, measured
 
@@ -45,7 +45,7 @@ _DENSE = 4
 """Times the rows up to which codes are counted without sorting them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Combinations:
     """The distinct combinations of a table's attributes.
 
@@ -67,7 +67,7 @@ class Combinations:
         return np.flatnonzero(self.n == 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Special:
     """The minimal sample uniques of the records that are alone with their combination; no other record has one.
 

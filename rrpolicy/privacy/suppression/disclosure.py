@@ -12,7 +12,6 @@ the formulas of Guo, Ying and Wu (2011, eq. 6-9) and of Teng and Du (2006, theor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ import numpy as np
 
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute
@@ -45,7 +45,7 @@ CLASS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parting:
     """Who was suppressed, group by group.
 
@@ -81,7 +81,7 @@ class Parting:
         return float((self.moved / np.maximum(self.moved.sum(axis=0), 1)).max(initial=0.0))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SuppressionRisks(Risks):
     """Risks with who was suppressed."""
 
@@ -127,7 +127,7 @@ class SuppressionRisks(Risks):
         return _exactly(self.parting, self.group, self.value, each=False)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SuppressionLinks(Links):
     """Chances of linking with who was suppressed: people who agree in all that is known differ in how many of them are.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import rrpolicy
 from rrpolicy.attacks.result import Attacked
 from rrpolicy.attacks.run import attacks, attacks_on_each, attacks_together
 from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.plan.plan import fingerprint
 from rrpolicy.releasing.verify.attacked import target_of
 from rrpolicy.releasing.verify.audit import verify_audit
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """A bundle whose files are what they say, with its source.
 

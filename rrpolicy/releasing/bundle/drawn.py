@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Executed:
     """A plan that was drawn into a staging folder.
 

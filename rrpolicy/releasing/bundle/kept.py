@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.plan.custody import Custody, KeyAt, Secret
 from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """What is to become of the key.
 

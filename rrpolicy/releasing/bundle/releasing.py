@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +15,7 @@ from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import HERE, FileSink
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
@@ -57,7 +58,7 @@ What: TypeAlias = "str | os.PathLike[str] | Policy | Planned"
 """What can be released: a policy's file or a plan's, a policy that was loaded, or a plan that was made here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Released:
     """A bundle that was written.
 
@@ -101,7 +102,7 @@ class Released:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """What is to be released.
 

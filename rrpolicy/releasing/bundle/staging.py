@@ -10,10 +10,10 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
 from rrpolicy.scratch import Scratch, held, identity_of, refused_when_full, scratch, sweep
 
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP}
@@ -21,7 +21,7 @@ _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
 _INFIX = ".rrpolicy-"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Staging:
     """A bundle in the making.
 

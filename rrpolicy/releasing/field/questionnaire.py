@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -20,6 +19,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Measure
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import PolicyIdentity
 from rrpolicy.offer import Software
 from rrpolicy.policy.model import Bins, Policy
@@ -37,7 +37,7 @@ NAME = "questionnaire.json"
 """Of the file in public/ of what was collected with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What is asked of a person.
 
@@ -56,7 +56,7 @@ class Question:
     nulls: Value | None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Questionnaire:
     """What goes to the field.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rrpolicy.channel.decoders import AnatomyDecoder
@@ -14,13 +13,14 @@ from rrpolicy.estimate.uncorrected.known import Known
 from rrpolicy.estimate.uncorrected.released import holding
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.formats.format import CORE, Format
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.missing import average
 from rrpolicy.releasing.handout.weights import WeightFile, axes_of, weight_files
 from rrpolicy.untrusted import formulas
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """A view of estimate.sql that counts records.
 
@@ -134,7 +134,7 @@ def _without_matrices(manifest: Manifest, columns: Sequence[Column]) -> dict[str
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DealtColumn:
     """A sensitive column of dealt groups.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rrpolicy.canonical import Value, category_text, same_category
 from rrpolicy.estimate.counts.columns import kind_of
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.handout.weights import WeightFile
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Average:
     """A column of numbers with a category of missing values.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Cell, Decoder
@@ -15,6 +15,7 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted import formulas
 
 WEIGHT_ROWS = 1_000_000
@@ -24,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WeightFile:
     """One weight table.
 

@@ -8,7 +8,6 @@ its scope, and of nothing else. What people wrote stands in literals and never n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from rrpolicy.canonical import Json
@@ -22,6 +21,7 @@ from rrpolicy.channel.decoders import (
     WithheldDecoder,
 )
 from rrpolicy.finding import Finding, Risk, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.exposure import LINKING
@@ -56,7 +56,7 @@ _FORMS: Mapping[type[Decoder], tuple[str, str]] = {
 _READING = "AttributeDisclosure"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """A requirement that is met, with its finding and its node.
 

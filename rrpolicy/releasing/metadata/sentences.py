@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rrpolicy.channel.decoders import (
     AdditionDecoder,
@@ -15,6 +14,7 @@ from rrpolicy.channel.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.printable import listed
 
 UNCHANGED = "released unchanged"
@@ -27,7 +27,7 @@ def changed(decoder: Decoder) -> bool:
     return decoder.drawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Treatment:
     """What was done alike to some columns.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.blame.installed import author
@@ -12,6 +12,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.promises import on_word
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
@@ -30,7 +31,7 @@ GIVEN = (
 """What every finding of a series rests on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assessment:
     """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on.
 

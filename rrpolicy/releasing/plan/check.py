@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.blame.returned import returning
@@ -20,6 +20,7 @@ from rrpolicy.channel.withheld import withholdable
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MOST_FILES, Cut, files_of
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
@@ -38,7 +39,7 @@ from rrpolicy.source.units import UNTOLD, untold
 MANY_RECORDS = 2**62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked(Decided):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
@@ -85,7 +86,7 @@ class Checked(Decided):
         return part(points, self.policy.governance, self.terms)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stated:
     """Where a requirement comes from, and whether it asks anything that another does not ask.
 

@@ -14,13 +14,13 @@ import shlex
 import subprocess
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
 
 PASSPHRASE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase of a key file where nobody can be asked."""
@@ -56,7 +56,7 @@ class Custody(StrEnum):
         }[self]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secret:
     """A secret of 32 bytes that stands elsewhere.
 

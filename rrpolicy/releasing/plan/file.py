@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from rrpolicy.canonical import Json, canonical, digest, pretty
 from rrpolicy.codec.reading import read
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.frozen import frozen
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.offer import Software
 from rrpolicy.policy.stored import mechanism_from_json
@@ -34,7 +34,7 @@ LARGEST = 2**30
 """Bytes of a plan's file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadPlan:
     """A plan that is still fresh, with the policy that it was made of, as its file states it now.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import CONDITION, ERRORS, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
@@ -17,7 +17,7 @@ from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part
 from rrpolicy.untrusted.printable import listed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision(Decided):
     """Whether a release may be made.
 

@@ -17,12 +17,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import ClassVar
 
 from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.frozen import frozen
 from rrpolicy.leaving import unfinished
 from rrpolicy.passphrase import NoPassphraseError, passphrase
 from rrpolicy.releasing.plan.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
@@ -35,7 +36,7 @@ _SERIES_HINT = "use the key that the first release of the series made, with its 
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyFile:
     """A key and what it may be used for.
 
@@ -59,7 +60,7 @@ class KeyFile:
         return {"plan_digest": self.plan_digest, "source_tag": self.source_tag}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesKey:
     """The key of a series.
 

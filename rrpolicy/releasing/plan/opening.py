@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
+from rrpolicy.frozen import frozen
 from rrpolicy.offer import Software
 from rrpolicy.policy.baseline.inherit import Alter
 from rrpolicy.policy.catalogue import Catalogue
@@ -25,7 +26,7 @@ Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "S
 """Finds the plugins that a policy may use."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """What a plan tells of how its policy was opened; nothing after planning needs the mechanism.
 
@@ -38,7 +39,7 @@ class Before:
     mechanism: MechanismChoice
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """A resolved policy and the registry of the plugins that it may use."""
 

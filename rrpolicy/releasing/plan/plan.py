@@ -6,7 +6,7 @@ A plan is audit-class. It releases nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import rrpolicy
@@ -20,6 +20,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Derived, Origin
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
 from rrpolicy.offer import Software
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 SCHEMA = "rrpolicy.plan/1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What will be released, exactly.
 

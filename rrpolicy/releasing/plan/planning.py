@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Decided, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.appearing import refuse_existing
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen
 class Planned(Decided):
     """What would be released, at what risk and with what error; `rrpolicy.release` executes exactly it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.fields import called
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, Decided, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 MOST_PAIRS = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarginalError:
     """The root mean squared error of a marginal's reconstructed shares, of this table.
 
@@ -65,7 +66,7 @@ class MarginalError:
         return "cannot be estimated" if math.isinf(self.error) else f"{self.error:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlook(Decided):
     """A plan, what was found of it, whether it passes, and what it will still be good for.
 

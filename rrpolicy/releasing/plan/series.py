@@ -8,7 +8,6 @@ channel from the ledger and refuse anything else. Each axis draws by numbers tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, canonical, digest
@@ -17,6 +16,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.finding import Origin
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline, Proposal, Remark
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """A series as its first release left it.
 
@@ -136,7 +136,7 @@ def terms(policy: Policy) -> tuple[str, str]:
     return digest(canonical(policy.mechanism.to_json())), digest(canonical(told))
 
 
-def frozen(channel: Channel) -> str:
+def channel_digest(channel: Channel) -> str:
     """Return the digest of what a channel releases with which probabilities, whatever engine and columns are called."""
     from rrpolicy.channel.sampling.lasting import axis_digest
 
@@ -160,7 +160,7 @@ def differs(begun: Begun, series: Series, channel: Channel, population: str | No
         "the mechanism or its options": begun.series.mechanism == series.mechanism,
         "an attribute's role, its categories or their order, or what they stand for": begun.series.categories
         == series.categories,
-        "what is released with which probabilities": frozen(begun.channel) == frozen(channel),
+        "what is released with which probabilities": channel_digest(begun.channel) == channel_digest(channel),
         "the population": begun.population == population,
         "how people are told apart": begun.series.persons == series.persons,
         "the key": series.id in {"", begun.series.id},

@@ -7,11 +7,12 @@ entry: a guarantee that does not hold is no matter of opinion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 
 from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import REVIEW, WARNING, Governance, Waiver
 from rrpolicy.policy.identity import identities
@@ -31,7 +32,7 @@ def _today() -> date:
     return datetime.now().astimezone().date()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """On which day a policy is judged, and whether its waivers count.
 
@@ -49,7 +50,7 @@ class Terms:
         return {waiver.finding: waiver for waiver in counted if not waiver.expired(self.today)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waived:
     """Something that would stand in the way, and that a waiver lets be.
 

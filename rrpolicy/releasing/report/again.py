@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.blame.returned import returning
 from rrpolicy.errors import NotOfferedError, PolicyError, Problem, unwritable
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.appearing import appear, refuse_existing
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ Page: TypeAlias = Literal["public", "audit", "plan"]
 log = logging.getLogger("rrpolicy")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rendered:
     """A report, printed.
 

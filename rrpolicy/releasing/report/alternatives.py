@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rrpolicy.finding import AT, Bound, Measure
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.report.map import Point, risk_map
 from rrpolicy.releasing.report.wording import FEWER, worded
 from rrpolicy.report import AlternativeRow, Alternatives
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantity:
     """A number that candidates are compared by.
 
@@ -41,7 +41,7 @@ class Quantity:
         return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """One candidate of the comparison.
 
@@ -74,7 +74,7 @@ class Compared:
     unmet: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedWith:
     """What a release was compared with; confidential, as it was computed from the table.
 

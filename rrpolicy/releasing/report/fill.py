@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance
@@ -52,7 +53,7 @@ DROPPED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditPieces:
     """What the audit page shows beyond the public one. None of it may reach public/.
 

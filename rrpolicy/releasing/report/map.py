@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rrpolicy.drawing.scale import nice_step
+from rrpolicy.frozen import frozen
 from rrpolicy.report import MapMark, RiskMap, Tick
 
 STEPS = 4
@@ -15,7 +15,7 @@ NEAR = (0.03, 0.05)
 """Marks so near to each other, across and up, share one label."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """A candidate's numbers as costs, the greater the worse.
 

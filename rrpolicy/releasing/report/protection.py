@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.decoders import (
@@ -14,6 +13,7 @@ from rrpolicy.channel.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.releasing.report.attributes import GENERALISED, IN_PART, UNCHANGED, coarseness
 from rrpolicy.section import Fact, figure, percent
@@ -54,7 +54,7 @@ ROW = "No single row can be taken at its word; estimates are right on average."
 NOTHING = "The released values say nothing of the original ones, and nothing can be estimated."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Done:
     """What was done to some columns.
 

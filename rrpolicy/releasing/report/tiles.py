@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.finding import ERRORS, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_by, likelihood_in, linked_by
 from rrpolicy.releasing.report.attributes import unmodified
@@ -42,7 +43,7 @@ SMALLEST = 0.01
 """Chances below it are told as 1 in so many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chance:
     """The largest chance of a risk that any finding tells, and of how many people it is certain.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import cells, check_header, escaped_columns
 from rrpolicy.formats.format import CORE, Formats, UnlikeSpecError, unreadable
 from rrpolicy.formats.format import relation as relation_of
+from rrpolicy.frozen import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted import formulas
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleasedTable:
     """A released table, its files open.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from rrpolicy.engine.arrays import as_numpy, constant, numbers
 from rrpolicy.formats.column_types import arrow_schema, label_places
 from rrpolicy.formats.format import CORE, Formats, files_of
 from rrpolicy.formats.parts import HERE, FileParts, FileSink
+from rrpolicy.frozen import frozen
 from rrpolicy.releasing.tables.spool import Spool
 from rrpolicy.releasing.tables.ties import Ties
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _TOGETHER = 1 << 16  # combinations of labels that are counted together: they stay in the cache
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A released table on disk.
 

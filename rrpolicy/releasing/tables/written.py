@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.quoting import identifier, listed
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Data
 from rrpolicy.releasing.tables.read import ReleasedTable, open_table
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenTables:
     """The data files, by table."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
@@ -80,7 +81,7 @@ NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
 """Codes of a policy that reads what does not stand beside it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditSide:
     """What audit/ says, read.
 

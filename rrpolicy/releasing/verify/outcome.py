@@ -9,6 +9,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, Place, Problem
 from rrpolicy.finding import Finding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.governance import Waiver
 
 UNSIGNED = "RR136"
@@ -41,7 +42,7 @@ class Level(IntEnum):
         raise ValueError(f"no such level: {word!r}; one of {', '.join(level.word for level in cls)}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One thing that was looked at.
 
@@ -58,7 +59,7 @@ class Check:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """What the day brings, or somebody let be: a person judges it, and it fails nothing.
 
@@ -79,7 +80,7 @@ class Point:
         return self.message if self.waiver is None else f"{self.what} was {self.waiver}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """What a bundle says and nothing at hand confirms: whoever relies on it believes the bundle.
 
@@ -94,7 +95,7 @@ class Claim:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verification(Decided):
     """What was verified of a bundle; it passes if everything that its level recomputes holds.
 

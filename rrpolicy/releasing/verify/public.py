@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of
+from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import NAME, Data, Manifest, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
@@ -76,7 +77,7 @@ class _NoOptions(BaseModel):
     """Of a mechanism that is not needed any more."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PublicSide:
     """What public/ says, read.
 

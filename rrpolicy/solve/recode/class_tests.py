@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.frozen import frozen
 from rrpolicy.solve.recode.lattice import ClassTest
 from rrpolicy.solve.recode.levels import Recoded
 from rrpolicy.solve.recode.rollup import Ladder, Tables, finest
@@ -56,7 +56,7 @@ def tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests)
     return finest(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ClassTests:
     """Requirements, as far as classes tell.
 

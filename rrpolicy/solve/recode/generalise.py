@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.solve.recode.class_tests import class_tests, sufficient, tables
 from rrpolicy.solve.recode.lattice import Choice, ClassTest, Search
 from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 FORCED = "people whom attributes tell apart that are released as they are fail one"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generalised:
     """The chosen generalisation.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.frozen import frozen
 from rrpolicy.solve.recode.loss import above
 from rrpolicy.solve.recode.rollup import Node, Table, Tables
 
@@ -35,7 +36,7 @@ _TIED = 1 + 1e-9
 """Bounds are sums in another order than the losses: what exceeds by less may be a tie."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ClassTest:
     """A requirement on classes.
 
@@ -62,7 +63,7 @@ class ClassTest:
     hidden: bool = False
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Choice:
     """A node and what is released at it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -12,12 +12,13 @@ from rrpolicy.channel.axes.categories import Domain, category_column
 from rrpolicy.channel.axes.recode import ANYTHING, Recode
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import Place
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Role
 
 LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recoded:
     """An attribute that makes classes.
 
@@ -37,7 +38,7 @@ class Recoded:
         return Domain(self.attribute.name, self.levels[0])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Goal:
     """What is the best node of a lattice.
 

@@ -21,13 +21,13 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rrpolicy.channel.axes.categories import certainty_penalty
+from rrpolicy.frozen import frozen
 from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ DIGITS = 12
 """Losses that agree in so many significant digits are equal: what remains is rounding."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Loss:
     """A loss on the nodes of a lattice.
 

@@ -16,7 +16,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from rrpolicy.channel.axes.partition import Boxes, Cut
 from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.solve.recode.levels import Recoded, columns_of
 from rrpolicy.solve.recode.sides import Group, Parts, Side
@@ -37,7 +38,7 @@ Box: TypeAlias = tuple[Group, ...]
 """One group of each attribute."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Mondrian:
     """A partition in the making.
 

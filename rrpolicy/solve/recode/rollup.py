@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.frozen import frozen
+
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
@@ -25,7 +27,7 @@ _SPARSE = 4
 """A table whose domain has more than so many cells for each of the finer one's is sorted, not spread out."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Ladder:
     """The levels of one attribute, from the finest that may be chosen to the coarsest.
 
@@ -55,7 +57,7 @@ class Ladder:
         return image
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Joint:
     """Counts of one sensitive attribute in classes, occupied cells alone.
 
@@ -88,7 +90,7 @@ class Joint:
         return Joint(key // self.values, key % self.values, n, self.values)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Table:
     """The classes of one node.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.model import Smooth
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NEAR_FLOOR = Fraction(1, 10**12)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allocated:
     """A channel with its open axes filled in.
 

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """One retention probability that is looked for.
 
@@ -39,7 +40,7 @@ class Variable:
         return max(self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """The expected squared error of one marginal, but for its factor 1/N.
 
@@ -61,7 +62,7 @@ def column_norms(sizes: Array, retention: Array) -> Array:
     return 1 / sizes + (1 - 1 / sizes) / retention**2
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ExpectedError:
     """The logarithm of the mean of sum_v pi[v] prod_a h_a over the terms by weight; 0 if nothing is randomised.
 

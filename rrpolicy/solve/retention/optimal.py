@@ -8,12 +8,13 @@ back until the assessors accept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.channel.probability import retention_probability
+from rrpolicy.frozen import frozen
 from rrpolicy.solve.retention.counted import LEAST, MOST, Counted
 from rrpolicy.solve.retention.equal import common_retention
 from rrpolicy.solve.retention.holding import holding, largest_common
@@ -116,7 +117,7 @@ def _anywhere(problem: Allocation, first: Counted, starts: int) -> Solution:
     return _solution(first, replace(best, rho=rho), keep, starts, agreed, told)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _End:
     """Where one start ended."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.frozen import frozen
 from rrpolicy.privacy.model import Smooth
 from rrpolicy.solve.retention.equal import LEAST_DIGITS
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rrpolicy.solve.retention.objective import ExpectedError, Variable
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Allocation:
     """Minimise an expected error over retention probabilities in (0, 1], subject to every requirement.
 
@@ -50,7 +50,7 @@ class Allocation:
         return all(constraint.monotone for constraint in self.constraints)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluations:
     """How often the constraints were evaluated from one start."""
 
@@ -58,7 +58,7 @@ class Evaluations:
     jacobian: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Solution:
     """Keep probabilities that satisfy every requirement, as decided by the assessors.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.probability import retention_probability
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import axis_codes, mean_norms, randomised
+from rrpolicy.frozen import frozen
 from rrpolicy.solve.retention.objective import ExpectedError, Term, Variable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Template:
     """A channel and which of its retention axes are open: what these hold does not matter, only their blocks.
 

@@ -23,6 +23,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rrpolicy.engine.arrays import numbers, texts
 
@@ -52,6 +53,7 @@ OCCUPATION = (
 DISEASE = ("none", "asthma", "diabetes", "heart disease", "depression", "arthritis", "Narcolepsy")
 INCOME_BAND = ("under 15k", "15k to 30k", "30k to 50k", "50k to 80k", "over 80k")
 
+_AGES = np.arange(16, 96)
 _LITTLE_SCHOOL = EDUCATION.index("lower secondary")
 _BY_HAND = OCCUPATION.index("industry")
 _CAPITAL = REGION.index("Capital")
@@ -102,12 +104,12 @@ def survey(records: int, seed: int) -> pa.Table:
 
 
 def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
-    sex = _pick(random, np.full((count, 2), 0.5))
+    sex = _pick(random, np.full((1, 2), 0.5), count)
     age = _ages(random, count)
-    education = _pick(random, _between(_EDUCATION_AT, age))
-    region = _pick(random, np.tile(np.array(_REGION_SHARE), (count, 1)))
+    education = _pick(random, _between(_EDUCATION_AT, age), count)
+    region = _pick(random, np.array([_REGION_SHARE]), count)
     occupation = _occupation(random, sex, age, education)
-    disease = _pick(random, _disease(sex, age, occupation))
+    disease = _pick(random, _disease(sex, age, occupation), count)
     income = _income(random, education, occupation, region)
     hours = _hours(random, sex, age)
     unanswered = random.random(count) < 0.008 + 0.0003 * (age - 16)
@@ -115,7 +117,7 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
     return pa.table(
         {
-            "person_id": texts([f"P{i:010d}" for i in ids.tolist()]),
+            "person_id": pc.binary_join_element_wise("P", pc.utf8_lpad(numbers(ids).cast(pa.string()), 10, "0"), ""),
             "sex": _texts(SEX, sex),
             "age": numbers(age),
             "education": _texts(EDUCATION, education, unanswered),
@@ -128,10 +130,10 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
     )
 
 
-def _pick(random: np.random.Generator, weights: Floats) -> Indices:
-    """Return one category a row by inversion; `weights` is (rows, categories)."""
+def _pick(random: np.random.Generator, weights: Floats, count: int) -> Indices:
+    """Return one category a row by inversion; `weights` is (rows, categories), or (1, categories) for all rows."""
     heights = np.cumsum(np.ascontiguousarray(weights.T), axis=0)
-    picked = (random.random(len(weights)) * heights[-1] >= heights).sum(axis=0)
+    picked = (random.random(count) * heights[-1] >= heights).sum(axis=0, dtype=np.int8)
     return np.asarray(np.minimum(picked, len(heights) - 1), np.int64)
 
 
@@ -142,25 +144,24 @@ def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] 
 def _between(at: Mapping[int, Sequence[int]], age: Indices) -> Floats:
     """Return weights for each age, interpolated between those given."""
     columns = np.array(list(at.values()), float).T
-    return np.column_stack([np.interp(age, list(at), column) for column in columns])
+    return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])[age - _AGES[0]]
 
 
 def _ages(random: np.random.Generator, count: int) -> Indices:
-    years = np.arange(16, 96)
-    share = np.exp(-((np.maximum(years - 60, 0) / 22.0) ** 2))
+    share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
     heights = np.cumsum(share / share.sum())
-    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(years) - 1)
-    return np.asarray(years[drawn], np.int64)
+    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
+    return np.asarray(_AGES[drawn], np.int64)
 
 
 def _occupation(random: np.random.Generator, sex: Indices, age: Indices, education: Indices) -> Indices:
     working = np.array(_OCCUPATION_OF, float)[education] * np.array(_OCCUPATION_BY_SEX)[sex]
     working /= working.sum(axis=1, keepdims=True)
     training = np.clip((27 - age) / 11.0, 0.0, 0.85)
-    retired = np.interp(age, [55, 62, 67, 75], [0.0, 0.2, 0.85, 0.98])
+    retired = np.interp(_AGES, [55, 62, 67, 75], [0.0, 0.2, 0.85, 0.98])[age - _AGES[0]]
     idle = 0.05 + 0.06 * (education <= _LITTLE_SCHOOL) + 0.05 * (sex == 0)
     rest = np.column_stack([training, (1 - training) * retired, (1 - training) * (1 - retired) * idle])
-    return _pick(random, np.column_stack([working * (1 - rest.sum(axis=1, keepdims=True)), rest]))
+    return _pick(random, np.column_stack([working * (1 - rest.sum(axis=1, keepdims=True)), rest]), len(age))
 
 
 def _disease(sex: Indices, age: Indices, occupation: Indices) -> Floats:
@@ -181,7 +182,7 @@ def _disease(sex: Indices, age: Indices, occupation: Indices) -> Floats:
 def _income(random: np.random.Generator, education: Indices, occupation: Indices, region: Indices) -> Indices:
     centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * (region == _CAPITAL)
     bands = np.arange(len(INCOME_BAND))
-    return _pick(random, np.exp(-((bands - centre[:, None]) ** 2) / 1.3))
+    return _pick(random, np.exp(-((bands - centre[:, None]) ** 2) / 1.3), len(centre))
 
 
 def _hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:

@@ -13,11 +13,11 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import CsvSettings
 from rrpolicy.source.duckdb.delimited import DECIMAL, with_comma
 from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
@@ -89,7 +89,7 @@ def csv_settings(path: str) -> CsvSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shape:
     """What a delimiter makes of the first lines.
 

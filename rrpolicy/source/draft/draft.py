@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
@@ -35,7 +35,7 @@ _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may stand for a missing value and may be a category."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A drafted policy.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.column_types import Family
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges
@@ -39,7 +40,7 @@ _WHOLE = "state"
 """It stands alone, too: a statement is no place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """What is proposed for a column.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family, family
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ _GRID = 1000
 """Of a column with many values, so many are kept as places where it may be cut."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A value of a column, and how many records lie below it."""
 
@@ -32,7 +32,7 @@ class Cut:
     below: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """What a column looks like.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.engine.column_types import Family, Stored
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MOST_RECORDS = 10**10
 WHOLE = "whole numbers from 0 on, the records that each row stands for"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weighted:
     """A table of counts as it is read.
 

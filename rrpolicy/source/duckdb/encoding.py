@@ -8,13 +8,13 @@ the *code* is computed from the keys, once a group when records are grouped.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.quoting import listed, literal
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute
 from rrpolicy.policy.tree.spelling import spelled
 
@@ -24,7 +24,7 @@ LISTED = 64
 """Domains up to this size are looked up in a list for each record; larger ones by a join after grouping."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoded:
     """One attribute's encoding.
 
@@ -77,7 +77,7 @@ def _place(how: Comparison, found: str) -> str:
     return f"({listed(how.places, 'INTEGER')})[{found}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Swift:
     """An encoding for grouping only, of text with few categories: the engine then counts in an array.
 
@@ -135,7 +135,7 @@ def code_of(attribute: Attribute, category: Value | None, otherwise: int) -> int
     return otherwise if category is None or attribute.domain is None else position(attribute.domain, category)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """How a column is held against its domain.
 

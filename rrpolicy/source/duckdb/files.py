@@ -7,10 +7,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import DataError, Problem, RefusedError
+from rrpolicy.frozen import frozen
 
 _MAGIC = frozenset("*?[")
 MOST_FILES = 10_000
@@ -18,7 +18,7 @@ _MOST_ENTRIES = 1_000_000
 """Names that a glob may look at."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pinned:
     """The files of a table as they were when it was opened.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.frozen import frozen
 from rrpolicy.source.duckdb.encoding import NULL
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MOST = 2**63
 _LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pack:
     """Codes packed into one number.
 

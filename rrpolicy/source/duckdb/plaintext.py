@@ -12,10 +12,10 @@ import io
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import CsvSettings
 
 CHUNK = 1 << 20
@@ -23,7 +23,7 @@ LONGEST_FIELD = 1 << 30
 """Characters of a field that are still counted; Python's own limit is 128 Ki."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextFile:
     """A file of UTF-8 text that begins with its header, packed by gzip or not.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +15,7 @@ from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.engine.sorting import bits, doubles, sortable
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counted import WEIGHT, weighted
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
@@ -47,7 +48,7 @@ class Held(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TableSnapshot:
     """One pinned state of a table in DuckDB; a `Snapshot`.
 
@@ -317,7 +318,7 @@ def table_snapshot(  # noqa: PLR0917 each is another thing
     return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Query:
     """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, ….
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.engine.column_types import Stored
 from rrpolicy.engine.errors import translated
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb.missing import masked
 from rrpolicy.source.duckdb.snapshot import Held, table_snapshot
@@ -34,7 +34,7 @@ TWICE = 2
 """The copy takes at most so many bytes for one of the table."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copied:
     """The state of a copy of our own."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.source.memory.kinds import SCHEME, Counted, Table, kind_of
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Handed:
     """A table as the caller names or holds it.
 

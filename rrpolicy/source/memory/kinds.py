@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class ArrowStream(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """A table of distinct rows with counts.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.memory.encoded import encoded
 from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemorySource:
     """Opens one table in memory; a `Source`.
 

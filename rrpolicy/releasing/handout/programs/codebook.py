@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical import Value, category_text, same_category
@@ -15,6 +14,7 @@ from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import relation, unlike_description
+from rrpolicy.frozen import frozen
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal["coded", "number", "text"]
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL.*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A released column as a program holds it.
 
@@ -55,7 +55,7 @@ class Variable:
     escaped: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Book:
     """One released table.
 
