@@ -144,7 +144,8 @@ def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] 
 def _between(at: Mapping[int, Sequence[int]], age: Indices) -> Floats:
     """Return weights for each age, interpolated between those given."""
     columns = np.array(list(at.values()), float).T
-    return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])[age - _AGES[0]]
+    of_ages = np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
+    return np.asarray(of_ages[age - _AGES[0]], np.float64)
 
 
 def _ages(random: np.random.Generator, count: int) -> Indices:
