@@ -115,9 +115,12 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
     unanswered = random.random(count) < 0.008 + 0.0003 * (age - 16)
     # A multiple modulo a prime that exceeds the number of people: distinct, and in no order.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
+    letter, nothing = texts(["P", ""])
     return pa.table(
         {
-            "person_id": pc.binary_join_element_wise("P", pc.utf8_lpad(numbers(ids).cast(pa.string()), 10, "0"), ""),
+            "person_id": pc.binary_join_element_wise(
+                letter, pc.utf8_lpad(numbers(ids).cast(pa.string()), 10, "0"), nothing
+            ),
             "sex": _texts(SEX, sex),
             "age": numbers(age),
             "education": _texts(EDUCATION, education, unanswered),
