@@ -14,15 +14,21 @@ GROUP = "rrpolicy"
 def installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     """Return the entry points of each distribution that provides plugins, by its canonical name.
 
-    The name of each is asked for once, as its whole description is parsed.
+    Of others nothing is parsed. Where a distribution stands twice on the search path, the first one counts, whatever it
+    provides.
     """
     available: dict[str, list[importlib.metadata.EntryPoint]] = {}
-    names: dict[importlib.metadata.Distribution, str] = {}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):
-        if entry.dist is not None:
-            if entry.dist not in names:
-                names[entry.dist] = canonicalize_name(entry.dist.name)
-            available.setdefault(names[entry.dist], []).append(entry)
+    for found in importlib.metadata.distributions():
+        if f"[{GROUP}]" not in (found.read_text("entry_points.txt") or ""):
+            continue
+        described = found.metadata
+        if "Name" not in described:
+            continue
+        name = described["Name"]
+        first = importlib.metadata.distribution(name)
+        if first.locate_file("") == found.locate_file("") and canonicalize_name(name) not in available:
+            entries = found.entry_points.select(group=GROUP)
+            available[canonicalize_name(name)] = sorted(entries, key=lambda entry: entry.name)
     return available
 
 

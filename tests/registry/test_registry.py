@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import rrpolicy.plugin
+from rrpolicy.blame.installed import installed
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.offer import PluginInfo
@@ -99,3 +100,26 @@ def test_what_plugins_import_is_listed_once_and_loads_when_asked_for():
     assert len(done.stdout.split()) == len(set(rrpolicy.plugin.__all__))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         rrpolicy.plugin.nothing  # noqa: B018
+
+
+def test_a_distribution_counts_once_by_what_stands_first_on_the_path(tmp_path, monkeypatch) -> None:
+    """As what is imported does: an older one behind it provides nothing, nor does one without a name."""
+    for place, metadata, entries in (
+        ("first", "Name: acme-one\nVersion: 2.0\n", "[console_scripts]\nacme = acme_one:main\n"),
+        ("second", "Name: Acme_One\nVersion: 1.0\n", "[rrpolicy]\nacme = acme_one\n"),
+        ("second", "Name: acme-two\nVersion: 1.0\n", "[rrpolicy]\nb = acme_two\na = acme_two\n"),
+        ("second", "Version: 1.0\n", "[rrpolicy]\nlost = acme_lost\n"),
+    ):
+        name = metadata.partition("Name: ")[2].partition("\n")[0] or "lost"
+        info = tmp_path / place / f"{name.replace('-', '_')}-{metadata[-4:-1]}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{metadata}")
+        (info / "entry_points.txt").write_text(entries)
+    for place in ("second", "first"):
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+
+    found = installed()
+
+    assert set(found) == {"rrpolicy", "acme-two"}
+    assert [entry.name for entry in found["acme-two"]] == ["a", "b"]
+    assert found["acme-two"][0].dist.version == "1.0"
