@@ -154,7 +154,7 @@ def _start_quickly() -> None:
 
     And pages of memory that Arrow would give back, to ask for them again with the next batch.
     """
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(300_000, 50, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
