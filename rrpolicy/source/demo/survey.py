@@ -54,6 +54,10 @@ DISEASE = ("none", "asthma", "diabetes", "heart disease", "depression", "arthrit
 INCOME_BAND = ("under 15k", "15k to 30k", "30k to 50k", "50k to 80k", "over 80k")
 
 _AGES = np.arange(16, 96)
+_WORKERS = (len(SEX), len(_AGES), len(EDUCATION))
+_PATIENTS = (len(SEX), len(_AGES), len(OCCUPATION))
+_EARNERS = (len(EDUCATION), len(OCCUPATION), 2)
+"""Sizes of what decides on an occupation, a disease and an income; who lives in the capital is 1."""
 _LITTLE_SCHOOL = EDUCATION.index("lower secondary")
 _BY_HAND = OCCUPATION.index("industry")
 _CAPITAL = REGION.index("Capital")
@@ -104,15 +108,17 @@ def survey(records: int, seed: int) -> pa.Table:
 
 
 def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
-    sex = _pick(random, np.full((1, 2), 0.5), count)
+    anybody = np.zeros(count, np.int64)
+    sex = _pick(random, np.full((1, 2), 0.5), anybody)
     age = _ages(random, count)
-    education = _pick(random, _between(_EDUCATION_AT, age), count)
-    region = _pick(random, np.array([_REGION_SHARE]), count)
-    occupation = _occupation(random, sex, age, education)
-    disease = _pick(random, _disease(sex, age, occupation), count)
-    income = _income(random, education, occupation, region)
+    years = age - _AGES[0]
+    education = _pick(random, _between(_EDUCATION_AT), years)
+    region = _pick(random, np.array([_REGION_SHARE]), anybody)
+    occupation = _pick(random, _occupation(), _kind(sex, years, education, of=_WORKERS))
+    disease = _pick(random, _disease(), _kind(sex, years, occupation, of=_PATIENTS))
+    income = _pick(random, _income(), _kind(education, occupation, np.equal(region, _CAPITAL), of=_EARNERS))
     hours = _hours(random, sex, age)
-    unanswered = random.random(count) < 0.008 + 0.0003 * (age - 16)
+    unanswered = random.random(count) < 0.008 + 0.0003 * years
     # A multiple modulo a prime that exceeds the number of people: distinct, and in no order.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
     letter, nothing = texts(["P", ""])
@@ -133,22 +139,40 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
     )
 
 
-def _pick(random: np.random.Generator, weights: Floats, count: int) -> Indices:
-    """Return one category a row by inversion; `weights` is (rows, categories), or (1, categories) for all rows."""
-    heights = np.cumsum(np.ascontiguousarray(weights.T), axis=0)
-    picked = (random.random(count) * heights[-1] >= heights).sum(axis=0, dtype=np.int8)
-    return np.asarray(np.minimum(picked, len(heights) - 1), np.int64)
+def _kind(*codes: Indices, of: Sequence[int]) -> Indices:
+    """Return which of all combinations each person is of: columns' codes, each below its size."""
+    return np.asarray(np.ravel_multi_index(codes, tuple(of)), np.int64)
+
+
+def _kinds(of: Sequence[int]) -> Indices:
+    """Return the codes of all combinations, (columns, combinations)."""
+    return np.indices(of).reshape(len(of), -1)
+
+
+def _pick(random: np.random.Generator, weights: Floats, kind: Indices) -> Indices:
+    """Return one category a person by inversion.
+
+    Args:
+        random: gives a double a person.
+        weights: (kinds, categories) of people of each kind.
+        kind: (people,) which kind each is of.
+    """
+    heights = np.cumsum(weights, axis=1).T
+    drawn = random.random(len(kind)) * heights[-1][kind]
+    picked = np.zeros(len(kind), np.int64)
+    for height in heights[:-1]:
+        picked += drawn >= height[kind]
+    return picked
 
 
 def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int8), null), texts(labels)).cast(pa.string())
 
 
-def _between(at: Mapping[int, Sequence[int]], age: Indices) -> Floats:
+def _between(at: Mapping[int, Sequence[int]]) -> Floats:
     """Return weights for each age, interpolated between those given."""
     columns = np.array(list(at.values()), float).T
-    of_ages = np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
-    return np.asarray(of_ages[age - _AGES[0]], np.float64)
+    return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
 
 
 def _ages(random: np.random.Generator, count: int) -> Indices:
@@ -158,19 +182,21 @@ def _ages(random: np.random.Generator, count: int) -> Indices:
     return np.asarray(_AGES[drawn], np.int64)
 
 
-def _occupation(random: np.random.Generator, sex: Indices, age: Indices, education: Indices) -> Indices:
+def _occupation() -> Floats:
+    """Return weights of OCCUPATION for each of `_WORKERS`."""
+    sex, years, education = _kinds(_WORKERS)
     working = np.array(_OCCUPATION_OF, float)[education] * np.array(_OCCUPATION_BY_SEX)[sex]
     working /= working.sum(axis=1, keepdims=True)
-    training = np.clip((27 - age) / 11.0, 0.0, 0.85)
-    retired = np.interp(_AGES, [55, 62, 67, 75], [0.0, 0.2, 0.85, 0.98])[age - _AGES[0]]
+    training = np.clip((27 - _AGES[years]) / 11.0, 0.0, 0.85)
+    retired = np.interp(_AGES[years], [55, 62, 67, 75], [0.0, 0.2, 0.85, 0.98])
     idle = 0.05 + 0.06 * (education <= _LITTLE_SCHOOL) + 0.05 * (sex == 0)
     rest = np.column_stack([training, (1 - training) * retired, (1 - training) * (1 - retired) * idle])
-    return _pick(random, np.column_stack([working * (1 - rest.sum(axis=1, keepdims=True)), rest]), len(age))
+    return np.column_stack([working * (1 - rest.sum(axis=1, keepdims=True)), rest])
 
 
-def _disease(sex: Indices, age: Indices, occupation: Indices) -> Floats:
-    """Return weights of DISEASE for each person."""
-    years = age - 16.0
+def _disease() -> Floats:
+    """Return weights of DISEASE for each of `_PATIENTS`."""
+    sex, years, occupation = _kinds(_PATIENTS)
     heart = 0.004 + 0.16 * (years / 79) ** 2.5 * np.where(sex == 1, 1.3, 0.8)
     arthritis = 0.005 + 0.20 * (years / 79) ** 2 * np.where(sex == 0, 1.4, 0.8) * np.where(
         occupation <= _BY_HAND, 1.4, 1.0
@@ -178,15 +204,17 @@ def _disease(sex: Indices, age: Indices, occupation: Indices) -> Floats:
     depression = 0.05 * np.where(sex == 0, 1.5, 0.9) * np.where(occupation == len(OCCUPATION) - 1, 2.2, 1.0)
     diabetes = 0.01 + 0.11 * np.minimum(years / 55, 1.0) ** 1.5
     asthma = np.where(occupation <= _BY_HAND, 0.08, 0.055)
-    rare = np.full(len(age), 1 / 3000)
+    rare = np.full(len(sex), 1 / 3000)
     ill = np.column_stack([asthma, diabetes, heart, depression, arthritis, rare])
     return np.column_stack([1 - ill.sum(axis=1), ill])
 
 
-def _income(random: np.random.Generator, education: Indices, occupation: Indices, region: Indices) -> Indices:
-    centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * (region == _CAPITAL)
+def _income() -> Floats:
+    """Return weights of INCOME_BAND for each of `_EARNERS`."""
+    education, occupation, capital = _kinds(_EARNERS)
+    centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * capital
     bands = np.arange(len(INCOME_BAND))
-    return _pick(random, np.exp(-((bands - centre[:, None]) ** 2) / 1.3), len(centre))
+    return np.asarray(np.exp(-((bands - centre[:, None]) ** 2) / 1.3), np.float64)
 
 
 def _hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:
