@@ -64,7 +64,7 @@ class DemoSource:
         except ValueError as error:
             raise DataError(Problem("RR300", f"'{uri}': {error}")) from None
         path = scratch / "survey.parquet"
-        pq.write_table(made, path)
+        pq.write_table(made, path, compression="none")
         with DuckDBSource().open(f"parquet:{path}", table, scratch, reading) as snapshot:
             yield snapshot
 
