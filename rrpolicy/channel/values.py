@@ -76,7 +76,7 @@ def in_canonical_order(column: Column) -> pa.Array:
 
 def dictionary(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArray:
     """Return values[codes] as a dictionary array."""
-    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32)), values)
+    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32, copy=False)), values)
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:

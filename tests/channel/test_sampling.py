@@ -196,21 +196,21 @@ def test_a_record_on_a_boundary_reads_more_digits_and_no_other_does():
     assert one(close, 2**64 - 1, 2**64 - 2**58 - 1) == 0
 
 
-@given(st.lists(st.integers(1, 2**70), min_size=1, max_size=40), st.integers(1, 2**32))
-def test_the_guide_leads_to_the_places_that_a_search_finds(weights, seed):
-    law = Law(tuple(range(len(weights))), tuple(weights))
+@given(st.lists(st.integers(1, 2**70), min_size=1, max_size=40), st.integers(1, 2**32), st.sampled_from([-1, 0, 2**40]))
+def test_the_guide_leads_to_the_values_that_a_search_finds(weights, seed, least):
+    law = Law(tuple(range(least, least + len(weights))), tuple(weights))
     drawn = np.random.default_rng(seed).integers(0, 2**64, 5_000, dtype=np.uint64)
     bounds = law.boundaries
     words = np.concatenate(
         [drawn, bounds, bounds - np.uint64(1), bounds + np.uint64(1), bounds & ~np.uint64(2**52 - 1)]
     )
 
-    few, many = law.places(words[-100:]), law.places(words)
+    few, many = law.drawn(words[-100:]), law.drawn(words)
 
-    expected = [sum(int(b) < int(w) for b in bounds) for w in words]
-    assert many.of.tolist() == expected
+    expected = [least + sum(int(b) < int(w) for b in bounds) for w in words]
+    assert many.values.tolist() == expected
     assert many.ties.tolist() == [i for i, w in enumerate(words) if int(w) in set(bounds.tolist())]
-    assert few.of.tolist() == expected[-100:]
+    assert few.values.tolist() == expected[-100:]
     assert (few.ties + len(words) - len(words[-100:])).tolist() == [t for t in many.ties if t >= len(words) - 100]
 
 

@@ -47,12 +47,12 @@ class Several(Axis):
         """Return the released columns."""
         return self.released
 
-    def unravelled(self, flat: Ints) -> Codes:
+    def unravelled(self, flat: Ints | Codes) -> Codes:
         """Return (k, columns) the code of each column, of codes in the C-order product of the columns' labels."""
         import numpy as np
 
         if len(self.released) == 1:
-            return flat.astype(np.int32).reshape(-1, 1)
+            return flat.astype(np.int32, copy=False).reshape(-1, 1)
         shape = tuple(len(column.labels) for column in self.released)
         return np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.frozen import frozen
-from rrpolicy.source.counts import Ints
+from rrpolicy.source.counts import Codes, Ints
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max
@@ -57,9 +57,11 @@ class Law:
         return tuple(accumulate(self.weights, initial=0))
 
     @cached_property
-    def codes(self) -> Ints:
-        """Return the values as an array."""
-        return np.array(self.values, dtype=np.int64)
+    def codes(self) -> Ints | Codes:
+        """Return the values as an array, each in 32 bits if all fit: half as wide, they pass in half the time."""
+        narrow = max(map(abs, self.values)) < np.iinfo(np.int32).max
+        codes = np.array(self.values, dtype=np.int64)
+        return codes.astype(np.int32) if narrow else codes
 
     @cached_property
     def boundaries(self) -> Words:
@@ -68,43 +70,49 @@ class Law:
         return np.array([(c << WORD) // total for c in self.cumulative[1:-1]], dtype=np.uint64)
 
     @cached_property
-    def guide(self) -> Ints:
-        """Return, by the first 12 digits of a word, how many boundaries lie below it; -1 where these do not tell."""
+    def guide(self) -> Ints | Codes:
+        """Return, by the first 12 digits of a word, the value that it draws; `unsure` where these do not tell."""
         edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(WORD - _GUIDE)
         below = np.searchsorted(self.boundaries, edges, side="left")
         after = np.append(below[1:], len(self.boundaries))
-        below[below < after] = -1
-        return below.astype(np.int64)
+        guide = self.codes[below]
+        guide[below < after] = self.unsure
+        return guide
 
-    def places(self, words: Words) -> Places:
-        """Return the position in the law of the numbers that begin with these 64 binary digits.
+    @cached_property
+    def unsure(self) -> int:
+        """Return a number that is less than every value."""
+        return min(self.values) - 1
+
+    def drawn(self, words: Words) -> Drawn:
+        """Return the values of the numbers that begin with these 64 binary digits.
 
         Args:
             words: (k,) the digits.
         """
         if not len(self.boundaries):
-            return Places(np.zeros(len(words), np.int64), np.zeros(0, np.int64))
+            return Drawn(self.codes[np.zeros(len(words), np.int64)], np.zeros(0, np.int64))
         if len(words) < 1 << _GUIDE:
-            place = np.searchsorted(self.boundaries, words, side="left").astype(np.int64)
-            unsure = np.arange(len(words))
+            values, unsure = self.codes[np.zeros(len(words), np.int64)], np.arange(len(words))
         else:
-            place = self.guide[words >> np.uint64(WORD - _GUIDE)]
-            unsure = np.flatnonzero(place < 0)
-            place[unsure] = np.searchsorted(self.boundaries, words[unsure], side="left")
+            values = self.guide[(words >> np.uint64(WORD - _GUIDE)).view(np.int64)]
+            unsure = np.flatnonzero(values == self.unsure)
+        place = np.searchsorted(self.boundaries, words[unsure], side="left")
+        values[unsure] = self.codes[place]
         last = len(self.boundaries) - 1
-        return Places(place, unsure[self.boundaries[np.minimum(place[unsure], last)] == words[unsure]])
+        return Drawn(values, unsure[self.boundaries[np.minimum(place, last)] == words[unsure]])
 
 
 @frozen(slots=False)
-class Places:
-    """Where numbers lie in a law.
+class Drawn:
+    """What numbers draw by a law.
 
     Attributes:
-        of: (k,) position of each.
+        values: (k,) one each.
         ties: those whose digits agree with a boundary's, so that only further digits tell.
     """
 
-    of: Ints
+    values: Ints | Codes
     ties: Ints
 
 

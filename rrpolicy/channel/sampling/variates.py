@@ -27,7 +27,7 @@ import numpy as np
 
 from rrpolicy.channel.sampling.law import WORD, Expansions, Forest, Law, Words, position
 from rrpolicy.channel.sampling.streams import Stream
-from rrpolicy.source.counts import Ints
+from rrpolicy.source.counts import Codes, Ints
 
 DIRECT = 16
 """Cells of at most so many records are drawn record by record."""
@@ -36,7 +36,7 @@ _RECORDS = 1 << 20  # records drawn one by one at a time
 _STEP = 1 << 13  # of them, looked up at a time: they stay in the cache, too
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
-Parts = tuple[Ints, Ints, Ints]
+Parts = tuple[Ints, Ints | Codes, Ints]
 
 
 def _binomials(n: Ints, which: Ints, chances: Expansions, stream: Stream) -> Ints:
@@ -90,10 +90,11 @@ def multinomial(n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Part
     Returns:
         cell, value, count: each (k,); only counts > 0; cells in order.
     """
+    if bool((n == 1).all()):
+        return np.arange(len(n)), _categories(law, laws, stream), n
     small = n <= DIRECT
     if small.all():
-        parts = _direct(np.arange(len(n)), n, law, laws, stream)
-        return parts if len(n) == len(parts[0]) and bool((n == 1).all()) else _sorted(parts)
+        return _sorted(_direct(np.arange(len(n)), n, law, laws, stream))
     few, many = np.flatnonzero(small), np.flatnonzero(~small)
     here = _direct(few, n[few], law[few], laws, stream)
     there = _descend(many, n[many], law[many], laws, stream)
@@ -128,8 +129,6 @@ def _descend(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream
 
 def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Parts:
     """Draw the records of small cells one by one, then count equal ones."""
-    if bool((n == 1).all()):
-        return cell, _categories(law, laws, stream), n
     some = n > 0
     cell, n, law = cell[some], n[some], law[some]
     done: list[Parts] = [(cell[:0], cell[:0], cell[:0])]
@@ -148,17 +147,17 @@ def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream)
     return tuple(np.concatenate(column) for column in zip(*done, strict=True))  # type: ignore[return-value]
 
 
-def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints:
+def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints | Codes:
     """Draw one value of `laws[law[i]]` for each record i."""
     words = stream.words(len(law))
-    out = np.empty(len(law), dtype=np.int64)
+    out = np.empty(len(law), dtype=np.result_type(np.int32, *(each.codes for each in laws)))
     ties: list[tuple[int, int]] = []
     for index, every in _groups(law):
         for low in range(0, len(law) if isinstance(every, slice) else len(every), _STEP):
             here = slice(low, low + _STEP) if isinstance(every, slice) else every[low : low + _STEP]
-            found = laws[index].places(words[here])
+            found = laws[index].drawn(words[here])
             ties += [(int(np.arange(len(law))[here][e]), index) for e in found.ties]
-            out[here] = laws[index].codes[found.of]
+            out[here] = found.values
     for record, index in sorted(ties):
         out[record] = _more_digits(laws[index], int(words[record]), record, stream)
     return out
@@ -185,7 +184,9 @@ def _more_digits(law: Law, prefix: int, record: int, stream: Stream) -> int:
     return law.values[place]
 
 
-def split_by_columns(codes: Ints, n: Ints, column: Callable[[int], Mapping[int, Fraction]], stream: Stream) -> Parts:
+def split_by_columns(
+    codes: Ints, n: Ints, column: Callable[[int], Mapping[int, Fraction]], stream: Stream
+) -> tuple[Ints, Ints, Ints]:
     """Randomise counts by the columns of any matrix: what `Axis.split` of a matrix axis delegates to.
 
     Args:
@@ -200,7 +201,8 @@ def split_by_columns(codes: Ints, n: Ints, column: Callable[[int], Mapping[int, 
         count: (k,) records, > 0.
     """
     distinct, law = np.unique(codes, return_inverse=True)
-    return multinomial(n, law, [Law.of(column(int(code))) for code in distinct], stream)
+    cell, released, count = multinomial(n, law, [Law.of(column(int(code))) for code in distinct], stream)
+    return cell, released.astype(np.int64, copy=False), count
 
 
 def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], Fraction]], stream: Stream) -> Parts:
@@ -222,7 +224,7 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
     laws = [_kept_or_other(len(members), keep) for members, keep in blocks]
     if len(blocks) == 1 and list(blocks[0][0]) == list(range(len(blocks[0][0]))):  # nothing is to be looked up
         cell, rank, count = multinomial(n, np.zeros(len(n), dtype=np.int64), laws, stream)
-        own = codes if bool((n == 1).all()) else codes[cell]
+        own = (codes if bool((n == 1).all()) else codes[cell]).astype(np.int32)  # as ranks are, which a law lists
         rank += rank >= own
         rank += (rank < 0) * (own + 1)  # arithmetic costs a fraction of what choosing by a random mask does
         return cell, rank, count
@@ -237,8 +239,8 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
     cell, rank, count = multinomial(n, block[codes], laws, stream)
     released = codes[cell].astype(np.int64)
     moved = np.flatnonzero(rank >= 0)
-    own, to = released[moved], rank[moved]
-    released[moved] = flat[starts[block[own]] + to + (to >= place[own])]
+    old, to = released[moved], rank[moved]
+    released[moved] = flat[starts[block[old]] + to + (to >= place[old])]
     return cell, released, count
 
 
