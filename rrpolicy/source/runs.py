@@ -35,14 +35,12 @@ def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             continue
         here = batch if held is None or batch.schema.equals(held.schema) else batch.cast(held.schema)
         if held is not None:
-            if _new(pa.concat_batches([held, here.slice(0, 1)]))[1]:
+            last = held.slice(held.num_rows - 1)
+            if not _new(pa.concat_batches([last, here.slice(0, 1)]))[1]:
+                here, held = pa.concat_batches([last, here]), held.slice(0, held.num_rows - 1)
+            if held.num_rows:
                 yield held
-            else:
-                here = pa.concat_batches([held, here])
-        here = _distinct(here)
-        if here.num_rows > 1:
-            yield here.slice(0, here.num_rows - 1)
-        held = here.slice(here.num_rows - 1)
+        held = _distinct(here)
     if held is not None:
         yield held
 

@@ -31,9 +31,11 @@ class Singles:
         if self._last is not None:
             values, n = pa.concat_arrays([self._last, values]), np.concatenate(([self._records], n))
         starts = np.flatnonzero(np.concatenate(([True], differs(values))))
-        records = np.add.reduceat(n, starts)
-        known = as_numpy(values.is_valid())[starts]
-        self._found += int(np.count_nonzero(known[:-1] & (records[:-1] == 1)))
+        records = n if len(starts) == len(n) else np.add.reduceat(n, starts)
+        alone = records[:-1] == 1
+        if values.null_count:
+            alone &= as_numpy(values.is_valid())[starts[:-1]]
+        self._found += int(np.count_nonzero(alone))
         self._last, self._records = values.slice(len(values) - 1), int(records[-1])
 
     def count(self) -> int:
