@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+_FEW = 1 << 12
+
 
 def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an array, not copied where they lie side by side.
@@ -95,6 +97,28 @@ def places(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
     import pyarrow.compute as pc
 
     return as_numpy(pc.index_in(values, value_set=known), absent=-1).astype(np.int64)
+
+
+def taken(values: pa.Array, places: pa.Array) -> pa.Array:
+    """Return what stands at some places, null at a null.
+
+    Args:
+        values: (n,) of any type.
+        places: (k,) whole numbers, known to be below n: they are not looked at before, which takes longer than this.
+    """
+    import pyarrow.compute as pc
+
+    return pc.take(values, places, boundscheck=False)
+
+
+def occurring(places: npt.NDArray[np.integer[Any]], size: int) -> npt.NDArray[np.bool_]:
+    """Return (size,) whether each number occurs among (n,) places below the size; a few often show all of them."""
+    import numpy as np
+
+    times = np.bincount(places[:_FEW], minlength=size)
+    if not times.all():
+        times = np.bincount(places, minlength=size)
+    return times > 0
 
 
 def constant(value: float | bool | str, kind: pa.DataType) -> pa.Scalar:

@@ -119,7 +119,7 @@ class ParquetTable:
         import pyarrow as pa
 
         known = coded(column)
-        codes = known.indices.cast(self._schema.field(name).type.index_type)
+        codes = known.indices.cast(self._schema.field(name).type.index_type, safe=False)
         if len(n) != int(n.sum()):
             codes = repeated(codes, n) if codes.null_count else numbers(np.repeat(as_numpy(codes), n))
-        return pa.DictionaryArray.from_arrays(codes, known.dictionary)
+        return pa.DictionaryArray.from_arrays(codes, known.dictionary, safe=False)

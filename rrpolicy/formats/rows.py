@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, numbers, occurring, taken
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,16 +39,15 @@ def coded(column: pa.Array) -> pa.DictionaryArray:
     known = column
     if not pa.types.is_dictionary(column.type) or column.null_count:
         known = plain(column).dictionary_encode()
-    indices = as_numpy(known.indices, absent=0)
-    used = np.bincount(indices, minlength=len(known.dictionary)) > 0
+    used = occurring(as_numpy(known.indices, absent=0), len(known.dictionary))
     order = as_numpy(pc.array_sort_indices(known.dictionary)).astype(np.int64)
     order = order[used[order]]
     if np.array_equal(order, np.arange(len(known.dictionary))):
         return known
     place = np.zeros(len(known.dictionary), dtype=np.int32)
     place[order] = np.arange(len(order))
-    absent = as_numpy(known.is_null()) if known.null_count else None
-    return pa.DictionaryArray.from_arrays(numbers(place[indices], absent), known.dictionary.take(numbers(order)))
+    placed = taken(numbers(place), known.indices)
+    return pa.DictionaryArray.from_arrays(placed, known.dictionary.take(numbers(order)), safe=False)
 
 
 def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:

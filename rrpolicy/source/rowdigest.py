@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.background import Beside
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, numbers, occurring, taken
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,7 +182,7 @@ def _values(column: pa.Array) -> tuple[str, list[Buffer]]:
     if types.is_boolean(kind):
         return "boolean", [as_numpy(column.cast(pa.uint8()), absent=0)]
     if types.is_integer(kind):
-        return "integer", [_integers(column.cast(pa.int64()))]
+        return "integer", [_integers(column.cast(pa.int64()) if types.is_uint64(kind) else column)]
     if types.is_floating(kind):
         return "number", [_numbers(column.cast(pa.float64()))]
     return _instants(column) if types.is_temporal(kind) else _spelled(column)
@@ -254,15 +254,14 @@ def _texts(column: pa.Array) -> list[Buffer]:
     coded = column
     if not pa.types.is_dictionary(column.type):
         coded = (pc.fill_null(column, b"") if column.null_count else column).dictionary_encode()
-    indices = as_numpy(coded.indices)
-    used = np.flatnonzero(np.bincount(indices, minlength=len(coded.dictionary)))
+    used = np.flatnonzero(occurring(as_numpy(coded.indices), len(coded.dictionary)))
     if len(used) > CODED:
         return [*_end_to_end(coded.dictionary_decode()), b""]
     spelled = coded.dictionary.take(numbers(used)).cast(pa.large_binary())
     order = as_numpy(pc.array_sort_indices(spelled)).astype(np.intp)
     place = np.empty(len(coded.dictionary), dtype=np.uint8)
     place[used[order]] = np.arange(len(used))
-    return [*_end_to_end(spelled.take(numbers(order))), place[indices]]
+    return [*_end_to_end(spelled.take(numbers(order))), as_numpy(taken(numbers(place), coded.indices))]
 
 
 def _end_to_end(column: pa.Array) -> list[Buffer]:

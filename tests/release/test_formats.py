@@ -16,6 +16,7 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.channel.values import read_codes
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.formats.parquet import ParquetTable
+from rrpolicy.formats.rows import coded
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -174,6 +175,24 @@ def test_a_dictionary_of_one_and_of_many(tmp_path):
     table = pa.table({"a": labels * 2})
     written = write(tmp_path / "out", spec, table, "parquet")
     assert pq.read_table(tmp_path / "out" / written.files[0]).column("a").to_pylist() == sorted(labels * 2)
+
+
+@given(
+    st.lists(st.sampled_from(["b", "a", None]), min_size=1, max_size=5),
+    st.permutations(["a", "b", "unused"]),
+    st.booleans(),
+)
+def test_a_column_is_coded_by_the_values_that_it_holds_in_order(last, labels, known):
+    values = ["b"] * 5000 + last
+    column = pa.array(values)
+    if known:
+        places = pa.array([None if value is None else labels.index(value) for value in values], pa.int32())
+        column = pa.DictionaryArray.from_arrays(places, pa.array(labels))
+
+    found = coded(column)
+
+    assert found.to_pylist() == values
+    assert found.dictionary.to_pylist() == sorted({*values} - {None})
 
 
 def test_a_release_costs_its_cells_and_not_its_records(tmp_path):

@@ -53,6 +53,11 @@ def test_many_texts_that_a_dictionary_spells_twice(labels):
     assert digest(coded(range(2 * labels), texts * 2)) == digest(pa.array(texts * 2))
 
 
+def test_a_text_that_stands_late_alone_has_its_place():
+    late = [*["z"] * (BLOCK - 2), "a", "y"]
+    assert digest(coded([[*"xyza"].index(text) for text in late], [*"xyza"])) == digest(pa.array(late))
+
+
 def test_whole_numbers_of_all_widths_are_one_kind():
     kinds = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32())
     assert len({digest(pa.array([0, 1, 127], kind)) for kind in kinds}) == 1

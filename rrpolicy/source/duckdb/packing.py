@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, numbers, taken
 from rrpolicy.frozen import frozen
 from rrpolicy.source.duckdb.encoding import NULL
 
@@ -64,7 +64,7 @@ def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[
     """
     if math.prod(radices) > _LISTED:
         return _divided(as_numpy(packed), radices, lowest)
-    return [every.take(packed) for every in _listed(radices, lowest)]
+    return [taken(every, packed) for every in _listed(radices, lowest)]
 
 
 def _divided(packed: Ints, radices: Sequence[int], lowest: int) -> list[pa.Array]:
