@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Role
-from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, class_attributes, recoded
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Role
+from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, axes_at, class_attributes, recoded
 from rrpolicy_l_diversity.options import Options
 from rrpolicy_l_diversity.suppression import unfit
 
@@ -128,3 +128,8 @@ def _stars(policy: Policy) -> list[Problem]:
             hint = "rename it, or suppress nothing"
             found.append(Problem("RR292", message, attribute.place, hint=hint))
     return found
+
+
+def pinned(layout: Layout, policy: Policy) -> Product:
+    """Return the channel of a policy that says at which level each attribute is released."""
+    return Product.of(policy.released, axes_at(layout.attributes, (0,) * len(layout.attributes)))

@@ -17,8 +17,7 @@ from rrpolicy.plugin import (
     SuppressionChannel,
     Task,
 )
-from rrpolicy.plugin.solve import axes_at
-from rrpolicy_l_diversity.layout import Layout, read
+from rrpolicy_l_diversity.layout import Layout, pinned, read
 from rrpolicy_l_diversity.options import Options
 
 SUPPRESSED = Derived("suppression", "which combinations of values are released as `*` depends on all records")
@@ -78,8 +77,3 @@ def _axes(layout: Layout, policy: Policy) -> Iterator[tuple[tuple[str, ...], typ
                 yield together, Recode
         elif attribute.categorical:
             yield (attribute.name,), Recode if attribute.role is Role.QUASI_IDENTIFIER else Identity
-
-
-def pinned(layout: Layout, policy: Policy) -> Product:
-    """Return the channel of a policy that says at which level each attribute is released."""
-    return Product.of(policy.released, axes_at(layout.attributes, (0,) * len(layout.attributes)))

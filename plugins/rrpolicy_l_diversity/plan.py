@@ -13,8 +13,7 @@ from rrpolicy.plugin.solve import (
     refuse_without_data,
     tuple_suppression,
 )
-from rrpolicy_l_diversity.layout import Layout, read
-from rrpolicy_l_diversity.mechanism import pinned
+from rrpolicy_l_diversity.layout import Layout, pinned, read
 from rrpolicy_l_diversity.options import Options
 from rrpolicy_l_diversity.suppression import parted_by
 
