@@ -123,11 +123,6 @@ def _items(where: Mapping[str, Value]) -> dict[str, bytes]:
     return {name: canonical(value) for name, value in where.items()}
 
 
-def _comparable(old: Requirement, new: Requirement, registry: Registry) -> bool:
-    """Return whether one entry took the place of another: it tells of the same, more or less strictly."""
-    return effect_of(old, new, registry) is not Effect.INCOMPARABLE
-
-
 def _implied(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
     """Return a requirement such that what satisfies it satisfies another one."""
     held = {Effect.STRONGER, Effect.NEUTRAL}
