@@ -41,6 +41,12 @@ class Order(StrEnum):
         """Return the order of a change by how much it is stronger; negative if it is weaker."""
         return cls.STRONGER if stronger > 0 else cls.WEAKER if stronger < 0 else cls.EQUAL
 
+    @classmethod
+    def together(cls, *orders: Order) -> Order:
+        """Return the order of several changes at once: incomparable if one is, or if they are not of one direction."""
+        found = {*orders} - {cls.EQUAL}
+        return found.pop() if len(found) == 1 else cls.INCOMPARABLE if found else cls.EQUAL
+
 
 OF_GROUPS = (
     "What the whole table says of a group: whoever knows that a person belongs to it learns what is usual in it, "

@@ -341,6 +341,22 @@ def test_a_class_cannot_hold_more_values_than_a_domain(people, registry):
         registry.assessor(asked("l-diversity", kind="distinct", l=5), people, parted)
 
 
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        ("", "equal"),
+        ("equal equal", "equal"),
+        ("equal stronger stronger", "stronger"),
+        ("weaker equal", "weaker"),
+        ("weaker stronger", "incomparable"),
+        ("stronger incomparable", "incomparable"),
+        ("equal incomparable", "incomparable"),
+    ],
+)
+def test_several_changes_at_once_are_of_one_direction_or_incomparable(orders, expected):
+    assert Order.together(*map(Order, orders.split())) is Order(expected)
+
+
 def test_requirements_are_ordered_by_strength():
     l = l_diversity.LDiversity()
 

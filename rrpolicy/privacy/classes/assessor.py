@@ -20,7 +20,8 @@ from rrpolicy.privacy.classes.people import COUNTED
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.histograms import Classes, Mask
+    from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 
@@ -142,6 +143,58 @@ class ClassModel:
         columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
         found = self.find(requirement.options, columns, classes)
         return replace(found, companions=(*found.companions, *_chances(columns, classes)))
+
+
+def outcomes_of(
+    columns: Sequence[Protected],
+    classes: Classes,
+    achieved: Callable[[Histograms, Mask], Measure],
+    satisfied: Callable[[Histograms], Mask] | None = None,
+) -> list[Outcome]:
+    """Return what the classes concerned reach of each column by itself.
+
+    Args:
+        columns: that are protected.
+        classes: with a histogram of each.
+        achieved: given the histograms of a column, and (classes,) which count, the worst of these.
+        satisfied: (classes,) which satisfy the limit; None without a limit.
+    """
+    return [
+        Outcome(
+            column.name,
+            achieved(classes.histograms[column.name], classes.concerned),
+            None if satisfied is None else satisfied(classes.histograms[column.name]),
+        )
+        for column in columns
+    ]
+
+
+def of_each_attribute(
+    requirement: Requirement,
+    policy: Policy,
+    satisfied: Callable[[Histograms], Mask],
+    *,
+    monotone: bool,
+    monotone_with_suppression: bool = False,
+) -> tuple[PerClass, ...]:
+    """Return a requirement on single classes, one for each attribute that it protects.
+
+    Args:
+        requirement: the entry.
+        policy: with its attributes.
+        satisfied: (classes,) which satisfy it, by their histograms of an attribute.
+        monotone: as of `PerClass`.
+        monotone_with_suppression: as of `PerClass`.
+    """
+    from rrpolicy.privacy.classes.histograms import Histograms
+
+    def holds(dense: Ints) -> Mask:
+        return satisfied(Histograms.of_dense(dense))
+
+    where = requirement.where
+    return tuple(
+        PerClass(name, holds, monotone, monotone_with_suppression, where) for name in requirement.protects(policy)
+    )
 
 
 def conclude(

@@ -23,13 +23,7 @@ def across(order: Order, old: Scope, new: Scope) -> Order:
         old: the scope of the other one.
         new: its own; record scope implies attribute scope.
     """
-    if old == new:
-        return order
-    if new == "record" and order is not Order.WEAKER:
-        return Order.STRONGER
-    if old == "record" and order is not Order.STRONGER:
-        return Order.WEAKER
-    return Order.INCOMPARABLE
+    return Order.together(order, Order.by((new == "record") - (old == "record")))
 
 
 def scoped(  # noqa: PLR0917 those of `assessor`

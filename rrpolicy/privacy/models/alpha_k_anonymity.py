@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -22,14 +23,21 @@ from rrpolicy.channel.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
+from rrpolicy.privacy.classes.assessor import (
+    ClassModel,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    of_each_attribute,
+    outcomes_of,
+)
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, MORE_RECORDS, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import chance, of
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
 
 NAME = "alpha-k-anonymity"
 REFERENCE = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
@@ -114,11 +122,7 @@ class AlphaKAnonymity:
         """Compare alpha and k: the smaller alpha and the greater k are stronger."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
-        changes = {
-            (new.alpha < old.alpha) - (new.alpha > old.alpha),
-            (new.k > old.k) - (new.k < old.k),
-        }
-        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+        return Order.together(Order.by(old.alpha - new.alpha), Order.by(new.k - old.k))
 
 
 def assessors() -> tuple[Assessor, ...]:
@@ -157,23 +161,16 @@ def achieved(histograms: Histograms, among: Mask) -> Measure:
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against alpha and k."""
-    outcomes = [
-        Outcome(
-            column.name,
-            achieved(classes.histograms[column.name], classes.concerned),
-            satisfied(options, classes.histograms[column.name]),
-        )
-        for column in columns
-    ]
-    return conclude(WORDS, outcomes, classes, options.alpha)
+    reached = outcomes_of(columns, classes, achieved, partial(satisfied, options))
+    return conclude(WORDS, reached, classes, options.alpha)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the largest share of a value in a class; the smallest class stands beside it."""
     if column is None:
         return
-    outcome = Outcome(column.name, achieved(classes.histograms[column.name], classes.concerned), None)
-    yield replace(conclude(WORDS, [outcome], classes, None), requirement=f"alpha of {column.name}")
+    found = conclude(WORDS, outcomes_of([column], classes, achieved), classes, None)
+    yield replace(found, requirement=f"alpha of {column.name}")
 
 
 def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
@@ -182,17 +179,8 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     Monotone, as a share in merged classes is a mean of theirs; not so if failing classes may be suppressed, or if some
     need not satisfy it.
     """
-    from rrpolicy.privacy.classes.histograms import Histograms
-
-    options = requirement.options
-
-    def holds(histograms: Ints) -> Mask:
-        return satisfied(options, Histograms.of_dense(histograms))
-
-    return tuple(
-        PerClass(name, holds, monotone=not requirement.where, monotone_with_suppression=False, where=requirement.where)
-        for name in requirement.protects(policy)
-    )
+    fine = partial(satisfied, requirement.options)
+    return of_each_attribute(requirement, policy, fine, monotone=not requirement.where)
 
 
 OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="alpha", layout=layout)

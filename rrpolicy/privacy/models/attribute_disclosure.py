@@ -115,21 +115,20 @@ class AttributeDisclosure:
         incomparable.
         """
         values = [*old.thresholds, *new.thresholds, None]
-        change = {(new.limit_of(v) > old.limit_of(v)) - (new.limit_of(v) < old.limit_of(v)) for v in values}
-        change.add(old.known_sensitive - new.known_sensitive)
-        change.add((new.decided_by == "estimate") - (old.decided_by == "estimate"))
+        orders = [Order.by(old.limit_of(v) - new.limit_of(v)) for v in values]
+        orders.append(Order.by(new.known_sensitive - old.known_sensitive))
+        orders.append(Order.by((old.decided_by == "estimate") - (new.decided_by == "estimate")))
         if not old.sensitive or not new.sensitive:
-            change.add(bool(new.sensitive) - bool(old.sensitive))
+            orders.append(Order.by(bool(old.sensitive) - bool(new.sensitive)))
         else:
-            change |= {1 for a in old.sensitive if a not in new.sensitive}
-            change |= {-1 for a in new.sensitive if a not in old.sensitive}
+            orders += [Order.WEAKER for a in old.sensitive if a not in new.sensitive]
+            orders += [Order.STRONGER for a in new.sensitive if a not in old.sensitive]
         if old.measure is not new.measure:
             both = {old.measure, new.measure}
             if Limited.BEST_GUESS not in both or Limited.CORRECT_READING in both:
                 return Order.INCOMPARABLE
-            change.add(-1 if new.measure is Limited.BEST_GUESS else 1)
-        kinds = {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}
-        return kinds.get(frozenset(change - {0}), Order.INCOMPARABLE)
+            orders.append(Order.STRONGER if new.measure is Limited.BEST_GUESS else Order.WEAKER)
+        return Order.together(*orders)
 
 
 def assessors() -> tuple[Assessor, ...]:

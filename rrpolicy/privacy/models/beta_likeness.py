@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -27,7 +28,16 @@ from rrpolicy.channel.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.classes.assessor import (
+    ClassModel,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    named,
+    of_each_attribute,
+    outcomes_of,
+)
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import of
@@ -35,7 +45,6 @@ from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
 
 NAME = "beta-likeness"
 REFERENCE = "Cao, Karras 2012, basic and enhanced beta-likeness"
@@ -119,11 +128,8 @@ class BetaLikeness:
         """Compare beta: the smaller is stronger, and enhanced implies basic."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
-        changes = {
-            (new.beta < old.beta) - (new.beta > old.beta),
-            (new.likeness is Likeness.ENHANCED) - (old.likeness is Likeness.ENHANCED),
-        }
-        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+        enhanced = Order.by((new.likeness is Likeness.ENHANCED) - (old.likeness is Likeness.ENHANCED))
+        return Order.together(Order.by(old.beta - new.beta), enhanced)
 
 
 def words(likeness: Likeness) -> Words:
@@ -160,15 +166,8 @@ def achieved(likeness: Likeness, histograms: Histograms, among: Mask) -> Measure
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against beta."""
-    outcomes = [
-        Outcome(
-            column.name,
-            achieved(options.likeness, classes.histograms[column.name], classes.concerned),
-            satisfied(options, classes.histograms[column.name]),
-        )
-        for column in columns
-    ]
-    return conclude(words(options.likeness), outcomes, classes, options.beta)
+    reached = outcomes_of(columns, classes, partial(achieved, options.likeness), partial(satisfied, options))
+    return conclude(words(options.likeness), reached, classes, options.beta)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
@@ -176,8 +175,8 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     if column is None:
         return
     for likeness in Likeness:
-        outcome = Outcome(column.name, achieved(likeness, classes.histograms[column.name], classes.concerned), None)
-        finding = named(conclude(words(likeness), [outcome], classes, None), likeness.value)
+        reached = outcomes_of([column], classes, partial(achieved, likeness))
+        finding = named(conclude(words(likeness), reached, classes, None), likeness.value)
         yield replace(finding, requirement=f"{likeness.value} beta of {column.name}")
 
 
@@ -187,17 +186,8 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     Monotone, as the share of a value in merged classes is a mean of theirs; not so if classes may be suppressed, which
     changes what they are compared with, or if some need not satisfy it.
     """
-    from rrpolicy.privacy.classes.histograms import Histograms
-
-    options = requirement.options
-
-    def holds(histograms: Ints) -> Mask:
-        return satisfied(options, Histograms.of_dense(histograms))
-
-    return tuple(
-        PerClass(name, holds, monotone=not requirement.where, monotone_with_suppression=False, where=requirement.where)
-        for name in requirement.protects(policy)
-    )
+    fine = partial(satisfied, requirement.options)
+    return of_each_attribute(requirement, policy, fine, monotone=not requirement.where)
 
 
 OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="beta", kind="likeness")

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -29,7 +30,16 @@ from rrpolicy.canonical import exact
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.classes.assessor import (
+    ClassModel,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    named,
+    of_each_attribute,
+    outcomes_of,
+)
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import of
@@ -37,7 +47,6 @@ from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
 
 NAME = "delta-disclosure"
 REFERENCE = "Brickell, Shmatikov 2008, delta-disclosure privacy"
@@ -122,11 +131,8 @@ class DeltaDisclosure:
         """Compare delta: the smaller is stronger, and all values imply those that occur."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
-        changes = {
-            (new.delta < old.delta) - (new.delta > old.delta),
-            (new.values is Values.ALL) - (old.values is Values.ALL),
-        }
-        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+        of_all = Order.by((new.values is Values.ALL) - (old.values is Values.ALL))
+        return Order.together(Order.by(old.delta - new.delta), of_all)
 
 
 def words(values: Values) -> Words:
@@ -163,15 +169,8 @@ def achieved(values: Values, histograms: Histograms, among: Mask) -> Measure:
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against delta."""
-    outcomes = [
-        Outcome(
-            column.name,
-            achieved(options.values, classes.histograms[column.name], classes.concerned),
-            satisfied(options, classes.histograms[column.name]),
-        )
-        for column in columns
-    ]
-    return conclude(words(options.values), outcomes, classes, options.delta)
+    reached = outcomes_of(columns, classes, partial(achieved, options.values), partial(satisfied, options))
+    return conclude(words(options.values), reached, classes, options.delta)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
@@ -179,8 +178,8 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     if column is None:
         return
     for values in Values:
-        outcome = Outcome(column.name, achieved(values, classes.histograms[column.name], classes.concerned), None)
-        finding = named(conclude(words(values), [outcome], classes, None), values.value)
+        reached = outcomes_of([column], classes, partial(achieved, values))
+        finding = named(conclude(words(values), reached, classes, None), values.value)
         yield replace(finding, requirement=f"delta over {values.value} values of {column.name}")
 
 
@@ -190,18 +189,8 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     Over all values it is monotone, as a share in merged classes is a mean of theirs. Over those that occur it is not: a
     class that lacks a value, and is not asked about it, makes it rarer in what it is merged with.
     """
-    from rrpolicy.privacy.classes.histograms import Histograms
-
-    options = requirement.options
-    monotone = options.values is Values.ALL and not requirement.where
-
-    def holds(histograms: Ints) -> Mask:
-        return satisfied(options, Histograms.of_dense(histograms))
-
-    return tuple(
-        PerClass(name, holds, monotone=monotone, monotone_with_suppression=False, where=requirement.where)
-        for name in requirement.protects(policy)
-    )
+    monotone = requirement.options.values is Values.ALL and not requirement.where
+    return of_each_attribute(requirement, policy, partial(satisfied, requirement.options), monotone=monotone)
 
 
 OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="delta", kind="values")

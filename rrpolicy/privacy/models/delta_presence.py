@@ -128,8 +128,7 @@ class DeltaPresence:
 
     def compare(self, old: Options, new: Options) -> Order:
         """Compare the limits: the narrower are stronger."""
-        changes = {(new.max < old.max) - (new.max > old.max), (new.min > old.min) - (new.min < old.min)}
-        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+        return Order.together(Order.by(old.max - new.max), Order.by(new.min - old.min))
 
 
 def assessors() -> tuple[Assessor, ...]:

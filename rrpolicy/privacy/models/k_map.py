@@ -131,13 +131,9 @@ class KMap:
         """Compare k, the fraction and what decides: a greater k and fraction, and certainty, are stronger."""
         if (old.sampling_fraction is None) != (new.sampling_fraction is None):
             return Order.INCOMPARABLE
-        one, other = old.sampling_fraction or 0, new.sampling_fraction or 0
-        changes = {
-            (new.k > old.k) - (new.k < old.k),
-            (other > one) - (other < one),
-            (old.decided_by == "estimate") - (new.decided_by == "estimate"),
-        }
-        return Order.INCOMPARABLE if {1, -1} <= changes else Order.by(sum(changes))
+        fraction = Order.by((new.sampling_fraction or 0) - (old.sampling_fraction or 0))
+        certain = Order.by((old.decided_by == "estimate") - (new.decided_by == "estimate"))
+        return Order.together(Order.by(new.k - old.k), fraction, certain)
 
 
 def assessors() -> tuple[Assessor, ...]:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -29,7 +30,17 @@ from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.classes.assessor import (
+    ClassModel,
+    Outcome,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    named,
+    of_each_attribute,
+    outcomes_of,
+)
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import chance, of
@@ -37,7 +48,6 @@ from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
 
 NAME = "l-diversity"
 REFERENCE = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
@@ -168,12 +178,8 @@ class LDiversity:
         """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
         if (old.sensitive, old.c is None) != (new.sensitive, new.c is None):
             return Order.INCOMPARABLE
-        changes = [(new.l > old.l) - (new.l < old.l), _STRENGTH[new.kind] - _STRENGTH[old.kind]]
-        if old.c is not None and new.c is not None:
-            changes.append((new.c < old.c) - (new.c > old.c))
-        if any(c > 0 for c in changes) and any(c < 0 for c in changes):
-            return Order.INCOMPARABLE
-        return Order.by(sum(changes))
+        kind = Order.by(_STRENGTH[new.kind] - _STRENGTH[old.kind])
+        return Order.together(Order.by(new.l - old.l), kind, Order.by((old.c or 0) - (new.c or 0)))
 
 
 _STRENGTH = {Kind.DISTINCT: 1, Kind.ENTROPY: 2, Kind.FREQUENCY: 3, Kind.RECURSIVE: 0}
@@ -257,16 +263,9 @@ def achieved(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against the options."""
-    l = int(options.l)
-    outcomes = [
-        Outcome(
-            column.name,
-            achieved(options.kind, classes.histograms[column.name], classes.concerned, l),
-            satisfied(options, classes.histograms[column.name]),
-        )
-        for column in columns
-    ]
-    return conclude(words(options.kind), outcomes, classes, options.limit)
+    reach = partial(achieved, options.kind, l=int(options.l))
+    reached = outcomes_of(columns, classes, reach, partial(satisfied, options))
+    return conclude(words(options.kind), reached, classes, options.limit)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
@@ -295,16 +294,9 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
     suppressed, or if classes without a record of the subgroup need not satisfy it: what is merged with them may fail.
     """
-    from rrpolicy.privacy.classes.histograms import Histograms
-
-    options = requirement.options
-    distinct = options.kind is Kind.DISTINCT
-
-    def holds(histograms: Ints) -> Mask:
-        return satisfied(options, Histograms.of_dense(histograms))
-
+    distinct, fine = requirement.options.kind is Kind.DISTINCT, partial(satisfied, requirement.options)
     monotone = distinct or not requirement.where
-    return tuple(PerClass(name, holds, monotone, distinct, requirement.where) for name in requirement.protects(policy))
+    return of_each_attribute(requirement, policy, fine, monotone=monotone, monotone_with_suppression=distinct)
 
 
 OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="l", kind="kind", layout=layout)

@@ -72,8 +72,7 @@ class AlphaK:
         return None if policy.with_role(Role.SENSITIVE) else "no attribute is sensitive"
 
     def compare(self, old: Any, new: Any) -> Order:
-        orders = {Order.by(new.k - old.k), Order.by(old.alpha - new.alpha)} - {Order.EQUAL}
-        return Order.EQUAL if not orders else orders.pop() if len(orders) == 1 else Order.INCOMPARABLE
+        return Order.together(Order.by(new.k - old.k), Order.by(old.alpha - new.alpha))
 
 
 class Verbose(Amplification):
@@ -142,8 +141,7 @@ class Shared(Amplification):
         return f"amplification <= {options.gamma} for {100 * options.share} % of the people"
 
     def compare(self, old, new):
-        orders = {super().compare(old, new), Order.by(new.share - old.share)} - {Order.EQUAL}
-        return Order.EQUAL if not orders else orders.pop() if len(orders) == 1 else Order.INCOMPARABLE
+        return Order.together(super().compare(old, new), Order.by(new.share - old.share))
 
 
 class Forgetful(Shared):
