@@ -94,12 +94,15 @@ def read_regular(path: Path, *, most: int = MOST_BYTES) -> bytes:
         OSError: if it cannot be opened.
         UnreadableError: if it is none, or larger than `most` bytes.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
+    with open(path, "rb", opener=_at_once) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             raise UnreadableError("it is not a regular file of a sensible size")
         return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def faults(document: Any, schema: str, only: Sequence[str] | None = None) -> list[str]:

@@ -100,3 +100,24 @@ def test_a_database_or_a_table_that_is_garbage(copied):
         assert run("estimate", case.bundle / "public", "--by", "sex") == 2
         assert run("estimate", case.bundle / "public", "--by", "sex", "--no-verify") == 2
         shutil.rmtree(case.bundle)
+
+
+@pytest.mark.parametrize("name", ["audit.json", "plan.json", "findings.json", "policy.json", "policy.toml"])
+def test_an_audit_that_cannot_be_read_fails_whoever_opens_the_bundle(copied, capsys, name):
+    case = copied("csv")
+    path = case.bundle / "audit" / name
+    whole = path.read_bytes()
+
+    def held(place: str) -> None:
+        for command, *further in (("verify",), ("attack", "--source", case.case.table), ("compare",)):
+            assert run(command, case.bundle, *further) == 1, (command, place)
+            assert name in "".join(capsys.readouterr()), (command, place)
+
+    for content in (b"", whole[: len(whole) // 2], b"\xff[]"):
+        path.write_bytes(content)
+        held(repr(content[:9]))
+    for how in ("missing", "folder", "pipe", "link"):
+        replace_file(path, how)
+        held(how)
+        path.rmdir() if how == "folder" else path.unlink(missing_ok=True)
+        path.write_bytes(whole)

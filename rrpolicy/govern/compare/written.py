@@ -13,9 +13,7 @@ from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.file import read_plan
 from rrpolicy.releasing.plan.plan import Plan
-from rrpolicy.releasing.verify.audit import verify_audit
-from rrpolicy.releasing.verify.outcome import Level, Log
-from rrpolicy.releasing.verify.public import verify_public
+from rrpolicy.releasing.verify.audit import verify_stated
 from rrpolicy.scratch import scratch
 from rrpolicy.source.memory.handed import Handed
 
@@ -72,15 +70,10 @@ def open_written(path: Path, handed: Handed, root: Path | None, trusted: Sequenc
     if not (path / "audit").is_dir():
         message = f"{path} has no audit/, which states its plan"
         raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
-    log = Log()
     with scratch() as spilled:
-        side = verify_public(log, path / "public", spilled.folder, trusted)
-        audit = None if side is None else verify_audit(log, path / "audit", side, handed.uri or "", ".")
-    log.done(Level.AUDIT).require()
-    assert side is not None
-    assert audit is not None
-    registry, known = side.registry.opening(handed.engines), handed.uri is not None
-    return Written(audit.plan, registry, _named(audit.stated, audit.plan), table=known, release=side.manifest.digest)
+        side, audit = verify_stated(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "", start=".")
+    stated, known = _named(audit.stated, audit.plan), handed.uri is not None
+    return Written(audit.plan, side.registry, stated, table=known, release=side.manifest.digest)
 
 
 def _named(assessment: Assessment, plan: Plan) -> Assessment:

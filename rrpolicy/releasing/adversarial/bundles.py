@@ -15,9 +15,7 @@ from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.frozen import frozen
 from rrpolicy.releasing.plan.plan import fingerprint
 from rrpolicy.releasing.verify.attacked import target_of
-from rrpolicy.releasing.verify.audit import verify_audit
-from rrpolicy.releasing.verify.outcome import Level, Log
-from rrpolicy.releasing.verify.public import verify_public
+from rrpolicy.releasing.verify.audit import verify_stated
 from rrpolicy.releasing.verify.verify import no_source, open_source
 from rrpolicy.scratch import scratch
 from rrpolicy.source.opening import open_original
@@ -107,17 +105,9 @@ def _open(  # noqa: PLR0917 each is another thing
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
     spilled = stack.enter_context(scratch()).folder
-    log = Log()
-    side = verify_public(log, bundle / "public", spilled, plugins)
-    audit = None
-    if side is not None and side.manifest.collected is not None:
+    side, audit = verify_stated(bundle, spilled, plugins, engines, uri=source, start=folder)
+    if side.manifest.collected is not None:
         raise no_source(bundle)
-    if side is not None:
-        side = replace(side, registry=side.registry.opening(engines))
-        audit = verify_audit(log, bundle / "audit", side, source, folder)
-    log.done(Level.AUDIT).require()
-    assert side is not None
-    assert audit is not None
     stack.enter_context(side.registry.naming_engines())
     opening = open_original(audit.plan.policy, side.registry.sources, spilled / "spill")
     original = stack.enter_context(open_source(opening))

@@ -36,14 +36,15 @@ from rrpolicy.releasing.tables.written import open_data
 from rrpolicy.releasing.verify.governed import check_as_written, check_decided
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
-from rrpolicy.releasing.verify.public import PublicSide, check_finding
+from rrpolicy.releasing.verify.public import PublicSide, check_finding, verify_public
+from rrpolicy.releasing.verify.readable import readable
 from rrpolicy.releasing.verify.records import alike, check_files, differences, read_checked, read_sealed, same
 from rrpolicy.untrusted.document import read_document, read_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.protocol import Original
+    from rrpolicy.source.protocol import Original, Source
 
 PLANNED = (
     *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "weights_inside"),
@@ -108,6 +109,35 @@ class AuditSide:
         """Return where the policy asks for each finding."""
         policy = self.policy or self.plan.policy
         return [requirement.place for requirement in policy.requirements]
+
+
+def verify_stated(
+    bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str, start: str
+) -> tuple[PublicSide, AuditSide]:
+    """Check public/ and audit/ of a bundle by themselves, and return them if they are as they say.
+
+    Args:
+        bundle: with both.
+        scratch: where rows are put to be sorted.
+        plugins: distributions that may be imported if the bundle names them.
+        engines: of tables in memory, by the scheme of their uris.
+        uri: of the table; "" if it is not at hand.
+        start: folder that a relative uri starts from.
+
+    Raises:
+        RequirementError: RR110 to RR137 if they are not.
+        RefusedError: as `verify_public` and `verify_audit`.
+    """
+    log, side, audit = Log(), None, None
+    with readable(log):
+        side = verify_public(log, bundle / "public", scratch, plugins)
+        if side is not None:
+            side = replace(side, registry=side.registry.opening(engines))
+            audit = verify_audit(log, bundle / "audit", side, uri, start)
+    log.done(Level.AUDIT).require()
+    assert side is not None
+    assert audit is not None
+    return side, audit
 
 
 def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> AuditSide | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
 from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key
@@ -21,10 +20,10 @@ from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification
 from rrpolicy.releasing.verify.pages import check_audit_page
 from rrpolicy.releasing.verify.public import PublicSide, verify_public
+from rrpolicy.releasing.verify.readable import readable
 from rrpolicy.releasing.verify.records import scan
-from rrpolicy.scratch import says_full, scratch
+from rrpolicy.scratch import scratch
 from rrpolicy.source.protocol import Source
-from rrpolicy.untrusted.document import UnreadableError
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
@@ -96,23 +95,18 @@ def verify(
         hint = "add --source: people are counted in the classes of the table that was released"
         raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
     log, collected = Log(), False
-    with scratch() as spilled:
-        try:
-            if public != bundle:
-                _check_top(log, bundle)
-            progress("public", 0.1)
-            side = _public(log, public, spilled.folder, plugins, today)
-            collected = side is not None and side.manifest.collected is not None
-            if collected and level > Level.AUDIT:
-                raise no_source(bundle)
-            if side is not None and level > Level.PUBLIC:
-                side = replace(side, registry=side.registry.opening(engines or {}))
-                further = (folder, key, plan_on, reference, spilled.folder, progress)
-                _further(log, bundle, side, level, source or "", *further)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
-            if says_full(error):
-                raise
-            log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
+    with scratch() as spilled, readable(log):
+        if public != bundle:
+            _check_top(log, bundle)
+        progress("public", 0.1)
+        side = _public(log, public, spilled.folder, plugins, today)
+        collected = side is not None and side.manifest.collected is not None
+        if collected and level > Level.AUDIT:
+            raise no_source(bundle)
+        if side is not None and level > Level.PUBLIC:
+            side = replace(side, registry=side.registry.opening(engines or {}))
+            further = (folder, key, plan_on, reference, spilled.folder, progress)
+            _further(log, bundle, side, level, source or "", *further)
     achieved = min(level, log.level)  # what is too broken ends before
     log.undecided += [UNDECIDED] if achieved < Level.SOURCE else []
     lowest = BELOW[Level.PUBLIC] if collected else None  # of what was collected there is no source, and no key
@@ -261,12 +255,3 @@ def _level(level: Level | None, *, audit: bool, source: str | None, key: KeyAt |
     if level is Level.KEY and key is None:
         raise PolicyError(Problem("RR250", "level key needs the key file", hint="add --key FILE"))
     return level
-
-
-def _unreadable(error: Exception) -> str:
-    """Return what could not be read; never a value of the data."""
-    if isinstance(error, (UnlikeSpecError, UnreadableError)):
-        return str(error)
-    if isinstance(error, OSError):
-        return f"{Path(error.filename).name if error.filename else 'a file'} cannot be read: {error.strerror}"
-    return f"a field of a record is not what it must be ({type(error).__name__})"
