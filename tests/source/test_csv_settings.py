@@ -65,6 +65,10 @@ def test_a_tsv_needs_no_delimiter(tmp_path):
         (["male", "female", "n/a", "."], [50, 40, 3, 1], (".", "n/a")),
         (["1", "2", *"abcdefghij"], [50, 40, *[1] * 10], ()),
         (["no", "yes"], [5, 5], ()),
+        (["1", "2", "5+", "do not watch"], [50, 40, 30, 3], ()),
+        (["6", "7", "<5", "10+", "NA", "-"], [50, 40, 30, 3, 2, 1], ("-", "NA")),
+        (["1", "2", "#DIV/0!"], [50, 40, 3], ("#DIV/0!",)),
+        (["100", "250", "1,234"], [50, 40, 3], ()),
     ],
 )
 def test_texts_that_stand_for_no_value_are_found(values, n, expected):

@@ -394,6 +394,32 @@ def test_a_word_that_may_be_a_category_is_a_code_of_its_own_column_alone(tmp_pat
     assert read["attributes"]["disease"]["domain"] == ["flu", "none"]
 
 
+def test_a_text_that_tells_a_number_is_a_category_and_another_word_a_code_of_its_own_column(tmp_path, capsys):
+    rows = [
+        f"{('5+', '<1', 'none at all', '2', '3', '4', '2')[i % 7]},{('9', '10', '11', '12', 'other')[i % 5]},"
+        f"{('rented', 'other', '-')[i % 3]}"
+        for i in range(420)
+    ]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["child_hours,school,state", *rows, ""]))
+    assert main(["init", str(path)]) == 0
+    text, said = capsys.readouterr()
+    read = tomllib.loads(text)
+
+    assert read["source"]["missing"] == ["-"]
+    assert read["attributes"]["child_hours"]["domain"] == ["2", "3", "4", "5+", "<1", "none at all"]
+    assert read["attributes"]["school"]["missing"] == ["other"]
+    assert read["attributes"]["state"]["domain"] == ["other", "rented"]
+    told = (
+        'warning: school: "other" stands beside numbers and is read as no value: if it is a category, take it out of '
+        "`missing`, and write each value of the domain in quotes"
+    )
+    assert told in said.splitlines()
+    line = 'school = { role = "quasi-identifier", domain = ["9", "10", "11", "12", "other"] }'
+    (tmp_path / "policy.toml").write_text(fill(re.sub("(?m)^school = .*$", line, text)))
+    assert main(["plan", str(tmp_path / "policy.toml")]) == 0
+
+
 def test_a_table_of_a_database_is_named_in_the_draft(database):
     path = database("CREATE TABLE t AS SELECT i % 3 AS a FROM range(30) r(i)", "CREATE TABLE u AS SELECT 1 AS a")
 

@@ -34,6 +34,8 @@ _DELIMITERS = (",", ";", "\t", "|")
 _COMMA = re.compile(with_comma(DECIMAL))
 _POINT = re.compile(DECIMAL)
 _WHOLE = re.compile(r"-?[0-9]+")
+_TELLS = re.compile(r"(?!#).*[0-9].*", re.DOTALL)
+"""A text that tells a number, such as `5+`; `#DIV/0!` tells none."""
 _NINES = re.compile(r"9*[789]")
 _APART = 0.25
 """Of the range of the other numbers, how far a code of missing values stands from them at least."""
@@ -167,7 +169,8 @@ def _numbers(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
 def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = False) -> tuple[str, ...]:
     """Return the texts in a column of text that seem to stand for no value, sorted.
 
-    Beside numbers these are a few texts that spell none; elsewhere, texts that say so, such as `NA`.
+    Beside numbers these are a few texts, unless one of them tells a number, as `5+` does; elsewhere, texts that say so,
+    such as `NA`.
 
     Args:
         values: the column's distinct values.
@@ -178,9 +181,14 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     decimal = _COMMA if comma else _POINT
     others = [v for v in texts if not (_WHOLE.fullmatch(v) or decimal.fullmatch(v))]
     mostly = 2 * sum(texts[v] for v in others) < sum(texts.values())
-    if mostly and len(others) <= FEW_CODES:
+    if mostly and len(others) <= FEW_CODES and not any(map(_TELLS.fullmatch, others)):
         return tuple(sorted(others))
-    return tuple(sorted(v for v in texts if _NOTHING.fullmatch(v)))
+    return tuple(sorted(filter(says_nothing, texts)))
+
+
+def says_nothing(text: str) -> bool:
+    """Return whether a text says by itself that there is no value."""
+    return _NOTHING.fullmatch(text) is not None
 
 
 def coded_numbers(

@@ -18,7 +18,7 @@ from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
-from rrpolicy.source.draft.detection import missing_codes, settings_of
+from rrpolicy.source.draft.detection import missing_codes, says_nothing, settings_of
 from rrpolicy.source.draft.guessing import Guess, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
 from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
@@ -80,7 +80,7 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: S
 def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
     """Return the codes of missing values in a column of text.
 
-    Beside numbers these are all texts that are no number; elsewhere only what is no category either.
+    Beside numbers these may be any words; elsewhere only what is no category either.
     """
     if family(snapshot.columns()[name]) is not Family.TEXT:
         return ()
@@ -93,7 +93,7 @@ def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
 
 def _own(codes: Sequence[str]) -> bool:
     """Return whether a code may be a category elsewhere, so that it is the column's own."""
-    return any(code.strip().casefold() in _WORDS for code in codes)
+    return any(code.strip().casefold() in _WORDS or not says_nothing(code) for code in codes)
 
 
 def _everywhere(codes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges
-from rrpolicy.source.draft.detection import coded_numbers
+from rrpolicy.source.draft.detection import coded_numbers, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 
 MOST_NUMBERS, MOST_WHOLE = 12, 30
@@ -164,6 +164,11 @@ def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
         yield f"{column.alike} of its values differ from another in capitals or white space alone"
     if column.padded:
         yield f"{column.padded} of its values begin or end with white space"
+    for word in (code for code in codes if isinstance(code, str) and not says_nothing(code)):
+        yield (
+            f"{spelled(word)} stands beside numbers and is read as no value: if it is a category, take it out of "
+            "`missing`, and write each value of the domain in quotes"
+        )
     numbers = column.family in {Family.INTEGER, Family.REAL}
     if numbers and (apart := coded_numbers(column.last, column.low)):
         told, records = [v for v, _ in apart], sum(n for _, n in apart)
