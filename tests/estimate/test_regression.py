@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -334,6 +335,20 @@ def test_a_condition_as_the_outcome_is_pointed_to_the_option_that_does_it(one):
     hint = raised.value.problems[0].hint or ""
     assert hint.startswith("name the column alone, visits, ")
     assert "--success" in hint
+
+
+def test_the_option_that_says_what_counts_as_yes_can_be_pasted_into_a_shell(tmp_path):
+    answers = ("no", "it's so", "not asked")
+    (tmp_path / "t.csv").write_text("sex,said\n" + "".join(f"{'fm'[i % 2]},{answers[i % 3]}\n" for i in range(60)))
+    said = f"said = {{ role = 'sensitive', domain = {json.dumps(answers)} }}"
+    text = policy_text(f'[attributes]\nsex = {{ role = "quasi-identifier", domain = ["f", "m"] }}\n{said}\n{REST}')
+    (tmp_path / "policy.toml").write_text(text)
+    made = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv")
+    with pytest.raises(PolicyError, match="RR543") as raised:
+        open_release(made.bundle).glm("said ~ sex", "binomial")
+    shell = (raised.value.problems[0].hint or "").partition("in a shell, `")[2].rstrip("`")
+
+    assert shlex.split(shell) == ["--success", "it's so", "--success", "not asked"]
 
 
 def test_predictions_refuse_what_the_release_does_not_know(one):

@@ -83,6 +83,13 @@ def test_bins_need_numbers(opened, parquet):
     assert found.code == "RR312"
 
 
+@pytest.mark.parametrize(("values", "other"), [(["1"], True), (pa.array([0], pa.timestamp("us", "UTC")), False)])
+def test_a_domain_in_place_of_bins_is_offered_where_the_column_can_have_one(values, other, opened, parquet):
+    (found,) = problems_of(opened, parquet({"a": values}), bins(0, 1))
+
+    assert ("`domain`" in (found.hint or "")) is other
+
+
 @pytest.mark.parametrize("values", [[[1]], [b"x"], [{"f": 1}], pa.array([0], pa.timestamp("us", "UTC"))])
 def test_types_that_no_release_can_carry(values, opened, parquet):
     assert codes_of(opened, parquet({"a": values}), carried("a")) == ["RR321"]

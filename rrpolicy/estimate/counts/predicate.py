@@ -63,34 +63,39 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
 
 
 @contextmanager
-def parsed(query: str) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
+def parsed(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
     """Give what evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
+
+    Args:
+        query: the SELECT.
+        whole: all of it was asked, not a condition alone; errors say so.
 
     Raises:
         PolicyError: RR264 if it is not one, or what reads the tree finds it too deep.
     """
     import duckdb
 
+    refused = _unreadable_query if whole else unreadable
     with asking() as connection:
         try:
             query.encode()  # lone surrogates are no text
             alone = [s.type for s in connection.extract_statements(query)] == [duckdb.StatementType.SELECT]
             trees = [t for t in _Dialect().parse(query) if not isinstance(t, exp.Semicolon | None)] if alone else []
             if len(trees) != 1:
-                raise unreadable("it is more than one statement, or none that selects")
+                raise refused("it is more than one statement, or none that selects")
             odd = [n.name for n in trees[0].find_all(exp.Identifier) if not n.quoted and not _NAME.fullmatch(n.name)]
             if odd:
-                raise unreadable(f"{odd[0]!r} is no name without double quotes")
+                raise refused(f"{odd[0]!r} is no name without double quotes")
             yield connection, trees[0]
         except duckdb.Error as error:
-            raise unreadable(str(error).partition("\n")[0].removeprefix("Parser Error: ")) from error
+            raise refused(str(error).partition("\n")[0].removeprefix("Parser Error: ")) from error
         except UnicodeError as error:
-            raise unreadable("it holds bytes that are no text") from error
+            raise refused("it holds bytes that are no text") from error
         except SqlglotError as error:
             near = [f" near “{found['highlight']}”" for found in getattr(error, "errors", ())][:1]
-            raise unreadable(f"it is not understood{''.join(near)}; a word of SQL needs quotes as a name") from error
+            raise refused(f"it is not understood{''.join(near)}; a word of SQL needs quotes as a name") from error
         except RecursionError as error:
-            raise unreadable("it is nested too deeply") from error
+            raise refused("it is nested too deeply") from error
 
 
 def bare(node: exp.Expr, *read: str) -> bool:
@@ -152,6 +157,17 @@ def unreadable(message: str) -> PolicyError:
             f"the condition cannot be read: {message}",
             expected="comparisons of columns with constants, IN, BETWEEN, IS NULL, joined by AND, OR, NOT",
             hint="single quotes for text, double quotes for names with spaces: age_group = '65+' AND \"my col\" = 1",
+        )
+    )
+
+
+def _unreadable_query(message: str) -> PolicyError:
+    return PolicyError(
+        Problem(
+            "RR264",
+            f"the query cannot be read: {message}",
+            expected="one SELECT columns, count(*) FROM release WHERE condition GROUP BY columns",
+            hint='single quotes for text, double quotes for names with spaces: SELECT "my col", count(*) FROM release',
         )
     )
 

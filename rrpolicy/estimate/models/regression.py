@@ -25,6 +25,7 @@ from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
+from rrpolicy.untrusted.pasting import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -412,7 +413,7 @@ def _outcome(
                 else (f"which categories of {name!r} count as yes is not said")
             )
             two = domain[-2:]
-            shell = " ".join(f"--success {v}" for v in two)
+            shell = " ".join(f"--success {quoted(str(v))}" for v in two)
             hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
             raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes

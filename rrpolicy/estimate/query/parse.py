@@ -98,7 +98,7 @@ def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
             RR272 for what cannot be answered, with the reason.
     """
-    with parsed(sql) as (connection, select):
+    with parsed(sql, whole=True) as (connection, select):
         grouped, joins = _check(select, tables or {})
         reader = Reader(connection, whole=grouped.find(exp.Cube, exp.Rollup, exp.GroupingSets) is None)
         items = tuple(_item(part, reader) for part in select.expressions)

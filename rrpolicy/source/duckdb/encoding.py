@@ -308,12 +308,13 @@ def _unbinnable(attribute: Attribute, column: Stored, *, moments: bool) -> Probl
     if column.odd and not moments:
         return text_among_numbers(attribute, column)
     needed = "dates or times as the bins are" if moments else "numbers"
+    other = "" if column.family is Family.OTHER else "give a `domain` in place of `bins`, or "
     return Problem(
         "RR312",
         f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}",
         attribute.place,
         f"a column of {needed}",
-        "give a `domain` in place of `bins`, or read the column through a view that casts it",
+        f"{other}read the column through a view that casts it",
     )
 
 
