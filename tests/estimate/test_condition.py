@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rrpolicy
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.expression import Comparison, Member, Not, Null, Or, columns_of, to_sql
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.testing import policy_text
 
 
 def test_conjuncts_are_read():
@@ -116,6 +118,34 @@ def release(publish, made):
     }
     carried = [made.column("hours", (), "carried", "DOUBLE"), made.column("born", (), "carried", "VARCHAR")]
     return open_release(publish([sex, level, flag, odd], rows, carried=carried))
+
+
+def test_missing_values_that_became_a_category_are_asked_for_by_it(tmp_path):
+    """A category is never null: `IS NULL` would count an exact 0, `IS NOT NULL` the missing values as well."""
+    rows = (f"{'fm'[i % 2]},{('0', '1', '')[i % 3]}\n" for i in range(90))
+    (tmp_path / "t.csv").write_text("sex,often\n" + "".join(rows))
+    text = """\
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+often = { role = "sensitive", domain = [0, 1], nulls = "not asked" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+    (tmp_path / "policy.toml").write_text(policy_text(text))
+    made = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv")
+    release = open_release(made.bundle)
+    for where in ("often IS NULL", "NOT often IS NULL", "often IS NULL OR often = 1"):
+        with pytest.raises(PolicyError, match="RR265") as caught:
+            release.crosstab(where=where)
+        (problem,) = caught.value.problems
+        assert problem.message == "missing values of 'often' are its category 'not asked', which is not null"
+        one, others = (problem.hint or "").split("`")[1::2]
+        assert release.crosstab(where=one).estimate == pytest.approx(release.crosstab("often").estimate[2])
+        assert release.crosstab(where=others).estimate == pytest.approx(release.crosstab("often").estimate[:2].sum())
+    assert release.crosstab(where="sex IS NULL").estimate == 0
 
 
 def test_names_that_look_like_sql_are_only_names(release):

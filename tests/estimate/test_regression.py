@@ -337,18 +337,41 @@ def test_a_condition_as_the_outcome_is_pointed_to_the_option_that_does_it(one):
     assert "--success" in hint
 
 
-def test_the_option_that_says_what_counts_as_yes_can_be_pasted_into_a_shell(tmp_path):
-    answers = ("no", "it's so", "not asked")
-    (tmp_path / "t.csv").write_text("sex,said\n" + "".join(f"{'fm'[i % 2]},{answers[i % 3]}\n" for i in range(60)))
-    said = f"said = {{ role = 'sensitive', domain = {json.dumps(answers)} }}"
-    text = policy_text(f'[attributes]\nsex = {{ role = "quasi-identifier", domain = ["f", "m"] }}\n{said}\n{REST}')
-    (tmp_path / "policy.toml").write_text(text)
-    made = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv")
+@pytest.fixture
+def asked(tmp_path):
+    """A release of what was said, and of how often, by some: as it is read from a file with missing values."""
+    answers, often = ("no", "it's so", "not asked"), ("0", "1", "2", "", "1")
+    rows = (f"{'fm'[i % 2]},{answers[i % 3]},{often[i % 5]}\n" for i in range(300))
+    (tmp_path / "t.csv").write_text("sex,said,often\n" + "".join(rows))
+    attributes = f"""\
+[attributes]
+sex = {{ role = "quasi-identifier", domain = ["f", "m"] }}
+said = {{ role = "sensitive", domain = {json.dumps(answers)} }}
+often = {{ role = "sensitive", domain = [0, 1, 2], nulls = "not asked" }}
+"""
+    (tmp_path / "policy.toml").write_text(policy_text(attributes + REST))
+    return open_release(rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv").bundle)
+
+
+def test_the_option_that_says_what_counts_as_yes_can_be_pasted_into_a_shell(asked):
     with pytest.raises(PolicyError, match="RR543") as raised:
-        open_release(made.bundle).glm("said ~ sex", "binomial")
+        asked.glm("said ~ sex", "binomial")
     shell = (raised.value.problems[0].hint or "").partition("in a shell, `")[2].rstrip("`")
 
     assert shlex.split(shell) == ["--success", "it's so", "--success", "not asked"]
+
+
+def test_numbers_with_a_category_of_missing_values_are_told_the_condition_that_leaves_it_out(asked):
+    for family in ("poisson", "gaussian"):
+        with pytest.raises(PolicyError, match="RR543") as raised:
+            asked.glm("often ~ sex", family)
+        (problem,) = raised.value.problems
+        assert problem.message.endswith(": 'not asked' is no number")
+        where = (problem.hint or "").partition("`")[2].rstrip("`")
+        assert where == "\"often\" NOT IN ('not asked')"
+        assert len(asked.glm("often ~ sex", family, where=where).estimate) == 2
+    with pytest.raises(PolicyError, match="multinomial"):
+        asked.glm("said ~ sex", "poisson")
 
 
 def test_predictions_refuse_what_the_release_does_not_know(one):

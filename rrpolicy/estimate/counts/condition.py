@@ -11,7 +11,7 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Cell
-from rrpolicy.engine.quoting import identifier
+from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category
 from rrpolicy.estimate.expression import (
@@ -135,11 +135,24 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
         return _of_categories(leaf, name, columns)
     match leaf:
         case Null():
+            if name in columns.missing:
+                raise _not_null(name, columns.missing[name])
             return Null(name)
         case Comparison(operator=o, value=v):
             return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _not_null(name: str, missing: Value) -> PolicyError:
+    of, what = identifier(name), literal(missing)
+    return PolicyError(
+        Problem(
+            "RR265",
+            f"missing values of {name!r} are its category {missing!r}, which is not null",
+            hint=f"`{of} = {what}` asks for them, `{of} <> {what}` for all others",
+        )
+    )
 
 
 def _ordering(part: Expression) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
+from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import group_values
@@ -421,7 +422,12 @@ def _outcome(
     if not numeric(domain) or any(float(v) < least for v in domain):
         expected = "numbers" if np.isinf(least) else f"numbers from {least:g} on"
         message = f"the categories of {name!r} are not what the family {family!r} is of"
-        raise PolicyError(Problem("RR543", message, expected=expected, hint='family="binomial" or "multinomial"'))
+        words = [v for v in domain if not numeric([v])]
+        if len(words) == len(domain) or not words:
+            raise PolicyError(Problem("RR543", message, expected=expected, hint='family="binomial" or "multinomial"'))
+        message = f"{message}: {' and '.join(map(repr, words))} {'is no number' if len(words) == 1 else 'are none'}"
+        hint = f"a condition leaves out the records: `{identifier(name)} NOT IN ({', '.join(map(literal, words))})`"
+        raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
     return np.array([[float(v)] for v in values]), (name,), ()
 
 
