@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -165,6 +166,21 @@ def test_the_floor_says_what_would_help(worlds: Any) -> None:
     assert (link.achieved, link.everything, link.feasible) == (0.5, pytest.approx(1 / 6), True)
     tight = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 4), percentile=Fraction(100)))
     assert linking_minimum(tight, Product((a, s), (), ("a", "s")), original).achieved == pytest.approx(1 / 3)
+
+
+def test_odd_names_in_hints_are_told_apart_and_can_be_copied(worlds: Any) -> None:
+    domains = {"sex, as told": ("quasi-identifier", ("a", "b")), 'ill "now"': ("sensitive", ("no", "yes"))}
+    original = worlds.TableInMemory.of(
+        worlds.policy_of(domains), {"sex, as told": [0, 0, 1, 1], 'ill "now"': [0, 0, 0, 1]}
+    )
+    ill, _ = worlds.retention('ill "now"', ("no", "yes"), [(0, 1)], [Fraction(2, 3)])
+    channel = Product((Identity.of("sex, as told", ("a", "b")), ill), (), tuple(domains))
+    (floor,) = attribute_minimum(RISK, channel, original)
+    assert floor.hints[0].startswith("randomise 'sex, as told' too")
+    many = worlds.TableInMemory.of(worlds.policy_of(domains), {"sex, as told": [0] * 4, 'ill "now"': [0, 0, 0, 1]})
+    (floor,) = attribute_minimum(RISK, channel, many)
+    entry = floor.hints[-1].partition("in an entry with `")[2].partition("`")[0]
+    assert tomllib.loads(entry) == {"sensitive": ['ill "now"']}
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)

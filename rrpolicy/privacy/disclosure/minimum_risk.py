@@ -24,11 +24,13 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
 from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
 from rrpolicy.privacy.model import MinimumRisk
+from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -155,7 +157,7 @@ def _hints(  # noqa: PLR0917 one number each
     blocks = [" with ".join(a.attributes) for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
     if best < achieved:
-        more = [f"randomise {', '.join(unchanged)} too"] if unchanged else []
+        more = [f"randomise {listed(unchanged)} too"] if unchanged else []
         more += [f"join the blocks of {', '.join(blocks)}"] if blocks else []
         enough = "which reaches down to" if best < float(limit) else "which alone does not suffice: it reaches down to"
         if more:
@@ -168,7 +170,7 @@ def _hints(  # noqa: PLR0917 one number each
 
 def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
     """Return in which entry an attribute's limit is raised, so that those of others stay."""
-    named = ", ".join(f'"{name}"' for name in sensitive)
+    named = ", ".join(map(spelled, sensitive))
     own = f" in an entry with `sensitive = [{named}]`" if named else ""
     return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
 
