@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +161,24 @@ def test_the_sql_example_of_the_readme_runs(write):
     assert [float(v) for v in done.stdout.split()] == pytest.approx([row.estimate, row.se])
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+@pytest.mark.parametrize("numbers", [(20, 40), (12.0, 40.5)])
+def test_the_condition_of_the_readme_runs_where_numbers_stand_beside_text(publish, made, numbers, file_format):
+    age = made.retention("age", (*numbers, "unknown"), [((0, 1, 2), "4/5")])
+    age.columns[0]["type"] = "VARCHAR"
+    folder = publish([age], {"age": [str(v) for v in (*numbers, numbers[1], "unknown") * 50]}, file_format)
+    for path, content in public_files(open_release(folder).manifest).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    (example,) = re.findall(r"```sql\n(SELECT.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    with contextlib.chdir(folder), duckdb.connect() as connection:
+        connection.execute((folder / "estimate.sql").read_text())
+        (found,) = connection.execute(example).fetchall()
+
+    row = open_release(folder).crosstab(where=f"age = {numbers[0]}").rows[0]
+    assert found == pytest.approx((row.estimate, row.se))
+
+
 @pytest.mark.parametrize(
     "name",
     ["sex", "Sex", "age group", "../../etc/passwd", "con", "", "ü", "a" * 200, "a/b", "a.b", "a\0b", "-rf", "CON"],
@@ -234,3 +254,19 @@ def test_an_interval_outside_the_possible_is_no_point(publish, made):
 
     assert [r[-2:] for r in rows] == [pytest.approx(list(e)) for e in open_release(folder).crosstab("sex").conf_int()]
     assert all(high > low for *_, low, high in rows)
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed")
+def test_an_interval_outside_the_possible_is_no_point_in_the_r_of_the_readme(publish, made):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "3/4")])
+    folder = publish([sex], {"sex": ["F"] * 96 + ["M"] * 4}, "csv")
+    for path, content in public_files(open_release(folder).manifest).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    (code,) = re.findall(r"```r\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    (folder / "asked.R").write_text(f"options(digits = 12)\nfound <- {{\n{code}}}\nwrite.csv(found)\n")
+    done = subprocess.run(["Rscript", "--vanilla", "asked.R"], cwd=folder, capture_output=True, text=True, check=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+
+    ends = [[float(row["low"]), float(row["high"])] for row in rows]
+    assert ends == [pytest.approx(list(e), rel=1e-4) for e in open_release(folder).crosstab("sex").conf_int()]

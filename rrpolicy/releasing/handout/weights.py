@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import field
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, category_text
 from rrpolicy.channel.decoders import Cell, Decoder
 from rrpolicy.channel.table import Column, type_of
 from rrpolicy.errors import PolicyError
@@ -58,6 +58,12 @@ class WeightFile:
     def originals(self) -> tuple[tuple[str, str], ...]:
         """Return the heading of each column's original categories, and the column."""
         return tuple(zip(_numbered("original", self.axis), self.axis.columns, strict=True))
+
+    @property
+    def first(self) -> Value:
+        """Return the first original category of a single column as its view holds it: a number beside text is text."""
+        labels = tuple(label for (label,) in self.axis.original)
+        return category_text(labels[0]) if type_of(labels) == "VARCHAR" else labels[0]
 
     @property
     def releaseds(self) -> tuple[tuple[str, str], ...]:

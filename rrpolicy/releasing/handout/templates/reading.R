@@ -9,3 +9,8 @@
 {{ frame }}[[{{ column|r }}]] <- sub("^'", "", {{ frame }}[[{{ column|r }}]])
 {% endfor %}
 {% endmacro %}
+{% macro interval() %}
+N <- {{ caller() }}
+half <- 1.96 * se
+middle <- ifelse(estimate + half <= 0, 0, ifelse(estimate - half >= N, N, estimate))
+{% endmacro %}
