@@ -33,7 +33,7 @@ DIRECT = 16
 """Cells of at most so many records are drawn record by record."""
 _CHUNK = 1 << 16  # words popcounted at a time: they stay in the cache
 _RECORDS = 1 << 20  # records drawn one by one at a time
-_STEP = 1 << 13  # of them, looked up at a time: they stay in the cache, too
+_STEP = 1 << 14  # of them, looked up at a time: they stay in the cache, too
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 Parts = tuple[Ints, Ints | Codes, Ints]
