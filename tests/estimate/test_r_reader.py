@@ -9,10 +9,14 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import rrpolicy
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
 N = 400
 READER = Path(rrpolicy.__file__).parent / "releasing" / "handout" / "templates" / "rrpolicy.R"
@@ -133,6 +137,44 @@ asked(rr_open("bundle"))
     assert len(found) == len(expected)
     for got, begins in zip(found, expected, strict=True):
         assert got.startswith(begins)
+
+
+@pytest.mark.slow
+def test_r_reads_the_files_of_a_table_as_one(tmp_path):
+    policy = """[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+[mechanism]
+name = "pram"
+[release]
+rows_per_file = 70
+"""
+    (tmp_path / "policy.toml").write_text(policy_text(policy))
+    people = pa.table({"sex": ["f", "m", "m"] * 100})
+    release = rrpolicy.open_release(
+        rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle", source=people).public
+    )
+    expected = release.crosstab("sex").to_frame()
+    parts = sorted((tmp_path / "bundle/public/data").iterdir())
+    for part in parts:  # base R reads no Parquet
+        pa.csv.write_csv(pq.read_table(part), tmp_path / f"{part.name}.csv")
+    shutil.copy(READER, tmp_path / "rrpolicy.R")
+    script = """
+.rr_parquet <- function(file) read.csv(paste0(basename(file), ".csv"))
+write.csv(rr_crosstab(rr_open("bundle"), "sex"), "found.csv", row.names = FALSE)
+parts <- list.files("bundle/public/data", full.names = TRUE)
+invisible(file.copy(parts[1], parts[2], overwrite = TRUE))
+tryCatch(rr_open("bundle"), error = function(e) cat(conditionMessage(e), "\\n"))
+"""
+
+    done = r_of(script, tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert len(parts) == 5
+    same(rows_of(tmp_path / "found.csv"), expected, ["estimate", "se", "low", "high", "released"])
+    assert done.stdout.startswith("data/part-00001.parquet was changed")
 
 
 def test_its_digest_is_sha_256(tmp_path):

@@ -127,6 +127,7 @@ def test_all_that_reads_a_release_reads_its_files_as_one(cut, tmp_path, capsys, 
 
     package = json.loads(Path("datapackage.json").read_text())
     assert [resource["path"] for resource in package["resources"]] == FILES
+    assert "licenses" not in package, "nobody said under which"
     described = json.loads(Path("croissant.json").read_text())["distribution"]
     assert [d["@type"] for d in described] == ["cr:FileObject"] * 3 + ["cr:FileSet"]
     listed = json.loads((cut.bundle / "audit" / "report.json").read_text())
