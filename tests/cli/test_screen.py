@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.cli.text.screen import dressed, on_screen
 from tests.survey import SURVEY
+from tests.terminal import on_a_terminal
 
 COLOUR = re.compile(r"\x1b\[\d*m")
 LONG = "a plan that does not pass is shown, and is not written, and says in a sentence that is long what is in its way"
@@ -43,31 +42,17 @@ def test_what_is_quoted_of_a_file_is_never_wrapped() -> None:
     assert shown(*quoted) == quoted
 
 
-def on_a_terminal(*words: str, **environment: str) -> str:
-    """Return what a command shows on a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
-    names = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment}
+def command_shown(*words: str, **environment: str) -> str:
+    """Return what a command shows on a terminal."""
     code = "import sys; from rrpolicy.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    call = [sys.executable, "-c", code, *words]
-    with subprocess.Popen(call, stdout=theirs, stderr=subprocess.DEVNULL, env=names):
-        os.close(theirs)
-        parts = []
-        while True:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-    os.close(ours)
-    return b"".join(parts).decode().replace("\r\n", "\n")
+    _, text = on_a_terminal([sys.executable, "-c", code, *words], {**os.environ, **environment})
+    return text
 
 
 def test_a_plan_on_a_terminal_is_coloured_and_says_the_same_without(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text(SURVEY)
-    coloured, plain = on_a_terminal("plan", str(policy)), on_a_terminal("plan", str(policy), NO_COLOR="1")
+    coloured, plain = command_shown("plan", str(policy)), command_shown("plan", str(policy), NO_COLOR="1")
     assert "\x1b[32msatisfied\x1b[0m" in coloured
     assert "\x1b[1mrequirements\x1b[0m" in coloured
     assert COLOUR.sub("", coloured) == plain

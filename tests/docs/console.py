@@ -6,7 +6,6 @@ RRPOLICY_WRITE_README=1 writes what they print into the page, and its pictures, 
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from handbook.screens import drawn, said
 from rrpolicy.estimate.results.flags import MEANINGS
+from tests.terminal import on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITE = os.environ.get("RRPOLICY_WRITE_README") == "1"
@@ -82,26 +82,13 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def on_a_terminal(shown: Shown, folder: Path) -> tuple[int, str]:
-    """Run a command on a terminal of 80 columns; return its status and what it shows, progress left out."""
-    ours, theirs = pty.openpty()
+def shown_on_a_terminal(shown: Shown, folder: Path) -> tuple[int, str]:
+    """Run a command on a terminal; return its status and what it shows, progress left out."""
     kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    environment = {**kept, **COMMITTER, "TERM": "xterm", "COLUMNS": "80", "PATH": f"{HERE}:{os.environ['PATH']}"}
-    complaints = theirs if shown.status else subprocess.DEVNULL
-    parts = []
+    environment = {**kept, **COMMITTER, "PATH": f"{HERE}:{os.environ['PATH']}"}
     call = ["bash", "-c", shown.command]
-    with subprocess.Popen(call, cwd=folder, env=environment, stdout=theirs, stderr=complaints) as started:
-        os.close(theirs)
-        while True:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-    os.close(ours)
-    return started.returncode, b"".join(parts).decode().replace("\r\n", "\n").rstrip("\n")
+    status, text = on_a_terminal(call, environment, folder, complaints=bool(shown.status))
+    return status, text.rstrip("\n")
 
 
 def hold(page: Path, folder: Path) -> None:
@@ -119,7 +106,7 @@ def hold(page: Path, folder: Path) -> None:
                 assert masked(lines) == masked(each.output), f"$ {each.command}"
             each.output = lines
         if pictured:
-            status, printed = on_a_terminal(pictured, folder)
+            status, printed = shown_on_a_terminal(pictured, folder)
             assert status == pictured.status, f"$ {pictured.command}\n{printed}"
             hold_picture(page.parent / picture, STATUS.sub("", pictured.command), printed)
             shown.append(pictured)

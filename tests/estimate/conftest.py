@@ -94,6 +94,19 @@ def coupled(names: Sequence[str], cells: Sequence[Sequence[Any]], rows: Sequence
     return Axis(decoder(names, "matrix", parameters), columns, [[Fraction(v) for v in row] for row in rows])
 
 
+def recoded(name: str, groups: Mapping[Any, Sequence[Any]], *, unbiased: bool = False) -> Axis:
+    """Return an axis of labels that stand for categories, which they may share."""
+    original = list(dict.fromkeys(v for categories in groups.values() for v in categories))
+    parameters = {
+        "columns": [name],
+        "released": [list(groups)],
+        "original": [original],
+        "groups": [[[original.index(v) for v in categories] for categories in groups.values()]],
+    }
+    document = decoder([name], "recode", parameters) | {"unbiased": unbiased}
+    return Axis(document, (column(name, list(groups), "category", "VARCHAR"),), [])
+
+
 def identity(name: str, labels: Sequence[Any]) -> Axis:
     P = [[Fraction(int(u == v)) for v in range(len(labels))] for u in range(len(labels))]
     return Axis(decoder([name], "identity", {"column": name, "labels": list(labels)}), (column(name, labels),), P)
@@ -220,6 +233,7 @@ def made() -> Any:
         retention=retention,
         matrix=matrix,
         coupled=coupled,
+        recoded=recoded,
         identity=identity,
         column=column,
         decoder=decoder,

@@ -18,19 +18,10 @@ TOWNS = {"A": "A", "B": "B", "A or B": "AB", "B or C": "BC", "*": "ABC"}
 AGES = {"young": [20, 30], "old": [60, 70], "any": [20, 30, 60, 70]}
 
 
-def recode(made, name, labels, type_):
-    """Return an axis of labels that may share categories."""
-    original = sorted({v for values in labels.values() for v in values})
-    groups = [[original.index(v) for v in values] for values in labels.values()]
-    parameters = {"columns": [name], "released": [list(labels)], "original": [original], "groups": [groups]}
-    decoder = made.decoder([name], "recode", parameters) | {"unbiased": False}
-    return made.Axis(decoder, (made.column(name, list(labels), "category", type_),), [])
-
-
 def generalised(made, publish, records, name):
     axes = [
-        recode(made, "town", TOWNS, "VARCHAR"),
-        recode(made, "age", AGES, "VARCHAR"),
+        made.recoded("town", TOWNS),
+        made.recoded("age", AGES),
         made.identity("ill", ["no", "yes"]),
     ]
     carried = {"form": "identity", "attributes": ["hours"], "unbiased": True, "independent": True, "column": "hours",
@@ -167,7 +158,7 @@ def test_what_is_certain_is_told_as_such(made, publish):
 
 
 def test_what_was_exchanged_beside_makes_nothing_certain(made, publish):
-    axes = [recode(made, "town", TOWNS, "VARCHAR"), made.retention("ill", ["no", "yes"], [([0, 1], "3/4")])]
+    axes = [made.recoded("town", TOWNS), made.retention("ill", ["no", "yes"], [([0, 1], "3/4")])]
     release = rrpolicy.open_release(publish(axes, {"town": ["A", "*"], "ill": ["no", "yes"]}))
     for sql in (
         "SELECT count(*) FILTER (WHERE ill = 'yes') / count(*) FROM release WHERE town = 'A'",

@@ -59,19 +59,12 @@ def release(publish: Any, made: Any) -> Any:
         "town": rng.choice(["North", "South"], n).tolist(),
         "hours": rng.normal(38, 5, n).round(1).tolist(),
     }
-    towns = {
-        "columns": ["town"],
-        "released": [["North", "South"]],
-        "original": [["Aby", "Bro", "Cove"]],
-        "groups": [[[0], [1, 2]]],
-    }
-    spread = made.decoder(["town"], "recode", towns) | {"unbiased": False, "independent": False}
     axes = [
         made.retention("sex", SEX, [((0, 1), "4/5")]),
         made.retention("age", AGE, [((0, 1, 2), "3/5")]),
         made.retention("rare", ("no", "yes"), [((0, 1), "3/4")]),
         made.identity("region", REGION),
-        made.Axis(spread, (made.column("town", ("North", "South")),), []),
+        made.recoded("town", {"North": ["Aby"], "South": ["Bro", "Cove"]}),
     ]
     return open_release(publish(axes, rows, carried=[made.column("hours", (), "carried", "DOUBLE")]))
 

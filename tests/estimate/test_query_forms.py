@@ -31,14 +31,7 @@ def sets(publish, made):
 
 @pytest.fixture
 def spread(publish, made):
-    parameters = {
-        "columns": ["age"],
-        "released": [["20-29", "30", "*"]],
-        "original": [["20", "25", "30"]],
-        "groups": [[[0, 1], [2], [0, 1, 2]]],
-    }
-    decoder = made.decoder(["age"], "recode", parameters)
-    age = made.Axis(decoder, (made.column("age", ("20-29", "30", "*")),), [])
+    age = made.recoded("age", {"20-29": ["20", "25"], "30": ["30"], "*": ["20", "25", "30"]}, unbiased=True)
     sex = made.identity("sex", ("F", "M"))
     return open_release(publish([age, sex], {"age": ["20-29", "30", "*", "20-29"] * 5, "sex": list("FFMM") * 5}))
 

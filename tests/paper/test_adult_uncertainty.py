@@ -21,7 +21,6 @@ from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts import scan as scan_module
 
 COLUMNS = ("education", "salary_class", "sex", "race", "occupation")
-SHORT = dict(zip("ESGRO", COLUMNS, strict=True))
 PUBLISHED = {"E-S": 8.57, "E-G": 0.63, "E-R": 1.86, "S-G": 3.65, "S-R": 0.53, "G-R": 1.08}
 PUBLISHED |= {"E-O": 8.72, "S-O": 2.41, "G-O": 4.13, "R-O": 0.54}
 RELEASES = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +12,23 @@ from pathlib import Path
 
 import pytest
 
+from rrpolicy.cli.main import main
+
 LABELS = ("plain", 'quoted, "label"', "<b>bold & bare</b>", "two\nlines", "ünï 'code'; DROP TABLE data; --")
 """Category labels that each format must carry as they are."""
 
-CANARIES = ("CANARY-identifier", "CANARY-excluded", "CANARY-rare")
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+MECHANISMS = sorted(p.stem for p in POLICIES.glob("*.toml") if p.stem != "baseline")
+FORMATS = ("parquet", "csv", "duckdb")
+CONTEXT = """\
+[context]
+recipients = ["accredited researchers"]
+release_model = "restricted"
+environment = "a reading room"
+legal_basis = "Statistics Act, section 5"
+licence = "CC-BY-4.0"
+review_by = 2199-06-30
+"""
 POLICY = """
 schema = 1
 [policy]
@@ -128,3 +142,28 @@ def copied(made: Callable[[str], Made], tmp_path: Path) -> Callable[[str], Made]
         return Made(source.case, bundle, source.key)
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Return public/ of a small release of each example policy, in each format."""
+    folder = tmp_path_factory.mktemp("examples")
+    shutil.copytree(POLICIES / "hierarchies", folder / "hierarchies")
+    made = {}
+    for name in (*MECHANISMS, "baseline"):
+        text = (POLICIES / f"{name}.toml").read_text()
+        text = re.sub(r"\[\[utility\]\]\n(?:[^\[\n].*\n)*", "", text)
+        text = text.replace('uri = "demo:survey"', 'uri = "demo:survey?records=6000"')
+        text = re.sub(r"min_rows = \d[\d_]*", "min_rows = 1000", text)
+        text = text.replace('threshold = "1/10"', 'threshold = "1/2"')  # few people hide less well
+        (folder / f"{name}.toml").write_text(re.sub(r'(?m)^format = ".*"\n', "", text))
+    for name in MECHANISMS:
+        for form in FORMATS if not name.startswith("rr-") else FORMATS[:1]:  # of the same tables as pram
+            text, head = (folder / f"{name}.toml").read_text(), "[release]\n"
+            stated = f'{head}format = "{form}"\n'
+            text = text.replace(head, stated) if head in text else f"{text}\n{stated}"
+            (folder / f"{name}-{form}.toml").write_text(f"{text}\n{CONTEXT}")
+            out = folder / f"{name}-{form}"
+            assert main(["release", str(out) + ".toml", "--out", str(out), "--as", "2026-11-22"]) in {0, 1}
+            made[name, form] = out / "public"
+    return made

@@ -6,7 +6,6 @@ import csv
 import json
 import logging
 import random
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,15 +20,13 @@ from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 
 from .bundles.make import make
+from .conftest import FORMATS, MECHANISMS
 
 pytestmark = [  # of the clients' own doing
     pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The inplace keyword"),
 ]
 
-POLICIES = Path(__file__).resolve().parents[2] / "policies"
-MECHANISMS = sorted(p.stem for p in POLICIES.glob("*.toml") if p.stem != "baseline")
-FORMATS = ("parquet", "csv", "duckdb")
 DPV, RISK = Namespace("https://w3id.org/dpv#"), Namespace("https://w3id.org/dpv/risk#")
 OWN = Namespace("urn:rrpolicy:term:")
 CR, SCHEMA = Namespace("http://mlcommons.org/croissant/"), Namespace("https://schema.org/")
@@ -44,40 +41,6 @@ TERMS = {
 """Of DPV 2.3, looked up in the published vocabulary: classes and properties that exist."""
 RISKS = {"UnauthorisedReidentification", "UnauthorisedInformationDisclosure"}
 """Of its extension on risks, likewise."""
-CONTEXT = """\
-[context]
-recipients = ["accredited researchers"]
-release_model = "restricted"
-environment = "a reading room"
-legal_basis = "Statistics Act, section 5"
-licence = "CC-BY-4.0"
-review_by = 2199-06-30
-"""
-
-
-@pytest.fixture(scope="module")
-def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """Return public/ of a small release of each example policy, in each format."""
-    folder = tmp_path_factory.mktemp("metadata")
-    shutil.copytree(POLICIES / "hierarchies", folder / "hierarchies")
-    made = {}
-    for name in (*MECHANISMS, "baseline"):
-        text = (POLICIES / f"{name}.toml").read_text()
-        text = re.sub(r"\[\[utility\]\]\n(?:[^\[\n].*\n)*", "", text)
-        text = text.replace('uri = "demo:survey"', 'uri = "demo:survey?records=6000"')
-        text = re.sub(r"min_rows = \d[\d_]*", "min_rows = 1000", text)
-        text = text.replace('threshold = "1/10"', 'threshold = "1/2"')  # few people hide less well
-        (folder / f"{name}.toml").write_text(re.sub(r'(?m)^format = ".*"\n', "", text))
-    for name in MECHANISMS:
-        for form in FORMATS if not name.startswith("rr-") else FORMATS[:1]:  # of the same tables as pram
-            text, head = (folder / f"{name}.toml").read_text(), "[release]\n"
-            stated = f'{head}format = "{form}"\n'
-            text = text.replace(head, stated) if head in text else f"{text}\n{stated}"
-            (folder / f"{name}-{form}.toml").write_text(f"{text}\n{CONTEXT}")
-            out = folder / f"{name}-{form}"
-            assert main(["release", str(out) + ".toml", "--out", str(out), "--as", "2026-11-22"]) in {0, 1}
-            made[name, form] = out / "public"
-    return made
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> str:
@@ -101,8 +64,8 @@ def graph(public: Path, name: str = "dpv.jsonld") -> Graph:
 
 
 @pytest.mark.slow
-def test_the_client_of_croissant_accepts_every_example(releases, caplog):
-    for (name, form), public in releases.items():
+def test_the_client_of_croissant_accepts_every_example(examples, caplog):
+    for (name, form), public in examples.items():
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             metadata = dataset(public).metadata
@@ -118,16 +81,16 @@ def test_the_client_of_croissant_accepts_every_example(releases, caplog):
 
 @pytest.mark.parametrize("form", FORMATS[:2])
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("rr-")])
-def test_the_client_reads_the_records(releases, name, form):
-    public = releases[name, form]
+def test_the_client_reads_the_records(examples, name, form):
+    public = examples[name, form]
     tables = read(public, "release.json")["tables"]
     for table in tables:
         first = next(iter(dataset(public).records(table["name"])))
         assert list(first) == [f"{table['name']}/{c['name']}" for c in table["columns"]]
 
 
-def test_types_are_those_of_the_columns(releases):
-    for (name, form), public in releases.items():
+def test_types_are_those_of_the_columns(examples):
+    for (name, form), public in examples.items():
         columns = {c["name"]: c for t in read(public, "release.json")["tables"] for c in t["columns"]}
         fields = [f for r in read(public, "croissant.json")["recordSet"] for f in r["field"]]
         for field in fields:
@@ -172,18 +135,18 @@ name = "pram"
     assert next(iter(dataset(public).records("data")))["data/u"] in range(40)
 
 
-def test_limitations_say_whether_anything_was_drawn(releases):
+def test_limitations_say_whether_anything_was_drawn(examples):
     drawn = {"pram", "anatomy", "sensitive-addition"}
     for name in (*drawn, "l-diversity", "rr-s"):  # in the last no value needs to be exchanged
-        text = " ".join(read(releases[name, "parquet"], "croissant.json")["rai:dataLimitations"])
-        note = read(releases[name, "parquet"], "datapackage.json")["rrpolicy"]["note"]
+        text = " ".join(read(examples[name, "parquet"], "croissant.json")["rai:dataLimitations"])
+        note = read(examples[name, "parquet"], "datapackage.json")["rrpolicy"]["note"]
         assert note in text
         assert ("estimate, do not count" in text) == (name in drawn), name
         assert ("No value was drawn at random" in text) == (name not in drawn), name
 
 
-def test_what_is_declared_stands_in_both(releases):
-    public = releases["pram", "parquet"]
+def test_what_is_declared_stands_in_both(examples):
+    public = examples["pram", "parquet"]
     croissant, told = read(public, "croissant.json"), graph(public)
 
     assert croissant["license"] == "CC-BY-4.0"
@@ -197,9 +160,9 @@ def test_what_is_declared_stands_in_both(releases):
         assert len(list(told.objects(None, DPV[term]))) == 1, term
 
 
-def test_terms_are_those_that_exist(releases):
+def test_terms_are_those_that_exist(examples):
     """Every term of DPV exists, and every other class is one of our own, declared in the file below one of DPV."""
-    for key, public in releases.items():
+    for key, public in examples.items():
         told = graph(public)
         used = {str(node) for triple in told for node in triple if isinstance(node, URIRef)}
         for iri in used:
@@ -216,8 +179,8 @@ def test_terms_are_those_that_exist(releases):
         assert not list(told.subjects(RDF.type, DPV.Anonymisation))
 
 
-def test_differential_privacy_is_said_of_local_dp_alone(releases):
-    for (name, form), public in releases.items():
+def test_differential_privacy_is_said_of_local_dp_alone(examples):
+    for (name, form), public in examples.items():
         told, release = graph(public), read(public, "release.json")
         models = [r["model"] for r in release["requirements"]]
         said = list(told.subjects(RDF.type, DPV.DifferentialPrivacy))
@@ -244,18 +207,18 @@ def test_what_holds_on_a_condition_is_no_differential_privacy(tmp_path):
     assert (None, RDF.type, DPV.DifferentialPrivacy) not in told
 
 
-def test_the_client_of_croissant_finds_what_is_wrong(releases, tmp_path):
-    document = read(releases["pram", "csv"], "croissant.json")
+def test_the_client_of_croissant_finds_what_is_wrong(examples, tmp_path):
+    document = read(examples["pram", "csv"], "croissant.json")
     del document["distribution"][0]["encodingFormat"]
     (tmp_path / "croissant.json").write_text(json.dumps(document))
     with pytest.raises(Exception, match="encodingFormat"):
         dataset(tmp_path)
 
 
-def test_risks_name_the_measures_that_speak_of_them(releases):
+def test_risks_name_the_measures_that_speak_of_them(examples):
     found = {}
     for name in MECHANISMS:
-        told = graph(releases[name, "parquet"])
+        told = graph(examples[name, "parquet"])
         (risk,) = told.subjects(RDF.type, RISK.UnauthorisedReidentification)
         (rest,) = told.objects(risk, DPV.hasResidualRisk)
         found[name] = (
@@ -275,18 +238,18 @@ def test_risks_name_the_measures_that_speak_of_them(releases):
     assert found["rr-both"][1] >= 1
 
 
-def test_nothing_says_anonymous(releases):
-    for public in releases.values():
+def test_nothing_says_anonymous(examples):
+    for public in examples.values():
         for name in ("croissant.json", "dpv.jsonld"):
             text = (public / name).read_text().lower()
             assert "anonymous" not in text
             assert "anonymis" not in text
 
 
-def test_a_changed_description_is_found(releases, tmp_path, capsys):
+def test_a_changed_description_is_found(examples, tmp_path, capsys):
     for name in ("croissant.json", "dpv.jsonld"):
         bundle = tmp_path / name
-        shutil.copytree(releases["pram", "csv"], bundle)
+        shutil.copytree(examples["pram", "csv"], bundle)
         path = bundle / name
         path.write_bytes(path.read_bytes().replace(b"survey-pram", b"survey-else", 1))
         assert main(["verify", str(bundle), "--level", "public"]) == 1

@@ -269,11 +269,12 @@ def test_what_is_dealt_or_in_sets_is_refused_and_what_stands_beside_it_answered(
 
 
 def test_generalised_columns_are_weighed_by_their_labels(made, publish):
-    parameters = {"columns": ["town"], "released": [["A", "BC"]], "original": [["A", "B", "C"]]}
-    decoder = made.decoder(["town"], "recode", parameters | {"groups": [[[0], [1, 2]]]}) | {"unbiased": False}
-    column = made.column("town", ["A", "BC"], "category", "VARCHAR")
     rows = {"town": ["A", "BC", "BC", "A"], "w": [1.5, 2.0, 4.0, 1.0]}
-    folder = publish([made.Axis(decoder, (column,), [])], rows, carried=[made.column("w", (), "carried", "DOUBLE")])
+    folder = publish(
+        [made.recoded("town", {"A": ["A"], "BC": ["B", "C"]})],
+        rows,
+        carried=[made.column("w", (), "carried", "DOUBLE")],
+    )
     release = rrpolicy.open_release(folder).with_design(weight="w")
 
     assert release.crosstab("town").estimate.tolist() == [2.5, 6.0]
