@@ -384,9 +384,9 @@ class Release:
                 intervals are those of score tests, of tables of up to 36 cells, and larger ones have none.
 
         Raises:
-            PolicyError: as `crosstab`; RR288 if counts are spread and `spread` does not say so; RR273 if a measure is
-                unknown or not defined for this table; RR278 to deflate a table under a condition, or of two columns
-                that one set hides.
+            PolicyError: as `crosstab`; RR288 if counts are spread, or labels overlap, and `spread` does not say so;
+                RR273 if a measure is unknown or not defined for this table; RR278 to deflate a table under a
+                condition, or of two columns that one set hides.
         """
         from rrpolicy.estimate.association.association import association, named
 
@@ -465,7 +465,8 @@ class Release:
                 a corrected table by the chi-square law: that rejects half the time at independence.
 
         Raises:
-            PolicyError: as `crosstab`; RR276 where the test asked for is not valid, RR548 where it knows no design.
+            PolicyError: as `crosstab`; RR276 where the test asked for is not valid, RR288 where labels of a column
+                overlap, RR548 where it knows no design.
         """
         from rrpolicy.estimate.association.independence import independence
 
@@ -581,7 +582,7 @@ class Release:
             where: as for `crosstab`.
 
         Raises:
-            PolicyError: as `crosstab`; RR275 if the formula cannot be read.
+            PolicyError: as `crosstab`; RR275 if the formula cannot be read, RR288 where labels of a column overlap.
         """
         from rrpolicy.estimate.association.loglinear import loglinear
 

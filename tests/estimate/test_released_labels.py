@@ -60,9 +60,40 @@ def test_a_table_is_by_released_labels_and_exact(release, rows):
     assert table.summary().splitlines()[3].split()[-2:] == ["count", "share"]
     assert "exact" in table.summary()
     assert release.domain("town") == TOWNS
-    assert release.association("town", "ill").estimator.count("moment") > 3
+    assert release.association("age", "ill").estimator.count("moment") > 3
     ages = [tally(rows, "age")[label,] for label in AGE_LABELS]
     assert release.cube(["town", "age"]).table("age").estimate.reshape(-1).tolist() == ages
+
+
+def test_labels_that_overlap_tell_nothing_of_how_columns_go_together(release):
+    """Which of several labels a record has was chosen by its other columns, as `*` is by the size of its class."""
+    for asked in (
+        lambda: release.association("ill", "town"),
+        lambda: release.independence("Town", "age"),
+        lambda: release.loglinear("town + ill"),
+    ):
+        with pytest.raises(PolicyError, match="RR288") as caught:
+            asked()
+        assert "its labels overlap" in caught.value.problems[0].message
+    assert set(release.association("ill", "town", spread=True).flags) == {("spread",)}
+    assert 0 < release.independence("age", "ill").p_value < 1
+    assert release.loglinear("age + ill").method.startswith("likelihood ratio")
+
+
+def test_what_holds_tells_labels_that_overlap_from_others(release):
+    told = {(s.analysis, s.verdict): s.columns for s in release.what_holds().statements}
+
+    assert told["any analysis by the labels of these columns", "valid"] == ("age",)
+    assert told["counts and shares by the labels of these columns", "valid"] == ("town",)
+    assert told["tests, associations and models by the labels of these columns", "biased"] == ("town",)
+
+
+def test_labels_that_no_record_has_overlap_with_none(publish, made, rows):
+    rows["town"] = [LABELS[i % 2] for i in range(400)]
+    release = open_release(publish([spread(made), made.identity("ill", ("no", "yes"))], rows))
+
+    assert 0 < release.independence("town", "ill").p_value < 1
+    assert len(release.association("town", "ill").estimate) > 3
 
 
 def test_labels_that_share_no_category_are_conditions_on_what_was_released(release, rows):

@@ -20,6 +20,7 @@ from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
+from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
@@ -140,8 +141,10 @@ def association(
     """Estimate measures of association; `Release.association` says how.
 
     Raises:
-        PolicyError: RR273 if a measure is not defined for this table; RR278 if it cannot be deflated.
+        PolicyError: RR273 if a measure is not defined for this table; RR278 if it cannot be deflated; RR288 where
+            labels overlap.
     """
+    refuse_overlap(release, [row, column], where, "an association")
     asked = release.crosstab([row, column], where, target, level)
     whole = grid(asked)
     table, chosen = dichotomised(whole, present)

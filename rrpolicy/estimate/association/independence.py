@@ -18,6 +18,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, rao_scott, wald
 from rrpolicy.estimate.association.grid import Grid, grid
+from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.association.measures import chi2
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
@@ -139,11 +140,13 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     """Test independence; `Release.independence` says how.
 
     Raises:
-        PolicyError: RR276 if the test asked for is unknown or not valid, RR247 if a person may have several records.
+        PolicyError: RR276 if the test asked for is unknown or not valid, RR247 if a person may have several records,
+            RR288 where labels overlap.
     """
     condition = split(where, release.columns)
     (first, second), axes = grouping(release.columns, [row, column])
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "independence")
+    refuse_overlap(release, [row, column], where, "independence")
     names = (first, second)
     reason = (
         f"{first!r} and {second!r} were randomised together, so they are dependent in the release in any case"

@@ -12,6 +12,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
 from rrpolicy.estimate.association.fitting import Fit, contrasts, fit
 from rrpolicy.estimate.association.formula import Model, parse_formula, survives
+from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
@@ -124,11 +125,13 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     """Fit a model and test it; `Release.loglinear` says how.
 
     Raises:
-        PolicyError: RR275 if the formula cannot be read or names columns that were randomised together.
+        PolicyError: RR275 if the formula cannot be read or names columns that were randomised together; RR288 where
+            labels overlap.
     """
     asked = parse_formula(formula)
     names = {c: release.columns.name(c) for c in asked.columns}
     asked = parse_formula(" + ".join("*".join(f"`{names[c]}`" for c in t) for t in asked.terms))
+    refuse_overlap(release, asked.columns, where, "a loglinear model")
     axes = list({id(a): a for a in map(release.columns.axis, asked.columns)}.values())
     together = next((a for a in axes if sum(c in asked.columns for c in a.columns) > 1), None)
     if together is not None:

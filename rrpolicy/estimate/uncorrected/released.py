@@ -45,16 +45,19 @@ def _grouped(decoders: Sequence[Decoder]) -> Iterator[Statement]:
         yield Statement("any analysis of these columns alone, in the table that holds them", dealt, "valid", because)
         because = "counts that join them to other columns lie within bounds that are certain, by estimate with spread"
         yield Statement("analyses of these columns with those of another table", dealt, "biased", because)
-    coarse = tuple(
-        column
-        for d in decoders
-        if isinstance(d, RecodeDecoder)
-        for column, groups in zip(d.columns, d.groups, strict=True)
-        if any(len(group) > 1 for group in groups)
-    )
-    if coarse:
+    recoded = [pair for d in decoders if isinstance(d, RecodeDecoder) for pair in zip(d.columns, d.groups, strict=True)]
+    coarse = tuple(column for column, groups in recoded if any(len(group) > 1 for group in groups))
+    overlapping = tuple(c for c, groups in recoded if len({v for g in groups for v in g}) < sum(map(len, groups)))
+    single = tuple(column for column in coarse if column not in overlapping)
+    if single:
         because = "every record has the label of its category; nothing is exchanged"
-        yield Statement("any analysis by the labels of these columns", coarse, "valid", because)
+        yield Statement("any analysis by the labels of these columns", single, "valid", because)
+    if overlapping:
+        because = "every record has a label of its category; nothing is exchanged"
+        yield Statement("counts and shares by the labels of these columns", overlapping, "valid", because)
+        because = "a category has several labels, of which a record's other columns chose one"
+        yield Statement("tests, associations and models by the labels of these columns", overlapping, "biased", because)
+    if coarse:
         because = "a label stands for several categories; their counts lie within bounds that are certain"
         yield Statement("analyses by what the labels of these columns stand for", coarse, "biased", because)
     hidden = tuple(column for d in decoders if isinstance(d, AdditionDecoder) for column in d.columns)

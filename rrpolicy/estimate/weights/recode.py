@@ -12,7 +12,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,12 @@ class RecodeWeights(AxisWeights):
                 uses[v] = uses.get(v, 0) + 1
         pairs = zip(self.released, self.groups, strict=True)
         return frozenset(label for (label,), group in pairs if all(uses[v] == 1 for v in group))
+
+    def overlap(self, labels: Iterable[Value]) -> bool:
+        """Return whether some of these labels stand for one category: which of them a record has is not its own."""
+        among = set(labels)
+        held = [v for (label,), group in zip(self.released, self.groups, strict=True) if label in among for v in group]
+        return len(held) > len(set(held))
 
     def is_label(self, value: Value) -> bool:
         """Whether a constant is compared with what was released, and not with the categories that it stands for.
