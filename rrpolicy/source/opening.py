@@ -175,12 +175,13 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
     if multiplicity is not None:
         counting, resolved = engine(own, sources, folder, policy)
         return Counting(counting, multiplicity), resolved
-    place = policy.place("source.uri") if policy else None
+    named = policy.place("source.uri") if policy else None
+    place = named if named and uri and uri in named.text else None  # the caller may have named another table
     scheme = _SCHEME.fullmatch(uri)
     if scheme and scheme[1] in {SCHEME, PLAN_ON, REFERENCE} and scheme[1] not in sources:
         message = "the policy's table is one in memory, and none was handed over"
         hint = 'in Python, `rrpolicy.release("policy.toml", "bundle", source=frame)`; in a shell, --source FILE'
-        raise PolicyError(Problem("RR294", message, place, "a table for this call", hint))
+        raise PolicyError(Problem("RR294", message, named, "a table for this call", hint))
     if scheme and scheme[1] in sources:
         source = sources[scheme[1]]
         path = getattr(source, "paths", True) and not _ADDRESS.match(scheme[2])
@@ -198,5 +199,6 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
     endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
     if not endings:
         known = ", ".join(sorted(s if s.startswith(".") else f"{s}:" for s in sources))
-        raise DataError(Problem("RR301", "the uri does not tell which engine opens it", place, f"one of {known}"))
+        message = f"'{uri}' does not tell which engine opens it"
+        raise DataError(Problem("RR301", message, place, f"a path or address that ends or begins with one of {known}"))
     return sources[max(endings, key=len)], str(folder / uri)

@@ -263,9 +263,14 @@ def test_a_table_of_one_value_is_released_as_such(folder, capsys):
     assert "verified at level source" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_the_callers_table_is_not_sought_in_the_policy(folder, capsys):
-    assert run("plan", folder / "policy.toml", "--source", folder / "nowhere.csv") == 3
-    assert "policy.toml" not in refused(capsys, "RR300")
+@pytest.mark.parametrize(
+    ("table", "code"), [("nowhere.csv", "RR300"), ("people.xlsx", "RR301"), ("ftp://a.b/c", "RR301")]
+)
+def test_the_callers_table_is_not_sought_in_the_policy(folder, capsys, table, code):
+    assert run("plan", folder / "policy.toml", "--source", table) == 3
+    said = refused(capsys, code)
+    assert "policy.toml" not in said
+    assert table.partition(":")[0] in said
 
 
 def test_a_database_that_somebody_writes_to_is_refused(folder, capsys):

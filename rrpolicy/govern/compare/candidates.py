@@ -210,7 +210,8 @@ def _with(root: Node, key: str, value: object) -> Node:
     """
     known = {name: node for name, node in root.walk() if not isinstance(node.value, dict)}
     if key not in known:
-        near = suggest(key, list(known))
+        ends = [name for name in known if name.endswith(f".{key}")]
+        near = f"did you mean {' or '.join(map(repr, ends))}?" if ends else suggest(key, list(known))
         raise PolicyError(
             Problem("RR250", f"--vary: the policy's own file has no key '{key}'", root.place, one_of(known), near)
         )

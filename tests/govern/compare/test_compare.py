@@ -237,6 +237,7 @@ def test_a_baseline_stays_a_floor(policy, tmp_path, capsys):
     ("arguments", "expected"),
     [
         (["--vary", "privacy.0.treshold=1/2"], "did you mean 'privacy.0.threshold'?"),
+        (["--vary", "threshold=1/2"], "did you mean 'privacy.0.threshold'?"),
         (["--vary", "privacy.0.threshold"], "KEY=VALUE,VALUE"),
         (["--mechanism", "prom"], "did you mean 'pram'?"),
         (["--risk", "privacy/k"], RISK),
