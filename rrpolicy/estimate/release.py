@@ -506,7 +506,7 @@ class Release:
 
         Raises:
             PolicyError: as `crosstab`; RR277 for thresholds that are no shares, categories that no column has, or too
-                many candidates.
+                many candidates; RR288 where labels of a column overlap.
         """
         from rrpolicy.estimate.rules.rules import rules
 
@@ -546,7 +546,7 @@ class Release:
 
         Raises:
             PolicyError: RR262, RR263 for names that are no columns with categories, RR265 for what is no category of
-                them, RR277 for what is no rule; else as `crosstab`.
+                them, RR277 for what is no rule, RR288 where labels of a column overlap; else as `crosstab`.
         """
         from rrpolicy.estimate.rules.rules import named_rules
 

@@ -71,6 +71,8 @@ def test_labels_that_overlap_tell_nothing_of_how_columns_go_together(release):
         lambda: release.association("ill", "town"),
         lambda: release.independence("Town", "age"),
         lambda: release.loglinear("town + ill"),
+        lambda: release.rules(0.1, 0.1),
+        lambda: release.rule("town = South -> ill = yes"),
     ):
         with pytest.raises(PolicyError, match="RR288") as caught:
             asked()
@@ -78,6 +80,7 @@ def test_labels_that_overlap_tell_nothing_of_how_columns_go_together(release):
     assert set(release.association("ill", "town", spread=True).flags) == {("spread",)}
     assert 0 < release.independence("age", "ill").p_value < 1
     assert release.loglinear("age + ill").method.startswith("likelihood ratio")
+    assert release.rules(0.1, 0.1, columns=["age", "ill"]).rules
 
 
 def test_what_holds_tells_labels_that_overlap_from_others(release):

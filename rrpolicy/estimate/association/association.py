@@ -20,10 +20,10 @@ from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
-from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (

@@ -18,10 +18,10 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, rao_scott, wald
 from rrpolicy.estimate.association.grid import Grid, grid
-from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.association.measures import chi2
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
+from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows

@@ -12,8 +12,8 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
 from rrpolicy.estimate.association.fitting import Fit, contrasts, fit
 from rrpolicy.estimate.association.formula import Model, parse_formula, survives
-from rrpolicy.estimate.association.labels import refuse_overlap
 from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.drawn import Drawn

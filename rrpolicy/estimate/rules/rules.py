@@ -24,6 +24,7 @@ from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import factor
 from rrpolicy.estimate.results.flags import SELECTED, UNFLAGGED, flags_of
@@ -282,6 +283,7 @@ def named_rules(
     names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule.parts))
     axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
+    refuse_overlap(release, names, where, "rules")
     items, rows = itemised(release.columns, axes, names, condition, None)
     weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
     found = [_one(release, rule, weighing, target, level) for rule in written]
@@ -356,6 +358,7 @@ def rules(
     names = tuple(map(release.columns.name, release.columns.axes if columns is None else columns))
     axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
+    refuse_overlap(release, names, where, "rules")
     items, rows = itemised(release.columns, axes, names, condition, present)
     weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
     most = min(longest, max(len(axes), 2))
