@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rrpolicy.solve.retention.problem import Allocation
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
 
 LEAST = 2.0**-40
 """Below this retention an attribute says nothing: what is not feasible here is not feasible at all."""
@@ -18,6 +18,8 @@ MOST = 1 - 1e-9
 """Above this a solution means no randomisation; the search stays below, where every constraint is finite."""
 KNEE = -0.9
 HUGE = 1e12
+PLACES = 8
+"""Places whose values are remembered, which a search comes back to; of derivatives the last one alone."""
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Counted:
     jacobians: int = 0
     lengths: tuple[int, ...] = ()
     _values: dict[bytes, Array] = field(default_factory=dict)
-    _jacobians: dict[bytes, Array] = field(default_factory=dict)
+    _slope: tuple[bytes, Array] | None = None
 
     def keep(self, rho: Array) -> Array:
         """Return keep probabilities rho + (1 - rho)/d."""
@@ -49,6 +51,8 @@ class Counted:
             parts = [np.atleast_1d(c.value(p)) for c in self.problem.constraints]
             self.lengths = tuple(len(part) for part in parts)
             self._values[key] = np.where(np.isnan(joined := np.concatenate(parts)), np.inf, joined)
+            if len(self._values) > PLACES:
+                del self._values[next(iter(self._values))]
         return self._values[key]
 
     def compressed(self, rho: Array) -> Array:
@@ -56,16 +60,24 @@ class Counted:
         g = np.minimum(self.raw(rho), HUGE)
         return np.where(g > KNEE, np.log1p(np.maximum(g, KNEE)), math.log1p(KNEE) + (g - KNEE) / (1 + KNEE))
 
-    def slope(self, rho: Array) -> Array:
-        """Return the derivatives of the compressed values by the retentions, shape (constraints, variables)."""
-        key = rho.tobytes()
-        if key not in self._jacobians:
+    def slope(self, rho: Array, working: Ints) -> Array:
+        """Return the derivatives of the compressed values by the retentions.
+
+        Args:
+            rho: (variables,) the retentions.
+            working: which constraints' are wanted.
+
+        Returns:
+            (len(working), variables).
+        """
+        if self._slope is None or self._slope[0] != rho.tobytes():
             self.jacobians += 1
             p = self.keep(rho)
-            rows = np.concatenate([np.atleast_2d(c.jacobian(p)) for c in self.problem.constraints])
-            g = np.clip(self.raw(rho), KNEE, HUGE)
-            self._jacobians[key] = rows * ((1 - 1 / self.sizes) / (1 + g)[:, None])
-        return self._jacobians[key]
+            self._slope = None  # as large as all constraints: let go of the one before first
+            parts = [np.atleast_2d(c.jacobian(p)) for c in self.problem.constraints]
+            self._slope = rho.tobytes(), parts[0] if len(parts) == 1 else np.concatenate(parts)
+        g = np.clip(self.raw(rho)[working], KNEE, HUGE)
+        return self._slope[1][working] * ((1 - 1 / self.sizes) / (1 + g)[:, None])
 
     def over(self, rho: Array, slack: float = 0.0) -> bool:
         """Whether a constraint is exceeded."""

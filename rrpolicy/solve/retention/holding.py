@@ -91,7 +91,7 @@ def _descended(counted: Counted, rho: Array) -> Array:
 
     def slope(z: Array) -> Array:
         rho = np.exp(z[:-1])
-        return np.hstack((-counted.slope(rho)[largest] * rho, np.ones((len(largest), 1))))
+        return np.hstack((-counted.slope(rho, largest) * rho, np.ones((len(largest), 1))))
 
     found = search(
         lambda z: z[-1],

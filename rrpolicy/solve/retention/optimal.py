@@ -201,7 +201,7 @@ def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, to:
     constraint = {
         "type": "ineq",
         "fun": lambda x: -counted.compressed(at(x))[working],
-        "jac": lambda x: -counted.slope(at(x))[working] * (at(x) * ~whole),
+        "jac": lambda x: -counted.slope(at(x), working) * (at(x) * ~whole),
     }
     found = search(
         lambda x: problem.objective.value(at(x)),
