@@ -17,9 +17,10 @@ exact where nothing is randomised and where everything is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import accumulate, product
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
 
 MOST_AXES = 8
 """Axes that are rolled up; 2^8 numbers are kept a group."""
+TOGETHER = 2**11
+"""Groups that are contracted at a time."""
+Weights: TypeAlias = "tuple[Array, Array]"
+"""Of each group's block, and of agreement, (groups,) each."""
 
 
 class SparseBound:
     """The bound of one table, as a function of the retention probabilities (one in all blocks of an axis).
 
-    The roll-ups are made once; an evaluation costs 2^(m+1) multiply-adds an occupied group.
+    The roll-ups are made once; a value costs 2^(m+1) multiply-adds an occupied group, all derivatives thrice as many.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -65,29 +70,52 @@ class SparseBound:
     def value(self, retention: Sequence[float]) -> Array:
         """Return the bound of every group, (groups,), at retention probabilities (axes,) in [0, 1]."""
         weights = [self._weights(number, retention[i])[0] for number, i in enumerate(self.rolled)]
-        return self.pi / self._contract(weights)
+        total = np.empty(len(self.pi))
+        for part in self._parts():
+            total[part] = _contracted(self._sums[..., part], _of(weights, part))
+        return self.pi / total
 
     def jacobian(self, retention: Sequence[float]) -> tuple[Array, ...]:
-        """Return the derivatives by each axis' retention probability, (groups,) each."""
+        """Return the derivatives by each axis' retention probability, (groups,) each.
+
+        What is left after each axis is kept from the value, so that all of them together cost three values.
+        """
         both = [self._weights(number, retention[i]) for number, i in enumerate(self.rolled)]
-        weights = [weight for weight, _ in both]
-        scale = -self.pi / self._contract(weights) ** 2
         slopes = [np.zeros(len(self.pi)) for _ in range(self.axes)]
-        for number, i in enumerate(self.rolled):
-            slopes[i] = scale * self._contract([*weights[:number], both[number][1], *weights[number + 1 :]])
+        for part in self._parts():
+            weights = _of([weight for weight, _ in both], part)
+            before = list(accumulate(weights, _contract, initial=self._sums[..., part]))
+            scale = -self.pi[part] / before[-1] ** 2
+            for number, i in enumerate(self.rolled):
+                (slope,) = _of([both[number][1]], part)
+                slopes[i][part] = scale * _contracted(_contract(before[number], slope), weights[number + 1 :])
         return tuple(slopes)
 
-    def _weights(self, number: int, retention: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    def _weights(self, number: int, retention: float) -> tuple[Weights, Weights]:
         """Return (1/K, 1 - 1/K) of each group's block, and their derivatives."""
         kernel, slope = (x[self.block[number]] for x in cross_kernel(retention, self.sizes[number]))
         return (kernel, 1 - kernel), (slope, -slope)
 
-    def _contract(self, weights: Sequence[tuple[Array, Array]]) -> Array:
-        """Return sum_gamma pi[gamma] prod_a (weight of the block + weight of agreement, if gamma agrees)."""
-        total: Array = self._sums
-        for block, agree in weights:
-            total = block * total[0] + agree * total[1]
-        return total
+    def _parts(self) -> Iterator[slice]:
+        """Yield groups a part at a time, whose numbers a cache holds."""
+        return (slice(start, start + TOGETHER) for start in range(0, len(self.pi), TOGETHER))
+
+
+def _of(weights: Sequence[Weights], part: slice) -> list[Weights]:
+    return [(block[part], agree[part]) for block, agree in weights]
+
+
+def _contract(sums: Array, weights: Weights) -> Array:
+    """Return what is left of (2, …, groups) sums: weight of the block + weight of agreement, if there is one."""
+    block, agree = weights
+    left: Array = block * sums[0]
+    left += agree * sums[1]
+    return left
+
+
+def _contracted(sums: Array, weights: Sequence[Weights]) -> Array:
+    """Return sum_gamma pi[gamma] prod_a (weight of the block + weight of agreement, if gamma agrees)."""
+    return reduce(_contract, weights, sums)
 
 
 def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
