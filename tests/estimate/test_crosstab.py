@@ -226,6 +226,15 @@ def test_a_share_outside_the_possible_is_no_point_and_marked(publish, made):
     assert "outside the possible" in row["flags"]
 
 
+@pytest.mark.parametrize(("keep", "empty"), [("5001/10000", True), ("3/4", False)])
+def test_intervals_that_hold_all_that_is_possible_are_told(publish, made, keep, empty):
+    axes = [made.retention("sex", SEX, [((0, 1), keep)]), made.retention("ill", ("no", "yes"), [((0, 1), keep)])]
+    release = open_release(publish(axes, {"sex": ["F"] * 50 + ["M"] * 50, "ill": ["no", "yes"] * 50}))
+
+    for found in (release.crosstab("sex"), release.association("sex", "ill", measure="phi")):
+        assert ("the release tells nothing of the number" in found.summary()) == empty
+
+
 def test_categories_that_the_condition_excludes_have_no_row(publish, made):
     sex = made.retention("sex", SEX, [((0, 1), "3/4")])
     rows = {"sex": ["F"] * 60 + ["M"] * 40, "town": ["a", "b", "c", "d"] * 25}

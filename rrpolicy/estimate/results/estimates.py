@@ -9,10 +9,10 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, SPREAD, UNFLAGGED, Flags
+from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, SPREAD, UNFLAGGED, UNINFORMATIVE, Flags
 from rrpolicy.estimate.results.intervals import Ends, reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, quantile
+from rrpolicy.estimate.results.possible import clipped, quantile, uninformative
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
@@ -89,9 +89,11 @@ class Estimates(Result):
         return clipped(self.estimate, half, self.range)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the notes, and one where an estimate is outside what is possible, as its interval is not."""
+        """Return the notes, and what is said of estimates beyond the possible and of intervals that hold all of it."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
-        return (*super().remarks(), IMPOSSIBLE) if beyond.any() else super().remarks()
+        empty = uninformative(self.conf_int(), self.range)
+        said = ((IMPOSSIBLE, beyond.any()), (UNINFORMATIVE, empty.any()))
+        return (*super().remarks(), *(text for text, holds in said if holds))
 
     @property
     def title(self) -> str:

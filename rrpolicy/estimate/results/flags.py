@@ -50,6 +50,7 @@ MEANINGS: Mapping[str, str] = {
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
+UNINFORMATIVE = "where an interval holds all that is possible, the release tells nothing of the number"
 UNFLAGGED = "a row without a flag is not thereby shown to be right"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 

@@ -41,3 +41,14 @@ def clipped(centre: Array, half: Array, within: Array) -> Array:
 def outside(centre: Array, half: Array, within: Array) -> Mask:
     """Return which intervals hold no inner point of what is possible; never one of length 0."""
     return np.asarray((half > 0) & ((centre + half <= within[:, 0]) | (centre - half >= within[:, 1])))
+
+
+def uninformative(ends: Array, within: Array) -> Mask:
+    """Return which intervals hold all that is possible, where that has two ends.
+
+    Args:
+        ends: (rows, 2) of the intervals.
+        within: (rows or 1, 2) what is possible.
+    """
+    low, high = within.T
+    return np.asarray(np.isfinite(within).all(axis=1) & (low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))

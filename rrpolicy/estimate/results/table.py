@@ -19,13 +19,14 @@ from rrpolicy.estimate.results.flags import (
     OUTSIDE,
     POPULATION_VARIANCE,
     SPREAD,
+    UNINFORMATIVE,
     Flags,
     flags_of,
     speak_few,
 )
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, outside
+from rrpolicy.estimate.results.possible import clipped, outside, uninformative
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
@@ -253,6 +254,11 @@ class Crosstab(Result):
                 (OUTSIDE, outside(self.moment.reshape(-1), half, self._possible)),
             )
         )
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, and one where an interval holds every count that is possible."""
+        empty = uninformative(self.conf_int(), self._possible)
+        return (*super().remarks(), UNINFORMATIVE) if empty.any() else super().remarks()
 
     @property
     def counts(self) -> Measured:
