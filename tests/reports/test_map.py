@@ -41,3 +41,13 @@ def test_numbers_of_which_larger_is_better_are_shown_as_they_are() -> None:
     assert made is not None
     assert [tick.text for tick in made.across] == ["0.8", "0.6", "0.4", "0.2"]
     assert [mark.across < 0.5 for mark in made.marks] == [False, True]
+
+
+def test_no_axis_is_zoomed_into_a_tie() -> None:
+    """Parameters solved for k = 2 attain 2.000111 and 2.000185: marks far apart would show a difference that is none."""
+    made = risk_map(points((-2.000185, 0.0989), (-2.000111, 0.092)), [], risk_up=True, error_up=False)
+    assert made is not None
+    first, second = made.marks
+    assert abs(first.up - second.up) < 0.01
+    assert [tick.text for tick in made.up] == ["2.1", "2", "1.9"]
+    assert abs(first.across - second.across) > 0.5

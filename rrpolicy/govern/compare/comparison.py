@@ -17,16 +17,14 @@ from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
 from rrpolicy.releasing.plan.preview import MarginalError
 from rrpolicy.releasing.report.alternatives import Quantity
+from rrpolicy.releasing.report.map import ROUNDING
 
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
     "its file states it, the one with the least error; of those whose errors cannot be told apart from the least "
-    f"(within {ERRORS} standard errors of their difference), the one with the lowest risk."
+    f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
+    "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
 )
-
-
-ROUNDING = 1e-3
-"""Risks and errors that differ by less, relative to themselves, are the same."""
 
 
 class Outcome(StrEnum):
@@ -169,8 +167,12 @@ class Comparison(Decided):
         least = min(points, key=lambda i: (points[i][1], points[i][0], i))
         alike = [i for i in points if _alike(self._error(i), self._error(least))]
         lowest = min(points[i][0] for i in alike)
-        best = min((i for i in alike if _no_worse(points[i][0], lowest)), key=lambda i: (points[i][1], points[i][0], i))
-        reason = self._reason(best, least, len(points), len(alike))
+        tied = {i: points[i] for i in alike if _no_worse(points[i][0], lowest)}
+        best = min(tied, key=lambda i: (tied[i][1], tied[i][0], i))
+        if len(tied) > 1:
+            reason = self._tie(best, tied, len(alike))
+        else:
+            reason = self._reason(best, least, len(points), len(alike))
         return Recommendation(best, f"{reason}{self._unmet(best)}")
 
     def _error(self, place: int) -> Measure:
@@ -182,16 +184,47 @@ class Comparison(Decided):
         assert self.error is not None
         return self.error.told(self._error(place))
 
-    def _reason(self, best: int, least: int, passing: int, alike: int) -> str:
+    def _numbers(self, place: int) -> str:
         assert self.risk is not None
-        row = self.rows[best - 1]
-        told = f"error {self._told(best)}, risk {row.shown(self.risk)} of {self.risk.id}"
+        return f"error {self._told(place)}, risk {self.rows[place - 1].shown(self.risk)} of {self.risk.id}"
+
+    def _tie(self, best: int, tied: Mapping[int, tuple[float, float]], alike: int) -> str:
+        """Return why one is named of several that neither risk nor error tells apart.
+
+        Args:
+            best: the one that is named.
+            tied: place -> risk and error of each, in order, the greater the worse.
+            alike: how many there are whose errors cannot be told apart, those with higher risks among them.
+        """
+        *others, last = tied
+        more, beaten = alike - len(tied), ""
+        if more:
+            beaten = f"; {more} more with such errors {'has a higher risk' if more == 1 else 'have higher risks'}"
+        estimated = any(self._error(i).error for i in tied)
+        noise = "by less than the noise of the draws" if estimated else "not at all"
+        told = (
+            f"Candidates {', '.join(map(str, others))} and {last} cannot be told apart: their risks differ by at most "
+            f"a thousandth, their errors {noise}{beaten}."
+        )
+        of_rest = [point for i, point in tied.items() if i != best]
+        if tied[best][1] < min(error for _, error in of_rest):
+            why = "its estimated error is the smallest"
+        elif tied[best][0] < min(risk for risk, _ in of_rest):
+            why = "its risk is the lowest by a difference within the tie"
+        else:
+            why = "it comes first"
+        draws = "; more draws (`--draws`) may tell them apart" if estimated else ""
+        return f"{told} {best} is named because {why}: {self._numbers(best)}{draws}."
+
+    def _reason(self, best: int, least: int, passing: int, alike: int) -> str:
+        told = self._numbers(best)
         if passing == 1:
             return f"Candidate {best} is the only one to choose from that has both numbers: {told}."
         if alike == 1:
-            return f"Candidate {best} has the least error of {passing} to choose from: {told}."
+            return f"Of {passing} candidates to choose from, candidate {best} has the least error: {told}."
         first = f", the least error being {self._told(least)} of candidate {least}" if least != best else ""
-        return f"Candidate {best} has the lowest risk of {alike} whose errors cannot be told apart: {told}{first}."
+        chosen = f"candidate {best} has the lowest risk: {told}{first}."
+        return f"Of {alike} candidates whose errors cannot be told apart, {chosen}"
 
     def _unmet(self, place: int) -> str:
         """Return which requirements of other candidates one does not satisfy, or cannot be asked; "" if none."""

@@ -9,6 +9,8 @@ from rrpolicy.drawing.scale import nice_step
 from rrpolicy.frozen import frozen
 from rrpolicy.report import MapMark, RiskMap, Tick
 
+ROUNDING = 1e-3
+"""Risks and errors that differ by at most this, relative to themselves, are the same: a tie."""
 STEPS = 4
 """Grid lines of a scale, about."""
 NEAR = (0.03, 0.05)
@@ -73,11 +75,12 @@ def _labels(places: Mapping[int, tuple[float, float]]) -> Mapping[int, str]:
 
 
 class _Scale:
-    """Costs on a line from 0 to 1."""
+    """Costs on a line from 0 to 1; those of a tie stand together, as a difference that is none must not fill it."""
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(values), max(values)
-        room = (high - low or abs(high) or 1.0) * 0.08
+        largest = max(abs(low), abs(high))
+        room = 0.08 * (high - low if high - low > ROUNDING * largest else largest or 1.0)
         least = low - room
         self._low = 0.0 if least < 0 <= low else least  # no tick below what a share or a distance can be
         self._high = high + room

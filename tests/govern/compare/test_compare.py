@@ -325,6 +325,32 @@ def test_what_differs_by_rounding_alone_is_the_same():
     assert made((0.49, 0.0063, 0.001, True), (0.5, 0.0061, 0.001, True)).recommended.candidate == 1
 
 
+def test_where_neither_risk_nor_error_tells_candidates_apart_the_reason_says_so():
+    found = made(
+        (0.499954, 0.0989, 0.0058, True), (0.9, 0.2, 0.001, True), (0.499972, 0.09201, 0.0053, True)
+    ).recommended
+    assert found.candidate == 3
+    assert found.reason.startswith(
+        "Candidates 1 and 3 cannot be told apart: their risks differ by at most a thousandth, their errors by less than "
+        "the noise of the draws. 3 is named because its estimated error is the smallest: error 0.092"
+    )
+    assert found.reason.endswith("; more draws (`--draws`) may tell them apart.")
+    assert "differ from the lowest by at most a thousandth, which is a tie" in found.rule
+    exact = made((0.5, 0.1, 0, True), (0.5, 0.1, 0, True)).recommended
+    assert exact.candidate == 1
+    assert "their errors not at all. 1 is named because it comes first: error 0.1" in exact.reason
+    assert "--draws" not in exact.reason
+    three = made((0.5, 0.1, 0.01, True), (0.5, 0.1, 0.01, True), (0.6, 0.1, 0.01, True)).recommended
+    assert "; 1 more with such errors has a higher risk." in three.reason
+
+
+def test_a_count_of_candidates_is_no_risk():
+    reason = made((0.5, 0.100, 0.01, True), (0.2, 0.120, 0.01, True)).recommended.reason
+    assert reason.startswith(
+        "Of 2 candidates whose errors cannot be told apart, candidate 2 has the lowest risk: error "
+    )
+
+
 def test_errors_that_chance_alone_tells_apart_are_alike():
     assert made((0.5, 0.100, 0.01, True), (0.2, 0.120, 0.01, True)).recommended.candidate == 2
     assert made((0.5, 0.100, 0.001, True), (0.2, 0.120, 0.001, True)).recommended.candidate == 1
