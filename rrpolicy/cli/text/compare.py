@@ -61,8 +61,11 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _beside(place: int, row: Row) -> Iterator[str]:
     for problem in row.problems:
         yield f"  {place}  {problem.code}: {problem.message}"
-        said = (("expected", problem.expected), ("hint", problem.hint))
-        yield from (f"     {name}: {text}" for name, text in said if text)
+        for name, text in (("expected", problem.expected), ("hint", problem.hint)):
+            if text:
+                first, *rest = text.rstrip("\n").split("\n")
+                yield f"     {name}: {first}"
+                yield from (f"       {further}" for further in rest)
     if row.unmet and row.passes:
         yield f"  {place}  falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
     if row.accept is not None:

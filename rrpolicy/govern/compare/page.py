@@ -19,7 +19,7 @@ from rrpolicy.leaving import token, unfinished
 from rrpolicy.releasing.appearing import appear, refuse_existing
 from rrpolicy.releasing.report.map import Point, risk_map
 from rrpolicy.report import RiskMap
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import visible, visible_lines
 from rrpolicy.untrusted.templates import template_environment
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
@@ -109,6 +109,7 @@ def _environment() -> Environment:
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters |= {
         "visible": lambda text: visible(str(text)),
+        "visible_lines": lambda text: visible_lines(str(text)),
         "x": _at_x,
         "y": _at_y,
         "steps": _path,

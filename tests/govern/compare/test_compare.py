@@ -372,6 +372,19 @@ def test_a_refused_plan_has_a_page_that_says_what_to_do(policy, tmp_path):
     assert ">None</strong>" in text
 
 
+def test_what_is_to_be_pasted_stands_on_lines_of_its_own(policy, tmp_path, capsys):
+    """A hint that is an entry of a policy can be copied from text and page."""
+    policy.write_text(re.sub(r"(?s)\[\[privacy\]\].*?\n\n", "", POLICY))
+    page = tmp_path / "page.html"
+
+    assert main(["compare", str(policy), "--html", str(page)]) == 1
+
+    printed, shown = capsys.readouterr().out, page.read_text()
+    assert "\\n" not in printed
+    assert re.search(r"^ +\[\[privacy\]\]\n +model = ", printed, re.MULTILINE)
+    assert re.search(r"\[\[privacy\]\]\nmodel = ", shown)
+
+
 def test_the_page_is_its_owners_alone_and_never_overwrites(policy, tmp_path, capsys):
     policy.write_text(POLICY.replace('name = "survey"', 'name = "<script>alert(1)</script>"'))
     hostile = tmp_path / "<b>x.toml"
