@@ -127,6 +127,18 @@ def _unchanged(channel: Product, policy: Policy) -> Iterator[Remark]:
     yield Remark("unchanged", text)
 
 
-BOTH = RandomizedResponse("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)
-QUASI_IDENTIFIERS = RandomizedResponse("rr-qi", Role.QUASI_IDENTIFIER)
-SENSITIVE = RandomizedResponse("rr-s", Role.SENSITIVE)
+class Both(RandomizedResponse):
+    """Randomises every quasi-identifier and every sensitive attribute by retention-replacement, and nothing else."""
+
+
+class QuasiIdentifiers(RandomizedResponse):
+    """Randomises every quasi-identifier by retention-replacement; sensitive attributes are released as they are."""
+
+
+class Sensitive(RandomizedResponse):
+    """Randomises every sensitive attribute by retention-replacement; quasi-identifiers are released as they are."""
+
+
+BOTH = Both("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+QUASI_IDENTIFIERS = QuasiIdentifiers("rr-qi", Role.QUASI_IDENTIFIER)
+SENSITIVE = Sensitive("rr-s", Role.SENSITIVE)

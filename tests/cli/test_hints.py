@@ -116,3 +116,16 @@ def test_help_says_how_names_and_texts_are_quoted(capsys):
     said = re.sub(r"[^\w'\"]+", " ", told(capsys, 0, "estimate", "--help"))
     assert "text in single quotes" in said
     assert "plain words in double quotes" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "randomised"),
+    [
+        ("rr-both", "every quasi-identifier and every sensitive attribute"),
+        ("rr-qi", "every quasi-identifier by"),
+        ("rr-s", "every sensitive attribute by"),
+    ],
+)
+def test_each_mechanism_says_which_roles_it_randomises(capsys, name, randomised):
+    assert main(["explain", name]) == 0
+    assert f"Randomises {randomised}" in capsys.readouterr().out
