@@ -294,3 +294,16 @@ def test_a_failed_test_heads_the_report_and_a_new_one_takes_its_place(copied: Pa
     assert "RR554" in failures(copied)
     reseal(copied, lambda d: d.update(attacks=document["attacks"]))
     assert page.read_text() == before
+
+
+def test_the_first_screen_tells_what_the_attack_attained(copied: Path, released: Path) -> None:
+    before, after = (load(folder / "audit" / "report.json") for folder in (released, copied))
+    attack = next(a for a in load(copied / "audit" / "attack.json")["attacks"] if a["name"].endswith("by record"))
+    assert "adversarial test" not in json.dumps(before["tiles"])
+    (tile,) = (t for t in after["tiles"] if t["name"] == "Learning a secret")
+    assert tile["figure"] != "not measured"
+    for said in (tile["meaning"], "; ".join(after["points"])):
+        assert f"the attacker reads `{attack['of']}` rightly from " in said
+        assert f"of {attack['trials']:,}" in said
+        assert ", without the release " in said
+        assert "was not measured;" not in said

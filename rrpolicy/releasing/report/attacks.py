@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from rrpolicy.attacks.inference import BY_RECORD
 from rrpolicy.attacks.result import Attack, Attacked, Outcome
 from rrpolicy.releasing.report.decision import decision
-from rrpolicy.report import AttackRow, Report, Spread
+from rrpolicy.releasing.report.tiles import NOT_MEASURED, READ, UNMEASURED
+from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.section import figure, percent
 
 FAILED = "The adversarial test failed: these files are not what the findings speak of. Do not publish them."
 """Heads the decision where an attack did not come out as predicted."""
+
+TESTED = "In the adversarial test, "
+"""Begins what a test attained, in the tile and as a point."""
+ALONE = f"{UNMEASURED} outside the adversarial test"
+IN_TEST = " right in a test"
+"""Ends the figure of a tile that has no other number."""
 
 
 def with_attacks(report: Report, found: Attacked) -> Report:
@@ -20,7 +29,36 @@ def with_attacks(report: Report, found: Attacked) -> Report:
         passed, sentence = decision(report.findings, report.utility)
     if any(attack.outcome is Outcome.NOT_AS_PREDICTED for attack in found.every):
         passed, sentence = False, FAILED
-    return replace(report, attacks=attack_rows(found), passed=passed, decision=sentence)
+    read = [a for a in found.attacks if a.name == BY_RECORD and a.successes is not None and a.without is not None]
+    points = [p.replace(ALONE, UNMEASURED) for p in report.points if not p.startswith(TESTED)]
+    if read:
+        points = [p.replace(UNMEASURED, ALONE) for p in points] + [_read(a).removesuffix(".") for a in read]
+    return replace(
+        report,
+        attacks=attack_rows(found),
+        passed=passed,
+        decision=sentence,
+        points=tuple(points),
+        tiles=tuple(_tile(tile, read) if tile.name == READ else tile for tile in report.tiles),
+    )
+
+
+def _tile(tile: Tile, read: Sequence[Attack]) -> Tile:
+    """Return what the first screen tells of reading, with what attacks attained in the place of an earlier test."""
+    shown = NOT_MEASURED if tile.figure.endswith(IN_TEST) else tile.figure
+    meaning = tile.meaning.partition(f" {TESTED}")[0].replace(ALONE, UNMEASURED)
+    if read:
+        if shown == NOT_MEASURED:
+            shown = f"{percent(max((a.successes or 0.0) / a.trials for a in read))}{IN_TEST}"
+        meaning = " ".join([meaning.replace(UNMEASURED, ALONE), *map(_read, read)])
+    return replace(tile, figure=shown, meaning=meaning)
+
+
+def _read(attack: Attack) -> str:
+    """Return in a sentence what an attack read, beside what is read without the release."""
+    right, blind = (_of(number or 0.0, attack) for number in (attack.successes, attack.without))
+    beside = f"without the release {blind}: an average, not the largest chance of anybody"
+    return f"{TESTED}the attacker reads `{attack.of}` rightly from {right} records, {beside}."
 
 
 def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:

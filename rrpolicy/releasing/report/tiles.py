@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 LIKELY = 0.5
 """From this chance on a reader would speak of disclosure: an attacker is rather right than wrong."""
 CERTAIN = 1.0
+NOT_MEASURED = "not measured"
+"""Figure of a tile without a number."""
 UNSAID = "No requirement of this policy speaks of it."
 NO_LIMIT = "not limited"
+UNMEASURED = "was not measured"
+"""Said of sensitive attributes of whose guesses no finding tells."""
 HIDDEN = "A requirement limits it; the number is not on this page."
 LOOK_ALIKE = "who knows how common its values are among people who look alike"
 LINKED, READ = "Re-identification", "Learning a secret"
@@ -168,7 +172,7 @@ def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequenc
         bounded = any(Risk.LINKING in bounded_by(f.model) for f in findings)
         if bounded:
             return Tile(name, "limited", HIDDEN, "", "limited")
-        return Tile(name, "not measured", UNSAID, "", "plain")
+        return Tile(name, NOT_MEASURED, UNSAID, "", "plain")
     assumed = [a.release_as or a.name for a in kept if a.assume_unlinkable is not None]
     held: tuple[str, ...] = () if worst.limited else held_of_linking(findings)
     told = [_met(worst), *(sentence(f"Limited by this policy: {promised}") for promised in held)]
@@ -211,7 +215,7 @@ def _reading(found: Sequence[Chance], findings: Sequence[Finding], attributes: S
     if exact:
         return Tile(name, "not limited", " ".join(sentences), "", "open")
     if not known:
-        return Tile(name, "not measured" if rest else "not on this page", " ".join(sentences) or HIDDEN, "", "plain")
+        return Tile(name, NOT_MEASURED if rest else "not on this page", " ".join(sentences) or HIDDEN, "", "plain")
     worst = max(known, key=lambda c: c.measure.value)
     bounds = [f for f in findings if Risk.READING in bounded_by(f.model) and f.limit is not None and f.promise]
     partly = [] if worst.limited else [f.promise for f in bounds if likelihood_in(f.model) is Risk.READING]
@@ -264,7 +268,7 @@ def unmeasured(found: Iterable[Chance], findings: Sequence[Finding], attributes:
     if not rest or ({Risk.READING} in bounds and not told):
         return ""
     how = "a requirement limits how much a release changes any guess" if bounds else "no requirement speaks of it"
-    return f"how well {_names(rest)} can be guessed was not measured; {how}"
+    return f"how well {_names(rest)} can be guessed {UNMEASURED}; {how}"
 
 
 def _utility(marginals: Sequence[MarginalPanel], errors: Mapping[str, float]) -> Tile:
