@@ -152,6 +152,24 @@ def findings(bundle: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return public, audit
 
 
+@pytest.mark.parametrize("tested", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_audit_page_prints_the_verification_that_can_succeed(case: Case, *, tested: bool, kept: bool) -> None:
+    policy = case(rest=PRAM, role="identifier" if tested else "excluded")
+    bundle, key, table = (policy.parent / name for name in ("bundle", "release.key", "visits.csv"))
+    assert run("release", policy, "--out", bundle, *(["--key", key] if kept else [])) == 0
+
+    what, command = json.loads((bundle / "audit" / "report.json").read_text())["following"][0].values()
+    assert ("--strict" in command) is (tested and kept)
+    assert ("the key was destroyed" in what) is not kept
+    assert (UNDECIDED in what) is not tested
+    given = {"BUNDLE": bundle, "TABLE": table, "KEY": key}
+    assert run(*(given.get(word, word) for word in command.split()[1:])) == 0
+    assert run("verify", bundle, "--source", table, *(["--key", key] if kept else []), "--strict") == (
+        0 if tested and kept else 1
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rest", [PRAM, ANATOMY, GENERAL], ids=["pram", "anatomy", "generalised"])
 @pytest.mark.parametrize("tested", [True, False])

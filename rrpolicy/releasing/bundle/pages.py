@@ -13,9 +13,9 @@ from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Channel
 from rrpolicy.errors import BLAMED, RRPolicyError
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Measure, Verdict
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.privacy.units import how_tested
+from rrpolicy.privacy.units import UNDECIDED, how_tested
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.plan.assess import Assessment
@@ -163,28 +163,51 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         time=str(record["time"]),
         errors=() if original is None else _informing("the expected errors", lambda: marginal_errors(plan, original)),
         associations=_associations(plan, registry, public, original, joint),
-        following=_following(plan, Custody(str(record["key"]))),
+        following=_following(plan, assessment, record),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
         tested=(how_tested(tested=assessment.tested),),
     )
 
 
-def _following(plan: Plan, custody: Custody) -> tuple[Fact, ...]:
+def _following(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
     """Return what to do with a release next, each with its command."""
     from rrpolicy.section import Fact
 
     policy = plan.policy
     options = ["--source TABLE"] if plan.source_tag else []
-    options += ["--key KEY"] if plan.source_tag and custody is not Custody.DESTROYED else []
+    options += ["--key KEY"] if plan.source_tag and Custody(str(record["key"])) is not Custody.DESTROYED else []
+    options += ["--plan-on TABLE"] if plan.plan_on is not None else []
     options += ["--reference TABLE"] if policy.reference is not None else []
     options += ["--ledger FILE"] if policy.ledger is not None else []
     options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
-    check = " ".join(["rrpolicy verify BUNDLE", *options, "--strict"])
+    undecided = list(_undecided(plan, assessment, record))
+    check = " ".join(["rrpolicy verify BUNDLE", *options, *([] if undecided else ["--strict"])])
+    verifying = "Verify it, as nobody had when this page was written: everything here is computed again"
+    if undecided:
+        verifying = f"{verifying} as far as the table allows; it stays undecided {'; and '.join(undecided)}"
     return (
-        Fact("Verify it, as nobody had when this page was written: everything here is computed again", check),
+        Fact(verifying, check),
         Fact("Attack it: what an attacker attains, beside what is predicted", "rrpolicy attack BUNDLE --source TABLE"),
         Fact("Sign your decision, once verified", "rrpolicy sign BUNDLE --key APPROVER.pem"),
     )
+
+
+def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what no verification of a release can decide, each with what would have to be there: `--strict` fails."""
+    if plan.source_tag is None:
+        yield f"{UNDECIDED}, since nobody has the collected table as it was"
+        return
+    if not record["policy_files"]:
+        yield "what the policy says as written, since its file was not at hand"
+    if Custody(str(record["key"])) is Custody.DESTROYED:
+        yield "whether the source and the key give this release, since the key was destroyed (`release --key` keeps it)"
+    if not assessment.tested:
+        yield f"{UNDECIDED}, since no column tells people apart (an identifier, or the column that `unit` names, does)"
+    if plan.policy.release.series is not None and plan.policy.ledger is None:
+        yield "how the mechanism chose at the first release of the series (a ledger knows it)"
+    for finding in assessment.findings:
+        if finding.verdict is Verdict.UNDECIDED:
+            yield f"whether {finding.model}: {finding.requirement} holds"
 
 
 def _policies(names: Iterable[str]) -> list[str]:
