@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -401,6 +402,45 @@ def test_a_table_that_cannot_be_the_source_is_called_so(copied, tmp_path, capsys
     assert "remove the duplicates" not in said
     assert run("verify", case.bundle, "--source", tmp_path / "none.csv", "--key", case.key) == 3
     assert "RR300" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("with_key", [False, True])
+def test_another_table_is_not_told_as_faults_of_the_bundle(copied, tmp_path, capsys, with_key):
+    case = copied("parquet")
+    with case.case.table.open(newline="") as file:
+        head, *rows = csv.reader(file)
+    alike = [[row[0], *rows[0][1:]] for row in rows]
+    key = ["--key", case.key] if with_key else []
+    for name, records, number in (("half", rows[: len(rows) // 2], len(rows) // 2), ("other", alike, len(rows))):
+        other = tmp_path / f"{name}.csv"
+        with other.open("w", newline="") as file:
+            csv.writer(file).writerows([head, *records])
+        capsys.readouterr()
+        assert run("verify", case.bundle, "--source", other, *key) == 1
+        first, hint, *further = capsys.readouterr().out.splitlines()
+        assert first.startswith("NOT verified: the source is probably not the released table: it has ")
+        assert f"{number:,} records" in first
+        assert f"{len(rows):,}" in first
+        assert "at most 0" not in first
+        assert hint.startswith("hint: name the release's own source")
+        assert not [line for line in further if line.startswith("RR")]
+        assert "whether the release conforms to its channel" in further[-1]
+        found = verify(case.bundle, source=str(other), key=case.key if with_key else None)
+        assert len(found.problems) == 1
+
+
+def test_a_chance_that_underflows_is_no_zero():
+    from types import SimpleNamespace
+
+    from rrpolicy.finding import Measure, Standing
+    from rrpolicy.releasing.verify.released_from import _chance
+
+    def told(value, standing=Standing.UPPER_BOUND):
+        return _chance(SimpleNamespace(achieved=Measure(value, standing)))
+
+    assert told(0.0) == " (chance of a false alarm: less than 1e-300)"
+    assert told(2.5e-156) == " (chance of a false alarm: at most 2.5e-156)"
+    assert not told(0.0, Standing.EXACT)
 
 
 def test_where_nothing_is_drawn_no_draw_is_spoken_of(tmp_path, capsys):

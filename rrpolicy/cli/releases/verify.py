@@ -124,7 +124,10 @@ def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -
 def _lines(found: Verification) -> list[str]:
     from rrpolicy.releasing.verify.outcome import Level
 
-    lines = [] if found.passed else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
+    hinted = [problem for problem in found.problems if problem.hint]
+    lines = [line for p in hinted for line in (f"NOT verified: {p.message}", f"hint: {p.hint}")]
+    if not found.passed and not hinted:
+        lines.append(f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail")
     for level in Level:
         checks = [c for c in found.checks if c.level is level]
         if checks:
@@ -134,7 +137,7 @@ def _lines(found: Verification) -> list[str]:
     if found.reproduced:
         same = "the same release" if found.passed else "the same data"
         lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
-    lines += [f"{p.code}: {p.message}" for p in found.problems]
+    lines += [f"{p.code}: {p.message}" for p in found.problems if p not in hinted]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
     stated: dict[str, dict[str, None]] = {}

@@ -197,11 +197,13 @@ class Log:
     policy: str = ""
     version: str = ""
 
-    def check(self, name: str, passed: bool, code: str, failure: str, detail: str = "") -> bool:
-        """Note one check and, if it fails, the problem."""
+    def check(
+        self, name: str, passed: bool, code: str, failure: str, detail: str = "", *, hint: str | None = None
+    ) -> bool:
+        """Note one check and, if it fails, the problem with the hint."""
         self.checks.append(Check(name, self.level, passed, detail if passed else failure))
         if not passed:
-            self.problems.append(Problem(code, failure))
+            self.problems.append(Problem(code, failure, hint=hint))
         return passed
 
     def again(self, name: str, agrees: bool, code: str, failure: str, by: str) -> bool:

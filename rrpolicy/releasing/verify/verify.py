@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
-from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key, source_tag
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.attacked import check_attacked
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_reference, verify_source
@@ -22,6 +22,7 @@ from rrpolicy.releasing.verify.pages import check_audit_page
 from rrpolicy.releasing.verify.public import PublicSide, verify_public
 from rrpolicy.releasing.verify.readable import readable
 from rrpolicy.releasing.verify.records import scan
+from rrpolicy.releasing.verify.released_from import check_released_from
 from rrpolicy.scratch import scratch
 from rrpolicy.source.protocol import Source
 from rrpolicy.untrusted.printable import listed
@@ -164,13 +165,18 @@ def _further(  # noqa: PLR0917 each level adds an input
     policy = _with_people(audit.plan.policy, reference)
     opening = open_original(policy, side.registry.sources, scratch / "spill")
     with side.registry.naming_engines(), open_source(opening) as original:
+        held = _key(key, audit.plan, original) if level is Level.KEY and key is not None else None
+        tagged = held is not None and source_tag(held.key, original.content()) == audit.record["source_tag"]
+        conforms = check_released_from(log, audit, side, original, scratch, tagged=tagged)
+        if conforms is None:
+            return
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
+        log.findings.append(conforms)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         verify_reference(log, audit, original)
         check_attacked(log, audit, side, original, scratch)
-        if level is Level.KEY and key is not None:
+        if held is not None:
             progress("drawing again", 0.8)
-            held = _key(key, audit.plan, original)
             verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
 
 
