@@ -423,7 +423,18 @@ def test_a_text_that_tells_a_number_is_a_category_and_another_word_a_code_of_its
 def test_a_table_of_a_database_is_named_in_the_draft(database):
     path = database("CREATE TABLE t AS SELECT i % 3 AS a FROM range(30) r(i)", "CREATE TABLE u AS SELECT 1 AS a")
 
-    assert drafted(path, "t")["source"] == {"uri": str(path), "table": "t", "min_rows": 10}
+    assert drafted(path, "t")["source"] == {"uri": str(path), "table": "t", "min_rows": 27}
+
+
+@pytest.mark.parametrize(
+    ("records", "least"), [(0, 1), (1, 1), (2, 1), (7, 6), (19, 17), (100, 90), (3_010, 2_700), (50_000, 45_000)]
+)
+def test_a_table_that_came_in_half_is_below_what_is_drafted(records, least):
+    from rrpolicy.source.draft.draft import _floor
+
+    assert _floor(records) == least
+    assert records < 2 or records // 2 <= least <= records
+    assert records < 3 or records // 2 < least
 
 
 @pytest.mark.parametrize(

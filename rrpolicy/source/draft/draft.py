@@ -188,7 +188,7 @@ def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Gue
         yield f"multiplicity = {spelled(multiplicity)} # how many records each row stands for"
     if table:
         yield f"table = {spelled(table)}"
-    yield f"min_rows = {_floor(records)} # a table that came in half is refused"
+    yield f"min_rows = {_floor(records)} # about nine tenths of the rows: a table that lacks more is refused"
     yield from _unit(guesses)
     if reading.missing:
         yield f"missing = {listed(reading.missing)} # read as no value, in every column"
@@ -211,9 +211,9 @@ def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _floor(records: int) -> int:
-    """Return half of the records, rounded to one digit: the exact number would tell it."""
-    half = records // 2
-    return max(int(str(half)[0].ljust(len(str(half)), "0")), 1)
+    """Return nine tenths of the records, rounded down to two digits, and at least 1: the exact number would tell it."""
+    most = records * 9 // 10
+    return max(int(str(most)[:2].ljust(len(str(most)), "0")), 1)
 
 
 def _lines(name: str, found: Guess) -> Iterator[str]:
