@@ -98,8 +98,11 @@ def test_other_categories_can_be_those_that_are_present(survey):
     assert found["odds_ratio"] == pytest.approx(MEASURES["odds_ratio"].of(two)[0])
     true = pd.crosstab(truth["age"] != "young", truth["ill"]).to_numpy(dtype=float)
     assert abs(found["odds_ratio"] - MEASURES["odds_ratio"].of(true)[0]) < 5 * found.se()[0]
-    with pytest.raises(PolicyError, match="RR273"):
+    with pytest.raises(PolicyError, match="RR273") as refused:
         release.association("age", "ill", "phi")
+    hint = refused.value.problems[0].hint
+    assert "in Python, `present=(['old'], ['yes'])`" in hint
+    assert "in a shell, `--row-present old --column-present yes`" in hint
     with pytest.raises(PolicyError, match="RR273"):
         release.association("age", "ill", "phi", present=(["ancient"], ["yes"]))
     assert {k["measure"] for k in release.association("age", "ill").keys} == {

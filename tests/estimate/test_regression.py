@@ -329,6 +329,13 @@ def test_what_cannot_be_fitted_is_refused_with_a_code(formula, family, options, 
     assert raised.value.problems[0].code == code
 
 
+def test_a_family_is_named_as_both_python_and_a_shell_take_it(one):
+    with pytest.raises(PolicyError, match="RR543") as raised:
+        one(people(300, 17), EXACT).glm("kind ~ sex", "gaussian")
+    told = 'in Python, `family=` "binomial" or "multinomial"; in a shell, `--family binomial` or `--family multinomial`'
+    assert raised.value.problems[0].hint == told
+
+
 def test_a_condition_as_the_outcome_is_pointed_to_the_option_that_does_it(one):
     with pytest.raises(PolicyError, match="RR541") as raised:
         one(people(300, 17), EXACT).glm("I(visits >= 2) ~ sex", "binomial")

@@ -41,6 +41,7 @@ from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
+from rrpolicy.untrusted.pasting import quoted
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -335,10 +336,19 @@ def wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
                 Problem(
                     "RR273",
                     f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}",
-                    hint='say which categories count as present: present=(["F"], ["Flu"])',
+                    hint=_such_as(table),
                 )
             )
     return list(measures)
+
+
+def _such_as(table: Grid) -> str:
+    """Return how to say which categories count as present, in Python and in a shell, with the table's own."""
+    row, column = ([label for label in labels if label is not None][-1] for labels in (table.rows, table.columns))
+    shell = f"--row-present {quoted(str(row))} --column-present {quoted(str(column))}"
+    return (
+        f"say which categories count as present: in Python, `present=([{row!r}], [{column!r}])`; in a shell, `{shell}`"
+    )
 
 
 def dichotomised(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-_LINEAR = 'the outcome has two values: family="binomial" models the logarithm of its odds, this model its mean'
+_LINEAR = 'the outcome has two values: the family "binomial" models the logarithm of its odds, this model its mean'
 _CERTAIN = "nothing was drawn: these are this table's own coefficients, without an error that they could be tested by"
 MOST_ENTRIES = 50_000_000
 """Cells times coefficients that are held."""
@@ -400,7 +400,7 @@ def _outcome(
         raise PolicyError(Problem("RR543", f"`success` is for the family 'binomial', not {family!r}"))
     if isinstance(FAMILIES[family], Multinomial):
         if len(domain) < 3:  # noqa: PLR2004 two categories are yes and no
-            raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint='family="binomial"'))
+            raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint=_as_family("binomial")))
         others = tuple(domain[1:])
         return np.array([[v == other for other in others] for v in values], dtype=np.float64), others, ()
     if family == "binomial":
@@ -424,7 +424,8 @@ def _outcome(
         message = f"the categories of {name!r} are not what the family {family!r} is of"
         words = [v for v in domain if not numeric([v])]
         if len(words) == len(domain) or not words:
-            raise PolicyError(Problem("RR543", message, expected=expected, hint='family="binomial" or "multinomial"'))
+            hint = _as_family("binomial", "multinomial")
+            raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
         message = f"{message}: {' and '.join(map(repr, words))} {'is no number' if len(words) == 1 else 'are none'}"
         hint = f"a condition leaves out the records: `{identifier(name)} NOT IN ({', '.join(map(literal, words))})`"
         raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
@@ -435,3 +436,9 @@ def _fits(value: Value | None, domain: Sequence[Value]) -> bool:
     if numeric(domain):
         return value is not None and numeric([value])
     return (MISSING if value is None else str(value)) in domain
+
+
+def _as_family(*names: str) -> str:
+    """Return how to ask for one of some families, in Python and in a shell."""
+    python, shell = " or ".join(f'"{name}"' for name in names), " or ".join(f"`--family {name}`" for name in names)
+    return f"in Python, `family=` {python}; in a shell, {shell}"

@@ -36,7 +36,8 @@ MEANINGS: Mapping[str, str] = {
     MIDDLE: "as if all values lay in the middle of their bins: biased, without a standard error; low and high allow "
     "for every place inside them",
     OPEN: "bins without an end may hold records: no estimate, and nothing bounds that side; leave them out by a "
-    "condition, or state where they stop (mean(..., limits=...)) or a number for each",
+    "condition, or state a number for each (in a query, avg of a joined table; in Python, "
+    "`release.mean(..., values=...)`) or where they stop (in Python alone, `release.mean(..., limits=...)`)",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     LINEARISED: "a measure of association has the normal interval of its linearised error by the design, whose "
     "coverage was not shown: read it with care",
