@@ -51,7 +51,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
             '`other_columns = "excluded"` under [source] every column that is not named',
         )
     for attribute in missing:
-        close = difflib.get_close_matches(attribute.name, unnamed or list(columns), n=1, cutoff=0.5)
+        close = difflib.get_close_matches(attribute.name, unnamed, n=1, cutoff=0.5)
         yield Problem(
             "RR311",
             f"the table has no column '{attribute.name}'",

@@ -59,6 +59,13 @@ def test_the_original_name_leads_to_the_released_one(folder, edit):
     assert caught.value.problems[0].hint == "did you mean 'sex'?"
 
 
+def test_a_column_that_is_far_off_is_not_suggested(folder):
+    with pytest.raises(PolicyError, match="RR262") as caught:
+        open_release(folder).crosstab("fathsex")
+
+    assert (caught.value.problems[0].hint or "").startswith("released are 'sex'")
+
+
 def test_what_is_no_release_is_refused(folder, tmp_path, edit):
     with pytest.raises(PolicyError, match="RR260"):
         open_release(tmp_path)

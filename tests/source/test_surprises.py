@@ -55,6 +55,12 @@ def test_all_extra_and_missing_columns_are_told_at_once_with_what_was_meant(open
     assert found[2].place is place
 
 
+def test_a_column_that_the_policy_names_already_is_not_suggested_for_one_that_is_missing(opened, parquet):
+    (found,) = problems_of(opened, parquet({"age": [1]}), qi("age", 1), qi("wage", 1))
+
+    assert (found.code, found.hint) == ("RR311", "take the attribute out, or open another table")
+
+
 @pytest.mark.parametrize(
     ("values", "domain", "named"),
     [

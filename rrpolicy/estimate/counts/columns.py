@@ -101,7 +101,7 @@ class Columns:
         found = name if name in self.columns or name in self.labels else folded[0] if len(folded) == 1 else None
         if found is None:
             released_as = [c.name for c in self.columns.values() if c.attribute == name]
-            close = released_as or difflib.get_close_matches(name, self.columns, n=1)
+            close = released_as or difflib.get_close_matches(name, self.columns, n=1, cutoff=_ALIKE)
             hint = f"did you mean {close[0]!r}?" if close else f"released are {', '.join(map(repr, self.columns))}"
             raise PolicyError(Problem("RR262", f"the release has no column {name!r}", hint=hint))
         if found in self.refused:
