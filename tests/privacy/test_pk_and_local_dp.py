@@ -354,6 +354,8 @@ def test_k_out_of_reach_of_the_smallest_table_is_refused(policy: Callable[..., P
     assert model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"}, min_rows=51)) is None
     assert model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"})) is None
     assert "50" in (model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"}, min_rows=50)) or "")
+    told = model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"}, min_rows=50)) or ""
+    assert told.endswith(": ask for a k below 50, or release more records under a larger `min_rows`")
     assert LocalDP().refuses(LocalDPOptions(epsilon=1), policy({"a": "quasi-identifier"})) is None
 
 

@@ -115,7 +115,8 @@ class AlphaKAnonymity:
             return "the policy names no quasi-identifier"
         least = policy.source.min_rows
         if least is not None and options.k > least:
-            return f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+            told = f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+            return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
         return not_sensitive(Requirement(NAME, options).protects(policy), policy)
 
     def compare(self, old: Options, new: Options) -> Order:

@@ -88,7 +88,8 @@ class KAnonymity:
             return "the policy names no quasi-identifier"
         least = policy.source.min_rows
         if least is not None and options.k > least:
-            return f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+            told = f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+            return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
         return None
 
     def compare(self, old: Options, new: Options) -> Order:

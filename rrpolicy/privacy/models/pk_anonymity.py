@@ -109,7 +109,8 @@ class PkAnonymity:
         """Return why k is out of reach for a table that the policy admits: it never exceeds the number of records."""
         least = policy.source.min_rows
         if least is not None and options.k >= least:
-            return f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits"
+            told = f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits"
+            return f"{told}: ask for a k below {least}, or release more records under a larger `min_rows`"
         return None
 
     def compare(self, old: Options, new: Options) -> Order:
