@@ -47,10 +47,10 @@ def ending_at_the_first_failure(known: set[bytes], *, reports: bool) -> Iterator
     """
     check, data = Log.check, verify_public._check_table
 
-    def checked(log: Log, name: str, passed: bool, *rest: str) -> bool:
+    def checked(log: Log, name: str, passed: bool, *rest: str, hint: str | None = None) -> bool:
         if not passed and not name.endswith("html: rendered again"):
             raise Failed(name)
-        return check(log, name, passed, *rest)
+        return check(log, name, passed, *rest, hint=hint)
 
     def data_checked(log: Log, side: Any, scratch: Path, name: str) -> None:
         stated = side.manifest.data
