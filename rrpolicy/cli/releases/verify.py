@@ -125,7 +125,7 @@ def _lines(found: Verification) -> list[str]:
     from rrpolicy.releasing.verify.outcome import Level
 
     hinted = [problem for problem in found.problems if problem.hint]
-    lines = [line for p in hinted for line in (f"NOT verified: {p.message}", f"hint: {p.hint}")]
+    lines = [line for p in hinted for line in (f"NOT verified: {p.message} ({p.code})", f"hint: {p.hint}")]
     if not found.passed and not hinted:
         lines.append(f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail")
     for level in Level:
