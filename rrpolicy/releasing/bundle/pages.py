@@ -200,7 +200,8 @@ def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -
     if not record["policy_files"]:
         yield "what the policy says as written, since its file was not at hand"
     if Custody(str(record["key"])) is Custody.DESTROYED:
-        yield "whether the source and the key give this release, since the key was destroyed (a release with --key keeps it)"
+        kept = "a release with --key keeps it"
+        yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
     if not assessment.tested:
         yield f"{UNDECIDED}, since no column tells people apart (an identifier does, or the column named as unit)"
     if plan.policy.release.series is not None and plan.policy.ledger is None:
