@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.background import Beside
-from rrpolicy.engine.arrays import as_numpy, numbers, occurring, taken
+from rrpolicy.engine.arrays import as_numpy, numbers, occurring
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -261,7 +261,7 @@ def _texts(column: pa.Array) -> list[Buffer]:
     order = as_numpy(pc.array_sort_indices(spelled)).astype(np.intp)
     place = np.empty(len(coded.dictionary), dtype=np.uint8)
     place[used[order]] = np.arange(len(used))
-    return [*_end_to_end(spelled.take(numbers(order))), as_numpy(taken(numbers(place), coded.indices))]
+    return [*_end_to_end(spelled.take(numbers(order))), as_numpy(numbers(place).take(coded.indices))]
 
 
 def _end_to_end(column: pa.Array) -> list[Buffer]:

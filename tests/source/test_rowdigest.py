@@ -89,3 +89,13 @@ def test_no_two_columns_share_a_digest():
     assert len(set(found)) == len(columns)
     pairs = list(itertools.permutations([c for c in columns if len(c) == 2][:6], 2))
     assert len({digest(*pair) for pair in pairs}) == len(pairs)
+
+
+def test_codes_beyond_a_dictionary_are_refused_wherever_they_stand() -> None:
+    """A file that somebody else wrote may hold them; what lies behind the dictionary is not to be read."""
+    codes = pa.array([0, 1] * 4096 + [7], pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]), safe=False)
+    batch = pa.record_batch({"x": column, "n": pa.array([1] * len(codes))})
+
+    with pytest.raises(IndexError):
+        row_digest([batch])
