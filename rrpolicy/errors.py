@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from rrpolicy.frozen import frozen
@@ -21,7 +21,7 @@ BLAMED = "RR413"
 """The code of a mistake of a plugin."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen
 class Place:
     """Where a value stands in a policy file.
 

@@ -1,13 +1,13 @@
 """Frozen dataclasses that are quick to define.
 
-`dataclasses.dataclass` compiles six methods of every class whenever the program starts. What an object looks like, what
-it equals and its hash differ between classes by the names of their fields alone: here these methods stand once.
+`dataclasses.dataclass` compiles six methods of every class whenever the program starts. Those that differ between
+classes by the names of their fields alone stand here once; the constructor is compiled when a class is first used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -37,7 +37,12 @@ def frozen(cls: Any = None, /, *, slots: bool = True, kw_only: bool = False, eq:
     if cls is None:
         return lambda decorated: frozen(decorated, slots=slots, kw_only=kw_only, eq=eq)  # type: ignore[call-overload]
     own = vars(cls)
-    shared: dict[str, Callable[..., Any]] = {"__repr__": _text}
+    shared: dict[str, Any] = {"__init__": _Constructor(), "__repr__": _text}
+    derived = any(map(is_dataclass, cls.__bases__))  # must be seen to be frozen like its parents
+    if not derived:
+        shared |= {"__setattr__": _refused, "__delattr__": _refused}
+    if slots:
+        shared |= {"__getstate__": _state, "__setstate__": _restored}
     if eq:
         shared |= {"__eq__": _equal}
         if own.get("__hash__") is None:  # Python's own mark of a class that defines equality
@@ -45,7 +50,56 @@ def frozen(cls: Any = None, /, *, slots: bool = True, kw_only: bool = False, eq:
     for name, method in shared.items():
         if name not in own:
             setattr(cls, name, method)
-    return dataclass(frozen=True, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    made: Any = dataclass(init=False, repr=False, eq=False, frozen=derived, slots=slots, kw_only=kw_only)(cls)
+    made.__dataclass_params__.frozen = True
+    return made
+
+
+class _Constructor:
+    """The constructor of a class until it is needed: then it gives way to the compiled one."""
+
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        cls: Any = next(each for each in owner.__mro__ if vars(each).get("__init__") is self)
+        cls.__init__ = compiled = _compiled(cls)
+        return compiled.__get__(instance, owner)
+
+
+def _compiled(cls: Any) -> Any:
+    """Return the function that sets the fields, then calls `__post_init__` if the class has one."""
+    known: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": MISSING}
+    placed, named, does = ["self"], ["*"], []
+    for each in fields(cls):
+        name, default = each.name, f"default_{each.name}"
+        made = each.default_factory is not MISSING
+        known[default] = each.default_factory if made else each.default
+        value = f"{default}()" if made else default
+        if each.init:
+            optional = f"{name}={'MISSING' if made else default}"
+            parameter = optional if made or each.default is not MISSING else name
+            (named if each.kw_only else placed).append(parameter)
+            value = f"{value} if {name} is MISSING else {name}" if made else name
+        does.append(f"    set_field(self, {name!r}, {value})\n")
+    if hasattr(cls, "__post_init__"):
+        does.append("    self.__post_init__()\n")
+    parameters = ", ".join(placed + (named if len(named) > 1 else []))
+    exec(f"def __init__({parameters}):\n{''.join(does) or '    pass'}", known)  # noqa: S102 names of fields alone
+    compiled = known["__init__"]
+    compiled.__qualname__, compiled.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    compiled.__annotations__ = {each.name: each.type for each in fields(cls) if each.init} | {"return": None}
+    return compiled
+
+
+def _refused(self: Any, name: str, *_: object) -> None:
+    raise FrozenInstanceError(f"'{name}' of a {type(self).__qualname__} stays as it was made")
+
+
+def _state(self: Any) -> Any:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _restored(self: Any, state: Any) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)
 
 
 @recursive_repr()

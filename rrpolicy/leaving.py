@@ -8,7 +8,6 @@ unfinished, and ends the process.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import signal
 import sys
@@ -45,7 +44,7 @@ _begun = threading.Event()
 
 def token() -> str:
     """Return the end of a name that nobody guesses."""
-    return secrets.token_hex(TOKEN // 2)
+    return os.urandom(TOKEN // 2).hex()
 
 
 def remove_file(path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.results.flags import MOMENT
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.testing import policy_text
 
@@ -247,7 +248,8 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
         release.query("SELECT sex, count(*) AS n, share() AS s, avg(age) AS a FROM release GROUP BY sex"),
     ]
     for result in results:
-        assert np.isfinite(result.se()).any()
+        # some draws leave cells below 0, of which a measure of association has no error
+        assert np.isfinite(result.se()).any() or (result is results[2] and MOMENT not in result.estimator)
         assert np.array_equal(result.se("table"), result.se(), equal_nan=True)
         asked = [lambda r=result: r.se("population"), lambda r=result: r.conf_int(target="population")]
         asked += [lambda r=result: r.covariance("population")] if result is results[0] else []
