@@ -53,11 +53,14 @@ def _csv(what: str, text: str, skipped: int) -> Problem:
         )
     found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if found:
+        few = int(found[2]) < int(found[1])
         return Problem(
             "RR303",
             f"{where}: {found[2]} fields in a row, the header has {found[1]}",
             expected="as many fields in every row as in the header",
-            hint="quote fields that hold commas, quotes or line breaks",
+            hint="a last line is short where the file was not copied whole: get it again; else mend the line"
+            if few
+            else "quote fields that hold commas, quotes or line breaks",
         )
     if "unterminated quote" in text:
         return Problem("RR303", f"{where}: a quoted field does not end", hint='double every quote inside it: ""')

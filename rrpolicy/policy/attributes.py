@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,6 +23,12 @@ from rrpolicy.policy.tree.problems import spelled, suggest
 REJECT = "reject"
 KEEP = "keep"
 """What `nulls` says of a column that is released as it is: they stay nulls."""
+_LACKING: Mapping[DesignPart, str] = {
+    "weight": "a weight of 0 leaves a record out of every estimate",
+    "cluster": "a person of no known cluster is one of its own",
+    "stratum": "a category of its own makes a stratum of those whose stratum is not known",
+}
+"""What a table can say of a record of which a part of the design is not known."""
 MOST_CATEGORIES = 100_000
 
 
@@ -103,13 +109,15 @@ class _Reader:
 
     def design(self, full: tuple[Value, ...] | None, bins: Bins | None) -> DesignPart | None:
         """Return what the column is in the design of a survey; of a weight, every category has to say how large."""
-        at = self.node.get("design")
-        if at is None or self.table.design != "weight":
-            return self.table.design
-        nulls = self.node.get("nulls")
-        if nulls is not None and self.table.nulls != REJECT:
-            hint = "take `nulls` out, and mend the table; a weight of 0 leaves a record out of every estimate"
-            self.refuse("RR142", f"'{self.name}' is a weight, which every record has", nulls, f'"{REJECT}"', hint)
+        at, part, nulls = self.node.get("design"), self.table.design, self.node.get("nulls")
+        if at is None or part is None:
+            return None
+        one_more = part == "stratum" and self.table.nulls != KEEP  # records of which it is not known
+        if nulls is not None and self.table.nulls != REJECT and not one_more:
+            hint = f"take `nulls` out, and mend the table; {_LACKING[part]}"
+            self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT}"', hint)
+        if part != "weight":
+            return part
         wrong = next((v for v in full or () if weight_of(v) is None), None)
         if wrong is not None:
             expected = "numbers that are not negative" + (", such as the mean weight of each bin" if bins else "")

@@ -18,6 +18,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES
 from rrpolicy.policy.hierarchy import fitted
 from rrpolicy.policy.model import LARGEST_WEIGHT, Attribute, Bins, Policy, weight_of
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
     missing = [a for a in policy.attributes.values() if a.name not in columns]
     if policy.source.multiplicity is not None:  # what is dropped need not be counted
         missing = [a for a in missing if not a.role.dropped]
+    counts = _counts(policy, extra, columns)
     for name in extra:
         close = difflib.get_close_matches(name, [a.name for a in missing], n=1, cutoff=0.5)
         yield Problem(
@@ -48,7 +50,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
             f"did you mean it by '{close[0]}'?"
             if close
             else 'give it a role; `{ role = "excluded" }` keeps it out of the release, and '
-            '`other_columns = "excluded"` under [source] every column that is not named',
+            f'`other_columns = "excluded"` under [source] every column that is not named{counts}',
         )
     for attribute in missing:
         close = difflib.get_close_matches(attribute.name, unnamed, n=1, cutoff=0.5)
@@ -61,6 +63,17 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
         )
 
 
+def _counts(policy: Policy, extra: Sequence[str], columns: Mapping[str, str]) -> str:
+    """Return how a column that may count records is named as such; "" if it is one of several, or no number."""
+    if policy.source.multiplicity is not None or len(extra) != 1 or family(columns[extra[0]]) is not Family.INTEGER:
+        return ""
+    (name,) = extra
+    return (
+        f"; if it says how many records each row stands for, `multiplicity = {spelled(name)}` under [source], or "
+        f"counts:{name}: before the table's own name"
+    )
+
+
 def check_size(policy: Policy, records: int) -> Iterator[Problem]:
     """Yield a problem if the table is empty or smaller than `min_rows`."""
     least = policy.source.min_rows
@@ -69,9 +82,9 @@ def check_size(policy: Policy, records: int) -> Iterator[Problem]:
     elif least is not None and records < least:
         yield Problem(
             "RR318",
-            f"the table has {records} records, fewer than min_rows",
+            f"the table has {records:,} records, fewer than min_rows",
             policy.place("source.min_rows"),
-            f"at least {least} records",
+            f"at least {least:,} records",
             "a partial table is a common cause; lower `min_rows` only if the table is meant to be this small",
         )
 
@@ -178,7 +191,9 @@ def _nulls(attribute: Attribute, records: int | None) -> Problem:
         f"{several} no value of '{attribute.name}' (null, or NaN)",
         attribute.place,
         "no nulls",
-        '`nulls = "Unknown"` makes them a category',
+        "mend the table; give each record of no known cluster one of its own"
+        if attribute.design == "cluster"
+        else '`nulls = "Unknown"` makes them a category',
     )
 
 
@@ -242,7 +257,9 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             f"{_have(nulls)} no value of '{attribute.name}' (null, or NaN), which is released as it is",
             attribute.place,
             "no nulls",
-            '`nulls = "keep"` releases them as nulls',
+            "mend the table; every record has a stratum and a cluster"
+            if attribute.design
+            else '`nulls = "keep"` releases them as nulls',
         )
     if infinite and attribute.design == "weight":
         yield Problem(

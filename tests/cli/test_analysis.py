@@ -27,7 +27,7 @@ KINDS = {
     "association": (["association", "{}", "sex", "ill"], lambda r: r.association("sex", "ill")),
     "a measure": (
         ["association", "{}", "size", "ill", "--measure", "odds_ratio", "--measure", "phi", "--row-present", "2",
-         "--row-present", "3", "--column-present", "yes", "--population", "--level", "0.9"],
+         "--row-present", "3.0", "--column-present", "yes", "--population", "--level", "0.9"],
         lambda r: r.association("size", "ill", ["odds_ratio", "phi"], present=([2, 3], ["yes"]), target="population", level=0.9),
     ),
     "deflated": (

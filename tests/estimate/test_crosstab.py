@@ -231,7 +231,12 @@ def test_intervals_that_hold_all_that_is_possible_are_told(publish, made, keep, 
     axes = [made.retention("sex", SEX, [((0, 1), keep)]), made.retention("ill", ("no", "yes"), [((0, 1), keep)])]
     release = open_release(publish(axes, {"sex": ["F"] * 50 + ["M"] * 50, "ill": ["no", "yes"] * 50}))
 
-    for found in (release.crosstab("sex"), release.association("sex", "ill", measure="phi")):
+    for found in (
+        release.crosstab("sex"),
+        release.association("sex", "ill", measure="phi"),
+        release.query("SELECT sex, ill, count(*) AS n FROM release GROUP BY sex, ill"),
+        release.query("SELECT share() AS s FROM release WHERE sex = 'F' GROUP BY ill"),
+    ):
         assert ("the release tells nothing of the number" in found.summary()) == empty
 
 

@@ -234,6 +234,11 @@ def test_bins_without_an_end_below_and_a_single_bin(publish, made):
         publish([binned(made.identity("change", [alone]))], {"change": [alone]}, name="single")
     )
     assert other.mean("change").conf_int().tolist() == [[-math.inf, math.inf]]
+    one_end, none = "rules out no value on the other", "the release tells nothing of the number"
+    for asked, said, unsaid in ((release, one_end, none), (other, none, one_end)):
+        text = " ".join(asked.mean("change").summary().split())
+        assert said in text
+        assert unsaid not in text
     assert other.mean("change", limits=(-1, 3)).conf_int().tolist() == [[-1, 3]]
     assert "not bounded" in other.mean("change").summary()
     assert "not bounded" not in other.mean("change", limits=(-1, 3)).plot()

@@ -57,7 +57,7 @@ def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
 
 
 def test_what_was_waived_is_said_where_it_is_cited(waived, capsys):
-    answers = {a["clause"]: a for a in found(waived, "ema0070", capsys=capsys)["answers"]}
+    answers = {a["clause"]: a for a in found(waived, "ema-0070", capsys=capsys)["answers"]}
     cited = " ".join(c["text"] for c in answers["utility"]["citations"])
     assert "failed" in cited
     assert "waived until 2099-01-31 by owner: a trial" in cited
@@ -115,4 +115,4 @@ def test_what_does_not_verify_is_no_evidence(bundles, tmp_path, capsys):
 
 def test_no_other_regime_is_known(bundles, capsys):
     assert main(["evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
-    assert "one of: dpia, ema0070, hipaa, iso27559, sp800-188" in capsys.readouterr().err
+    assert "one of: dpia, ema-0070, hipaa, iso27559, sp800-188" in capsys.readouterr().err

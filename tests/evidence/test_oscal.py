@@ -145,7 +145,7 @@ def test_a_finding_says_of_a_requirement_what_came_out_and_of_a_clause_alone_not
         ("not-satisfied", "other")
     }
 
-    assert statuses(results(waived, "ema0070"))["utility: expected-l2 at most 1e-06"] == ("not-satisfied", "fail")
+    assert statuses(results(waived, "ema-0070"))["utility: expected-l2 at most 1e-06"] == ("not-satisfied", "fail")
 
 
 def test_what_is_undecided_is_not_satisfied_for_another_reason(bundles):

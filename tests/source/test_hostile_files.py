@@ -72,6 +72,16 @@ def test_the_line_is_named(opened, tmp_path):
         pass
 
 
+@pytest.mark.parametrize(("cut", "hint"), [("1", "not copied whole"), ("1,2,3", "quote fields")])
+def test_a_file_that_was_not_copied_whole_is_told_from_commas_that_nobody_quoted(cut, hint, opened, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n" + cut)
+    with pytest.raises(DataError) as caught, opened(tmp_path / "t.csv", A, B):
+        pass
+
+    assert "line 3" in str(caught.value)
+    assert hint in str(caught.value)
+
+
 def test_damaged_gzip_is_refused(opened, tmp_path):
     whole = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
     for content in (b"a,b\n1,2\n", whole[: len(whole) // 2], b""):

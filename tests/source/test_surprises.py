@@ -55,6 +55,16 @@ def test_all_extra_and_missing_columns_are_told_at_once_with_what_was_meant(open
     assert found[2].place is place
 
 
+@pytest.mark.parametrize(
+    ("extra", "counts"), [({"n": [3]}, True), ({"n": ["x"]}, False), ({"n": [3], "m": [4]}, False)]
+)
+def test_a_column_that_may_say_how_often_a_row_stands_is_offered_as_such(extra, counts, opened, parquet):
+    found = problems_of(opened, parquet({"sex": ["f"], **extra}), qi("sex", "f"))
+
+    assert {p.code for p in found} == {"RR310"}
+    assert ('`multiplicity = "n"`' in found[0].hint and "counts:n:" in found[0].hint) is counts
+
+
 def test_a_column_that_the_policy_names_already_is_not_suggested_for_one_that_is_missing(opened, parquet):
     (found,) = problems_of(opened, parquet({"age": [1]}), qi("age", 1), qi("wage", 1))
 
@@ -87,6 +97,30 @@ def test_bins_need_numbers(opened, parquet):
     (found,) = problems_of(opened, parquet({"a": ["1"]}), bins(0, 1))
 
     assert found.code == "RR312"
+
+
+@pytest.mark.parametrize(
+    ("values", "told", "hint"),
+    [
+        (pa.array([0], pa.date32()), "an edge of 'a' is no value of its column, which is DATE", "such as 2024-01-31"),
+        (pa.array([0], pa.time64("us")), "an edge of 'a' is no value of its column, which is TIME", "such as 12:30:00"),
+        (pa.array([0], pa.timestamp("us", "UTC")), "is TIMESTAMP WITH TIME ZONE", "`\"a\" AT TIME ZONE 'UTC'`"),
+        (["1"], "is VARCHAR (text)", "give a `domain`"),
+    ],
+)
+def test_bins_of_times_that_the_column_cannot_hold_say_what_would_fit(values, told, hint, opened, parquet):
+    (found,) = problems_of(opened, parquet({"a": values}), bins("1970-01-01 00:00:00", "1970-01-01 12:30:00"))
+
+    assert found.code == "RR312"
+    assert told in found.message
+    assert hint in (found.hint or "")
+
+
+def test_a_cluster_is_asked_of_every_record(opened, parquet):
+    for made in (qi("a", "x", design="cluster"), carried("a", design="stratum")):
+        found = problems_of(opened, parquet({"a": ["x", None]}), made)
+
+        assert ["mend the table" in p.hint for p in found if p.code == "RR314"] == [True]
 
 
 @pytest.mark.parametrize(("values", "other"), [(["1"], True), (pa.array([0], pa.timestamp("us", "UTC")), False)])

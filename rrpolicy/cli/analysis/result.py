@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -236,6 +237,18 @@ def show(found: Shown, form: Format, plot: Path | None = None, *, json: bool = F
 
 
 def meant(release: Release, column: str, given: Sequence[str]) -> list[Value]:
-    """Return the categories that are written so; text that none is written as stays as it is, and is refused."""
+    """Return the categories that are written so; text that none is written as stays as it is, and is refused.
+
+    A number may be written in another way: 3 for 3.0.
+    """
     domain = release.domain(column)
-    return [value for text in given for value in [v for v in domain if category_text(v) == text] or [text]]
+    written = {category_text(value): value for value in domain}
+    numbers = {float(v): v for v in domain if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    return [written.get(text, numbers.get(_number(text), text)) for text in given]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

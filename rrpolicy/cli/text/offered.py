@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.cli.text.keys import Table, tables
+from rrpolicy.cli.text.keys import Key, Table, tables
 from rrpolicy.policy.model import Role
 from rrpolicy.policy.schema import json_schema
 from rrpolicy.untrusted.printable import line
@@ -45,6 +46,10 @@ def offered(registry: Registry, name: str) -> str | None:
         told += [] if own.kind else ["keys", *(f"  {key.name}: {key.meaning}" for key in own.keys), ""]
     for said, places in _meanings(every, name).items():
         told += [f"{name}: a key of {' and '.join(places)}", "", *said, ""]
+    for table, key in _choices(every):
+        if name in _chosen(key):
+            where = f"{table.section or 'the policy'}{f' of {table.kind}' if table.kind else ''}"
+            told += [f"{name}: a value of `{key.name}` in {where}", "", key.meaning, ""]
     return "\n".join(map(line, told[:-1])) if told else None
 
 
@@ -57,6 +62,7 @@ def names(registry: Registry) -> tuple[str, ...]:
         for t in tables(json_schema(registry.catalogue))
         for name in (t.section.strip("[]"), *(k.name for k in t.keys))
     )
+    every = tables(json_schema(registry.catalogue))
     return (
         *registry.privacy_models,
         *registry.mechanisms,
@@ -64,7 +70,19 @@ def names(registry: Registry) -> tuple[str, ...]:
         *MEASURES,
         *Role,
         *filter(None, keys),
+        *(value for _, key in _choices(every) for value in _chosen(key)),
     )
+
+
+def _choices(every: Iterable[Table]) -> Iterator[tuple[Table, Key]]:
+    """Yield the keys that choose among words, with their tables; not those that say which model or mechanism it is."""
+    for table in every:
+        yield from ((table, key) for key in table.keys if len(_chosen(key)) > 1)
+
+
+def _chosen(key: Key) -> Sequence[str]:
+    """Return the words that a key chooses among."""
+    return re.findall(r'`"([\w-]+)"`', key.value)
 
 
 def _meanings(every: Iterable[Table], name: str) -> Mapping[tuple[str, ...], Iterable[str]]:

@@ -14,7 +14,7 @@ from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared_lines
-from rrpolicy.releasing.report.decision import points, solved
+from rrpolicy.releasing.report.decision import judgement, solved
 from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.untrusted.printable import listed, visible
 
@@ -45,7 +45,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     text += _section("derived from the data", _derived(outlook))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
-    text += _section("what needs judgement", judgement(outlook))
+    text += _section("what needs judgement", judged(outlook))
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
@@ -78,18 +78,18 @@ def verdict(found: Outlook) -> str:
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
     columns = f"columns: {treated_so(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
-    open_points = len(judgement(found))
+    open_points = len(judged(found))
     points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
     word = "passes" if found.passed else "does not pass"
     return f"{word}: {', '.join([*counts, *points])}; {columns}"
 
 
-def judgement(found: Outlook) -> tuple[str, ...]:
+def judged(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
     decoders = plan.channel.decoders()
-    return points(plan.policy.released, decoders, findings, found.governance, remarks, solved=solved(plan.origins))
+    return judgement(plan.policy.released, decoders, findings, found.governance, remarks, solved=solved(plan.origins))
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.flags import UNINFORMATIVE
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
@@ -79,6 +80,11 @@ class Answer(Result):
     def facts(self) -> dict[str, Json]:
         """Return the query, and what it groups by."""
         return {"query": self.query, "by": list(self.by)}
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, and one where an interval holds all that is possible."""
+        empty = any(m.uninformative(self.level, self.target) for m in self.measured)
+        return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
 
     def drawn(self) -> tuple[Drawn, ...]:
         """Return every aggregate, by its name."""

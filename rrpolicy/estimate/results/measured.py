@@ -11,6 +11,7 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.possible import uninformative
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
@@ -59,6 +60,7 @@ class Measured:
         biased: whether counts are spread inside released groups: without errors, with bounds in place of intervals.
         at_level: whether such bounds hold at the level alone, as values were drawn as well; else they are certain.
         covariance: of the rows' estimates; None where it is not known.
+        within: (rows or 1, 2) what is possible; None where nothing says it.
     """
 
     names: tuple[str, ...]
@@ -71,6 +73,7 @@ class Measured:
     biased: bool = False
     at_level: bool = False
     covariance: Covariance | None = field(default=None, repr=False)
+    within: Array | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -81,6 +84,10 @@ class Measured:
     def exact(self) -> bool:
         """Return whether nothing was drawn: no number differs from that of this table."""
         return not self.biased and bool((self.errors["table"] == 0).all())
+
+    def uninformative(self, level: float, target: Target) -> bool:
+        """Return whether an interval holds all that is possible."""
+        return self.within is not None and bool(uninformative(self.ends(level, target), self.within).any())
 
     def columns(self, level: float, target: Target) -> dict[str, list[Any]]:
         """Return estimate, se, low, high, flags, and the released records where they are counted."""
@@ -116,6 +123,7 @@ class Measured:
             flags=tuple((*self.flags, flags)[i] for i in rows),
             released=None if self.released is None else along(self.released, 0.0),
             covariance=None if self.covariance is None else between,
+            within=None if self.within is None else along(np.broadcast_to(self.within, (len(self.flags), 2))),
         )
 
     def scaled(self, scale: float) -> Measured:
@@ -130,6 +138,7 @@ class Measured:
             ends=lambda level, target: scale * self.ends(level, target),
             whole=None,
             covariance=None if covariance is None else lambda target: scale**2 * covariance(target),
+            within=None if self.within is None else scale * self.within,
         )
 
 
@@ -147,6 +156,7 @@ def nothing(names: tuple[str, ...]) -> Measured:
 def joined(parts: Sequence[Measured]) -> Measured:
     """Return the rows of several results below each other; all are of the same quantity."""
     counted = [part.released for part in parts if part.released is not None]
+    within = [np.broadcast_to(part.within, (len(part.flags), 2)) for part in parts if part.within is not None]
     return replace(
         parts[0],
         estimate=np.concatenate([part.estimate for part in parts]),
@@ -157,6 +167,7 @@ def joined(parts: Sequence[Measured]) -> Measured:
         biased=any(part.biased for part in parts),
         at_level=any(part.at_level for part in parts),
         covariance=parts[0].covariance if len(parts) == 1 else None,
+        within=np.concatenate(within) if len(within) == len(parts) else None,
     )
 
 

@@ -44,11 +44,11 @@ def outside(centre: Array, half: Array, within: Array) -> Mask:
 
 
 def uninformative(ends: Array, within: Array) -> Mask:
-    """Return which intervals hold all that is possible, where that has two ends.
+    """Return which intervals hold all that is possible; without an end on either side, where everything is.
 
     Args:
         ends: (rows, 2) of the intervals.
         within: (rows or 1, 2) what is possible.
     """
     low, high = within.T
-    return np.asarray(np.isfinite(within).all(axis=1) & (low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))
+    return np.asarray((low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))

@@ -26,7 +26,7 @@ from rrpolicy.estimate.results.flags import (
 )
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, outside, uninformative
+from rrpolicy.estimate.results.possible import clipped, outside
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
@@ -257,8 +257,8 @@ class Crosstab(Result):
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and one where an interval holds every count that is possible."""
-        empty = uninformative(self.conf_int(), self._possible)
-        return (*super().remarks(), UNINFORMATIVE) if empty.any() else super().remarks()
+        empty = self.counts.uninformative(self.level, self.target)
+        return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
 
     @property
     def counts(self) -> Measured:
@@ -273,6 +273,7 @@ class Crosstab(Result):
             whole=self.records if self.sample is None else self.sample.people,
             biased=self.biased,
             covariance=None if self.biased or self._moment is not None else self.covariance,
+            within=self._possible,
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.report.alternatives import alternatives
-from rrpolicy.releasing.report.decision import points, solved
+from rrpolicy.releasing.report.decision import judgement, solved
 from rrpolicy.releasing.report.fill import declared_bar, described, dropped_columns
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import alone, pair_panel
@@ -46,7 +46,9 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         page,
         page="plan",
         passed=outlook.passed,
-        points=points(about.attributes, decoders, assessment.findings, outlook.governance, remarks, solved=optimised),
+        points=judgement(
+            about.attributes, decoders, assessment.findings, outlook.governance, remarks, solved=optimised
+        ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
         assumptions=assessment.audited,
         remarks=tuple(Fact(r.name.replace("-", " ").capitalize(), r.text) for r in plan.remarks),

@@ -63,8 +63,6 @@ def points(
     findings: Sequence[Finding],
     governance: Governance,
     remarks: Sequence[Remark] = (),
-    *,
-    solved: bool = False,
 ) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails.
 
@@ -74,7 +72,6 @@ def points(
         findings: with the numbers that the reader may see.
         governance: what is waived is no point, whenever the waiver ended.
         remarks: that the plan made; none where only public/ may be told of.
-        solved: an optimiser chose parameters.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[A] = unmodified(attributes, decoders)
@@ -85,10 +82,31 @@ def points(
         *_disclosing(findings, attributes, kept),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
-        *_at_limit(findings, solved=solved),
         *_suppressed(remarks),
         *left,
     )
+
+
+def judgement(
+    attributes: Sequence[A],
+    decoders: Sequence[Decoder],
+    findings: Sequence[Finding],
+    governance: Governance,
+    remarks: Sequence[Remark],
+    *,
+    solved: bool,
+) -> tuple[str, ...]:
+    """Return what whoever decides on a release must judge: the points, and what is met without a margin.
+
+    Args:
+        attributes: as of `points`, like what follows.
+        decoders: of the channel.
+        findings: of plan or audit.
+        governance: of the policy.
+        remarks: that the plan made.
+        solved: an optimiser chose parameters.
+    """
+    return (*points(attributes, decoders, findings, governance, remarks), *_tight(findings, solved=solved))
 
 
 def solved(origins: Mapping[str, Origin]) -> bool:
@@ -139,9 +157,9 @@ def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequ
         yield rest
 
 
-def _at_limit(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
+def _tight(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
     """Yield what is met without a margin."""
-    tight = [
+    without = [
         f"{f.model}, {f.requirement}"
         for f in findings
         if f.verdict is Verdict.SATISFIED
@@ -149,9 +167,9 @@ def _at_limit(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
         and f.limit is not None
         and at_limit(f.achieved.value, float(f.limit))
     ]
-    if tight:
-        many = "1 requirement is" if len(tight) == 1 else f"{figure(len(tight))} requirements are"
-        yield f"{many} met at the limit{SET if solved else ''}: {'; '.join(tight)}"
+    if without:
+        many = "1 requirement is" if len(without) == 1 else f"{figure(len(without))} requirements are"
+        yield f"{many} met at the limit{SET if solved else ''}: {'; '.join(without)}"
 
 
 def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:

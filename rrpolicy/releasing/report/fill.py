@@ -19,7 +19,7 @@ from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import with_attacks
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts, declared, letterhead
-from rrpolicy.releasing.report.decision import decision, points, solved
+from rrpolicy.releasing.report.decision import decision, judgement, points, solved
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.releasing.report.protection import headline
@@ -153,7 +153,7 @@ def _shared(
     tables = marginals(public, manifest, released, formats)
     return replace(
         described(manifest, manifest.origins, rows, useful),
-        points=_points(manifest, manifest.findings),
+        points=points(manifest.attributes, manifest.decoders, manifest.findings, manifest.governance),
         tiles=tiles(manifest.findings, manifest.attributes, manifest.decoders, tables),
         marginals=tables,
         sets=set_panels(release_of(public, manifest, formats)) if countable(manifest) else (),
@@ -221,7 +221,14 @@ def audit_report(
         page="audit",
         decision=sentence,
         passed=passed,
-        points=_points(manifest, audit.findings, audit.remarks),
+        points=judgement(
+            manifest.attributes,
+            manifest.decoders,
+            audit.findings,
+            manifest.governance,
+            audit.remarks,
+            solved=optimised,
+        ),
         bar=_bar(manifest, audit.time),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
         pairs=pair_panel(audit.errors),
@@ -270,11 +277,6 @@ def _decided(manifest: Manifest, rows: Sequence[FindingRow], useful: Sequence[Ut
     """Return the decision; what a test's seed drew is never fit for release."""
     passed, sentence = decision(rows, useful)
     return (False, f"{TEST} {sentence}") if manifest.test else (passed, sentence)
-
-
-def _points(manifest: Manifest, findings: Sequence[Finding], remarks: Sequence[Remark] = ()) -> tuple[str, ...]:
-    attributes, decoders, governance = manifest.attributes, manifest.decoders, manifest.governance
-    return points(attributes, decoders, findings, governance, remarks, solved=solved(manifest.origins))
 
 
 def _bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:

@@ -115,7 +115,9 @@ def infeasible(
         said: models in words, with what they achieve there.
     """
     nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
-    stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
+    stands = (
+        f"even at the coarsest of {nodes} nodes, {coarsest.suppressed:,} of {records:,} records would be suppressed"
+    )
     if search.satisfies(coarsest):
         names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
     else:

@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
-from rrpolicy.engine.quoting import listed, literal
+from rrpolicy.engine.quoting import identifier, listed, literal
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute
@@ -20,6 +20,8 @@ from rrpolicy.policy.tree.spelling import spelled
 
 OUTSIDE = -1
 NULL = -2
+ZONED = "TIMESTAMP WITH TIME ZONE"
+_EDGES = {"DATE": "2024-01-31", "TIME": "12:30:00", "": "2024-01-31T12:30:00"}
 LISTED = 64
 """Domains up to this size are looked up in a list for each record; larger ones by a join after grouping."""
 
@@ -308,14 +310,17 @@ def _unbinnable(attribute: Attribute, column: Stored, *, moments: bool) -> Probl
     if column.odd and not moments:
         return text_among_numbers(attribute, column)
     needed = "dates or times as the bins are" if moments else "numbers"
-    other = "" if column.family is Family.OTHER else "give a `domain` in place of `bins`, or "
-    return Problem(
-        "RR312",
-        f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}",
-        attribute.place,
-        f"a column of {needed}",
-        f"{other}read the column through a view that casts it",
-    )
+    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}"
+    expected, hint = f"a column of {needed}", "read the column through a view that casts it"
+    if moments and column.family is Family.MOMENT:
+        message = f"an edge of '{attribute.name}' is no value of its column, which is {column.type}"
+        expected, hint = "edges that the column can hold", f"write edges such as {_EDGES.get(column.type, _EDGES[''])}"
+    elif moments and column.type == ZONED:
+        local = f"{identifier(column.name)} AT TIME ZONE 'UTC'"
+        hint = f"read it through a view, or write the table again, with the time of one zone: `{local}`"
+    elif column.family is not Family.OTHER:
+        hint = f"give a `domain` in place of `bins`, or {hint}"
+    return Problem("RR312", message, attribute.place, expected, hint)
 
 
 def _search(x: str, edges: list[str], codes: list[int]) -> str:
