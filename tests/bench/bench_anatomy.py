@@ -138,12 +138,12 @@ def run(records: int = RECORDS) -> list[Ratio]:
     return [
         Ratio("records dealt into groups, both tables in order", least["deal"] / least["copy"], None, beside),
         Ratio(written_out, least["write"] / least["copy"], 3, beside),
-        Ratio(f"{written_out}: processor time", processor["write"] / processor["copy"], None, of_processor),
+        Ratio(f"{written_out}: processor time", processor["write"] / processor["copy"], 2, of_processor),
         Ratio("attribute disclosure, bound and estimate", least["assess"] / least["copy"], None, beside),
         Ratio("posterior of everybody on the written groups", least["measure"] / least["copy"], 4, beside),
         Ratio("a whole release: processor time", whole.processor / processor["copy"], None, of_processor),
-        Ratio("memory of a whole release", whole.peak / GIB, 1, "GiB at the peak"),
-        Ratio("memory of a whole release beyond its imports", memory, 3, "of the table in Arrow"),
+        Ratio("memory of a whole release", whole.peak / GIB, 0.5, "GiB at the peak"),
+        Ratio("memory of a whole release beyond its imports", memory, 2, "of the table in Arrow"),
     ]
 
 
