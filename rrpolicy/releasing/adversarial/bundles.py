@@ -16,6 +16,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.releasing.plan.plan import fingerprint
 from rrpolicy.releasing.verify.attacked import target_of
 from rrpolicy.releasing.verify.audit import verify_stated
+from rrpolicy.releasing.verify.released_from import another_table
 from rrpolicy.releasing.verify.verify import no_source, open_source
 from rrpolicy.scratch import scratch
 from rrpolicy.source.opening import open_original
@@ -112,7 +113,7 @@ def _open(  # noqa: PLR0917 each is another thing
     opening = open_original(audit.plan.policy, side.registry.sources, spilled / "spill")
     original = stack.enter_context(open_source(opening))
     if original.records != audit.plan.records:
-        message = f"{bundle}: the source has another number of records than the release"
-        raise RequirementError(Problem("RR124", message))
+        other = another_table(original.records, audit.plan.records)
+        raise RequirementError(replace(other, message=f"{bundle}: {other.message}"))
     target = target_of(str(bundle), side, audit, original, spilled)
     return Opened(side.manifest.digest, side.registry, original, target)

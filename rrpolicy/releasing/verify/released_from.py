@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.errors import Problem
 from rrpolicy.finding import Finding, Standing, Verdict
 from rrpolicy.releasing.tables.written import open_data
 from rrpolicy.releasing.verify.audit import AuditSide
@@ -40,9 +41,8 @@ def check_released_from(
     """
     log.level = Level.SOURCE
     stated = audit.plan.records
-    right = original.records == stated
-    failure = f"the source is probably not the released table: it has {original.records:,} records, not {stated:,}"
-    if not log.check("records of the source", right, "RR124", failure, hint=_HINT):
+    right, other = original.records == stated, another_table(original.records, stated)
+    if not log.check("records of the source", right, other.code, other.message, hint=other.hint):
         log.level = Level.AUDIT
         return None
     finding = _conforms(audit, side, original, scratch)
@@ -64,6 +64,12 @@ def check_released_from(
     log.findings.append(finding)
     log.level = Level.AUDIT
     return None
+
+
+def another_table(records: int, stated: int) -> Problem:
+    """Return what is said of a source with another number of records than the release (RR124)."""
+    message = f"the source is probably not the released table: it has {records:,} records, not {stated:,}"
+    return Problem("RR124", message, hint=_HINT)
 
 
 _HINT = "name the release's own source, as it was when it was released"
