@@ -70,6 +70,23 @@ def test_drafts_and_measures_are_those_of_the_file(folder: Path, held: Callable[
     assert drafted(held(form)) == drafted(held("uri"))
 
 
+def test_an_index_with_a_name_is_a_column_as_in_the_files_that_pandas_writes(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0.5, 1.5]})
+    for indexed in (
+        frame.set_index("b"),
+        frame.set_index(["b", "a"]),
+        frame.set_index(["b", "a"]).set_index("c", append=True),
+    ):
+        indexed.to_parquet(tmp_path / "t.parquet")
+        of_file, of_frame = (opened(t, tmp_path / "scratch") for t in (str(tmp_path / "t.parquet"), indexed))
+        assert of_frame == of_file
+        assert set(of_frame) == {"a", "b", "c"}
+        assert indexed.index.names[0] == "b"  # the caller's frame is as it was
+    with pytest.raises(rrpolicy.DataError, match="RR308"):
+        opened(frame.set_index(pd.Index([5, 6], name="A")), tmp_path / "scratch")
+    assert set(opened(frame, tmp_path / "scratch")) == {"a", "b", "c"}
+
+
 def test_another_table_fails(folder: Path) -> None:
     released = rrpolicy.release(folder / "policy.toml", folder / "bundle", source=people(), key=folder / "key")
     swapped = people().assign(sex=people()["sex"].to_numpy()[::-1])

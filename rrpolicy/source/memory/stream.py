@@ -58,11 +58,12 @@ def _reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int
 
 
 def _from_pandas(table: Any, called: str) -> pa.Table:
-    """Return a pandas data frame without its index; NaN, NaT and None are nulls."""
+    """Return a pandas data frame; NaN, NaT and None are nulls. An index that has a name is a column, as in its files."""
     import pyarrow as pa
 
-    _check_names([str(name) for name in table.columns], called)
-    table = table.copy(deep=False)
+    named = [place for place, name in enumerate(table.index.names) if name is not None]
+    _check_names([str(name) for name in (*(table.index.names[i] for i in named), *table.columns)], called)
+    table = table.reset_index(level=named) if named else table.copy(deep=False)
     table.attrs = {}  # Arrow writes them as metadata, and warns of what is no JSON, such as the release of a frame
     try:
         return pa.Table.from_pandas(table, preserve_index=False)
