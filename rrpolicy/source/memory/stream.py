@@ -58,7 +58,7 @@ def _reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int
 
 
 def _from_pandas(table: Any, called: str) -> pa.Table:
-    """Return a pandas data frame; NaN, NaT and None are nulls. An index that has a name is a column, as in its files."""
+    """Return a pandas data frame, an index with a name as a column, as in its files; NaN, NaT and None are nulls."""
     import pyarrow as pa
 
     named = [place for place, name in enumerate(table.index.names) if name is not None]
