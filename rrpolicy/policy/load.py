@@ -116,11 +116,11 @@ def _refusal(problems: list[Problem]) -> PolicyError:
     )
 
 
-def absolute(source: str) -> str:
-    """Return a uri of the caller's so that it does not depend on the policy's folder."""
+def absolute(source: str, folder: str = ".") -> str:
+    """Return a uri so that it no longer depends on a folder: by default a caller's, on the working directory."""
     multiplicity, own = parted(source)
     if multiplicity is not None:
-        return counts_uri(absolute(own), multiplicity)
+        return counts_uri(absolute(own, folder), multiplicity)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
         return source
-    return os.path.abspath(source)  # noqa: PTH100
+    return os.path.abspath(os.path.join(folder, source))  # noqa: PTH100, PTH118

@@ -22,7 +22,7 @@ from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.handed import handed
 from rrpolicy.source.protocol import MULTIPLICITY
 
-from .conftest import FORMS, people
+from .conftest import FORMS, POLICY, people
 
 
 def opened(table: Any, scratch: Path) -> dict[str, tuple[str, list[Any]]]:
@@ -85,6 +85,31 @@ def test_an_index_with_a_name_is_a_column_as_in_the_files_that_pandas_writes(tmp
     with pytest.raises(rrpolicy.DataError, match="RR308"):
         opened(frame.set_index(pd.Index([5, 6], name="A")), tmp_path / "scratch")
     assert set(opened(frame, tmp_path / "scratch")) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("uri", ["people.parquet", "parts/*.parquet", "counts:n:counted.parquet"])
+def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    """Another table of the same name lies in the working directory."""
+    for folder, frame in (("there", people()), ("here", people()[:50])):
+        (tmp_path / folder / "parts").mkdir(parents=True)
+        frame.to_parquet(tmp_path / folder / "people.parquet", index=False)
+        frame.to_parquet(tmp_path / folder / "parts" / "a.parquet", index=False)
+        frame.assign(n=1).to_parquet(tmp_path / folder / "counted.parquet", index=False)
+    policy = Path("..") / "there" / "policy.toml"
+    monkeypatch.chdir(tmp_path / "here")
+    policy.write_text(POLICY.replace("people.parquet", uri))
+    loaded = rrpolicy.load_policy(policy)
+    planned = rrpolicy.plan(loaded)
+
+    for made, what in enumerate((policy, loaded, planned, rrpolicy.plan(policy))):
+        released = rrpolicy.release(what, f"bundle{made}")
+        assert json.loads((released.public / "release.json").read_text())["records"] == len(people())
+        assert rrpolicy.verify(released.bundle, source=tmp_path / "there" / "people.parquet").passed
+    assert rrpolicy.check(loaded, source=True).records == len(people())
+    drift = rrpolicy.release(loaded, "other", source="people.parquet")
+    assert json.loads((drift.public / "release.json").read_text())["records"] == 50
 
 
 def test_another_table_fails(folder: Path) -> None:

@@ -7,7 +7,6 @@ a number after.
 from __future__ import annotations
 
 import math
-import os.path
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -18,8 +17,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.altered import Effect, Kind, Known, Outcome, Price, Prices
 from rrpolicy.govern.diff.entries import effect_of, named
 from rrpolicy.govern.diff.sides import Side
-from rrpolicy.policy.baseline.floor import SCHEME
-from rrpolicy.policy.folder.multiplicity import counts_uri, parted
+from rrpolicy.policy.load import absolute
 from rrpolicy.policy.model import Requirement
 from rrpolicy.releasing.plan.check import check, refusals
 from rrpolicy.releasing.plan.preview import MarginalError, look_ahead
@@ -109,9 +107,7 @@ def _table(side: Side, old: Side, new: Side, handed: Handed) -> Handed:
     other = new if side is old else old
     if handed.uri is not None or side.release is None or other.release is not None:
         return handed
-    multiplicity, uri = parted(other.policy.source.uri)
-    uri = uri if SCHEME.match(uri) else os.path.join(other.policy.folder, uri)  # noqa: PTH118
-    return replace(handed, uri=uri if multiplicity is None else counts_uri(uri, multiplicity))
+    return replace(handed, uri=absolute(other.policy.source.uri, other.policy.folder))
 
 
 def _on_table(

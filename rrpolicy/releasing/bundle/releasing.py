@@ -17,6 +17,7 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import HERE, FileSink
 from rrpolicy.frozen import frozen
 from rrpolicy.manifest.sealed import read_release
+from rrpolicy.policy.load import absolute
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.account import Account, Accounts
@@ -192,7 +193,7 @@ def _planned(what: Planned, handed: Handed, root: Path | None) -> Order:
     if what.held is None:
         message = "the plan is bound to no table, so it cannot be released"
         raise PolicyError(Problem("RR250", message, hint="plan with the table, and with `bound` left at true"))
-    stated, file = _as_stated(what.opened.policy, Handed(what.opened.policy.source.uri), root)
+    stated, file = _as_stated(what.opened.policy, Handed(), root)
     opened = Opened(stated.policy, what.opened.registry).reading(handed)
     return Order(opened, file, what.plan, what.held)
 
@@ -208,7 +209,8 @@ def _as_stated(policy: Policy, handed: Handed, root: Path | None) -> tuple[Opene
         message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
     file = Path(policy.files[0])
-    opened = open_policy(file, source=handed.uri or policy.source.uri, root=root).reading(handed)
+    own = absolute(policy.source.uri, policy.folder)
+    opened = open_policy(file, source=handed.uri or own, root=root).reading(handed)
     if opened.policy.digest() != policy.digest():
         raise stale("the policy has changed")
     return opened, file
