@@ -46,7 +46,7 @@ MECHANISMS = {
     f'allocation = "fixed"\nkeep_probability = {{ {json.dumps(KNOWN)} = "3/4", {json.dumps(TOLD)} = "3/4" }}\n',
     "sets": DIVERSE + '[mechanism]\nname = "sensitive-addition"\n',
     "anatomy": DIVERSE + '[mechanism]\nname = "anatomy"\n',
-    "spread": '[[privacy]]\nmodel = "k-anonymity"\nk = 2\n[mechanism]\nname = "l-diversity"\nalgorithm = "mondrian"\n',
+    "spread": '[[privacy]]\nmodel = "k-anonymity"\nk = 100\n[mechanism]\nname = "l-diversity"\nalgorithm = "mondrian"\n',
 }
 PLAIN = {"inline", "text", "softbreak", "code_inline", "fence", "strong_open", "strong_close", "em_open", "em_close"}
 PLAIN |= {f"{part}_{end}" for part in ("heading", "paragraph", "bullet_list", "list_item") for end in ("open", "close")}

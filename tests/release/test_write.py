@@ -7,7 +7,11 @@ import json
 import stat
 from pathlib import Path
 
+import duckdb
 import pytest
+
+import rrpolicy
+from rrpolicy.testing import policy_text
 
 FORMATS = ("parquet", "csv", "duckdb")
 LABELS = ("plain", 'quoted, "label"', "<b>bold & bare</b>", "two\nlines", "ünï 'code'; DROP TABLE data; --")
@@ -185,3 +189,35 @@ def test_only_a_tests_streams_may_be_brought(case):
 
     with pytest.raises(ValueError, match="test"):
         release(None, None, None, None, b"", case.folder / "x", streams=Streams(bytes(32), b"", b"", "cells"))
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "full-domain"])
+def test_where_every_label_is_one_category_the_release_says_so_and_counts_are_exact(tmp_path, algorithm):
+    """Enough people look alike: boxes are cut down to categories, and nothing is made coarser."""
+    accepted = '[release]\naccept = ["node", "released"]\n' if algorithm == "full-domain" else ""
+    rows = [f"{sex},{town},{ill}" for sex in "FM" for town in "abc" for ill in ("x", "y") for _ in range(6)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,town,ill", *rows]))
+    text = (
+        '[attributes]\nsex = { role = "quasi-identifier", domain = ["F", "M"] }\n'
+        'town = { role = "quasi-identifier", domain = ["a", "b", "c"] }\n'
+        'ill = { role = "sensitive", domain = ["x", "y"] }\n[[privacy]]\nmodel = "k-anonymity"\nk = 5\n'
+        f'[mechanism]\nname = "l-diversity"\nalgorithm = "{algorithm}"\n{accepted}'
+    )
+    (tmp_path / "policy.toml").write_text(policy_text(text, "people.csv"))
+    released = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    readme = (released.public / "README.md").read_text()
+    release = rrpolicy.open_release(released.bundle)
+
+    assert "Plain counts are exact" in readme
+    for said in ("at random, record by record", "are biased", "corrected tables", "## In R"):
+        assert said not in readme
+    assert release.domain("sex") == ("F", "M")
+    assert release.domain("town") == ("a", "b", "c")
+    assert release.crosstab(["sex", "town"]).estimate.tolist() == [[12.0] * 3] * 2
+    assert release.glm("ill ~ sex + town", "binomial").estimate == pytest.approx([0, 0, 0, 0], abs=1e-9)
+    script = (released.public / "estimate.sql").read_text()
+    assert "biased" not in script
+    with duckdb.connect() as connection:
+        connection.execute(f"SET file_search_path = '{released.public}'")
+        connection.execute(script)
+        assert connection.sql("SELECT count(*) FROM release").fetchall() == [(72,)]

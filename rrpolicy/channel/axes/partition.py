@@ -34,8 +34,10 @@ class Levels:
     suppressing: bool = False
     suppressed: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
 
-    def check(self, sizes: Sequence[int], groups: Groups) -> None:
-        """Raise ValueError unless the labels of each attribute part its categories."""
+    def check(self, sizes: Sequence[int], groups: Groups, labels: Sequence[int]) -> None:
+        """Raise ValueError unless the labels of each attribute, all of which have names, part its categories."""
+        if [len(of_attribute) for of_attribute in groups] != list(labels):
+            raise ValueError("every group of an attribute must have a label")
         for size, of_attribute in zip(sizes, groups, strict=True):
             everything = tuple(range(size))
             own = of_attribute[:-1] if self.suppressing and len(of_attribute) > 1 else of_attribute
@@ -102,8 +104,8 @@ class Boxes:
     whole: tuple[int, ...]
     cuts: tuple[Cut | None, ...]
 
-    def check(self, sizes: Sequence[int], groups: Groups) -> None:
-        """Raise ValueError unless every cut parts its box."""
+    def check(self, sizes: Sequence[int], groups: Groups, labels: Sequence[int]) -> None:
+        """Raise ValueError unless every cut parts its box, and what stays whole has labels with names."""
         if len(self.whole) != len(sizes) or any(
             not 0 <= label < len(of_attribute) or sorted(of_attribute[label]) != list(range(size))
             for label, of_attribute, size in zip(self.whole, groups, sizes, strict=True)
@@ -125,6 +127,8 @@ class Boxes:
             open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
         if open_boxes:
             raise ValueError("there are fewer cuts than boxes")
+        if any(label >= named for box in self.boxes() for label, named in zip(box, labels, strict=True)):
+            raise ValueError("a box has a label without a name")
 
     def boxes(self) -> tuple[tuple[int, ...], ...]:
         """Return the labels of every box that stays whole, in the tree's order."""
@@ -136,6 +140,12 @@ class Boxes:
             else:
                 open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
         return tuple(found)
+
+    def numbered(self, orders: Sequence[Sequence[int]]) -> Boxes:
+        """Return the same boxes where the labels of each attribute stand in another order: position -> label."""
+        place = [{label: position for position, label in enumerate(order)} for order in orders]
+        cuts = (None if c is None else Cut(c.place, tuple(place[c.place][part] for part in c.parts)) for c in self.cuts)
+        return Boxes(tuple(of[label] for of, label in zip(place, self.whole, strict=True)), tuple(cuts))
 
     def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels."""

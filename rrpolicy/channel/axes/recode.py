@@ -39,7 +39,7 @@ class Recode(Several):
     Attributes:
         original: the attributes.
         released: the released columns, one for each attribute; their labels name groups.
-        groups: for each attribute, what each label stands for.
+        groups: for each attribute, what each label stands for; then what boxes were cut from, which no label names.
         rule: which labels a combination gets: `Levels` (attribute by attribute, classes may be suppressed) or `Boxes`.
     """
 
@@ -57,11 +57,16 @@ class Recode(Several):
         for domain, column, groups in zip(self.original, self.released, self.groups, strict=True):
             check_labels(column.name, column.labels)
             codes = range(len(domain.labels))
-            if len(groups) != len(column.labels) or not all(g and set(g) <= set(codes) for g in groups):
+            if len(groups) < len(column.labels) or not all(g and set(g) <= set(codes) for g in groups):
                 raise ValueError(f"every label of '{column.name}' must stand for categories of '{domain.attribute}'")
         if max(self.original_size, self.released_size) >= _WIDEST:
             raise ValueError("too many attributes are recoded together: their combinations cannot be numbered")
-        self.rule.check([len(d.labels) for d in self.original], self.groups)
+        self.rule.check([len(d.labels) for d in self.original], self.groups, [len(c.labels) for c in self.released])
+
+    @property
+    def of_labels(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Return, for each attribute, what each label stands for."""
+        return tuple(groups[: len(c.labels)] for c, groups in zip(self.released, self.groups, strict=True))
 
     @classmethod
     def by_levels(
@@ -118,7 +123,7 @@ class Recode(Several):
             tuple(column.name for column in self.released),
             tuple(column.labels for column in self.released),
             tuple(domain.labels for domain in self.original),
-            self.groups,
+            self.of_labels,
             unbiased=False,
         )
 

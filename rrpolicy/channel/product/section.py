@@ -85,7 +85,7 @@ class _Used:
     def losses(self) -> list[float]:
         """Return the mean penalty of each column."""
         found = []
-        columns = [pair for axis in self._recoded for pair in zip(axis.original, axis.groups, strict=True)]
+        columns = [pair for axis in self._recoded for pair in zip(axis.original, axis.of_labels, strict=True)]
         for place, (domain, groups) in enumerate(columns):
             penalties = np.array([certainty_penalty(len(group), len(domain.labels)) for group in groups])
             found.append(float(penalties @ self.of(place)) / max(self.records, 1))
@@ -94,7 +94,7 @@ class _Used:
 
 def _columns(axis: Recode) -> Iterator[tuple[str, ...]]:
     suppressing = axis.suppressed_row is not None
-    for domain, column, groups in zip(axis.original, axis.released, axis.groups, strict=True):
+    for domain, column, groups in zip(axis.original, axis.released, axis.of_labels, strict=True):
         own = groups[:-1] if suppressing and len(groups) > 1 else groups
         yield column.name, figure(len(domain.labels)), figure(len(own)), figure(max(len(group) for group in own))
 
@@ -103,7 +103,7 @@ def _meanings(recoded: Sequence[Recode], used: _Used | None) -> Iterator[Section
     """Yield what each label stands for that is more than a category; on the audit page how common it is."""
     rows, shares, place = [], [], 0
     for axis in recoded:
-        for domain, column, groups in zip(axis.original, axis.released, axis.groups, strict=True):
+        for domain, column, groups in zip(axis.original, axis.released, axis.of_labels, strict=True):
             people = None if used is None else used.of(place)
             place += 1
             for position, group in enumerate(groups):

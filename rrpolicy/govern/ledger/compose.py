@@ -149,7 +149,7 @@ def _axes(channel: Channel) -> Iterator[Axis]:
     """Yield the axes; generalisation of several attributes, each by its own levels, attribute by attribute."""
     for axis in getattr(channel, "axes", ()):
         if isinstance(axis, Recode) and len(axis.attributes) > 1:
-            rows = zip(axis.original, axis.released, axis.groups, strict=True)
+            rows = zip(axis.original, axis.released, axis.of_labels, strict=True)
             yield from (Recode((d,), (column,), (groups,), Levels()) for d, column, groups in rows)
         else:
             yield axis

@@ -103,6 +103,7 @@ def _of_one_table(
         "axes": {column: axis for axis in axes for column in axis.columns},
         "unwritten": [c for axis in axes if axis.randomised for c in axis.columns if c not in written],
         "spread": spread,
+        "untouched": all(c.name in plain or not (c.labels or c.kind == "set") for c in columns),
         "corrected": True,
         "released": [View("released", (file,)) for file in weights if not file.axis.unbiased],
         "views": views,

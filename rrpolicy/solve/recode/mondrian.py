@@ -168,10 +168,14 @@ def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[Cla
     boxes = Mondrian(sides, table, people, tests).partition()
     if boxes is None:
         return None
+    used = [set(numbers) for numbers in zip(*boxes.boxes(), strict=True)]
+    orders = [side.arranged(own) for side, own in zip(sides, used, strict=True)]
+    groups = [tuple(list(side.labels)[i] for i in order) for side, order in zip(sides, orders, strict=True)]
     columns = tuple(
-        replace(column, labels=side.names()) for column, side in zip(columns_of(attributes), sides, strict=True)
+        replace(column, labels=side.names(of_side[: len(own)]))
+        for column, side, of_side, own in zip(columns_of(attributes), sides, groups, used, strict=True)
     )
-    return Recode(tuple(a.domain for a in attributes), columns, tuple(tuple(side.labels) for side in sides), boxes)
+    return Recode(tuple(a.domain for a in attributes), columns, tuple(groups), boxes.numbered(orders))
 
 
 def _replaced(box: Box, place: int, part: Group) -> Box:

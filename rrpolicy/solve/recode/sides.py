@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -88,11 +88,16 @@ class Side:
                 return parts
         return (group,)
 
-    def names(self) -> tuple[Value, ...]:
-        """Return the labels of all groups, in the order of their numbers; one that is taken gets its place in full."""
+    def arranged(self, used: Collection[int]) -> list[int]:
+        """Return the groups by number: first those that are used, in the order of the domain, then the others."""
+        groups = list(self.labels)
+        return sorted(range(len(groups)), key=lambda i: (i not in used, groups[i][0], len(groups[i]), i))
+
+    def names(self, groups: Iterable[Group]) -> tuple[Value, ...]:
+        """Return the labels of groups, in their order; one that is taken gets its place in full."""
         found: dict[str, Group] = {}
         labels: list[Value] = []
-        for group in self.labels:
+        for group in groups:
             label = self.label(group)
             if found.setdefault(str(label), group) != group:
                 label = " or ".join(str(self.recoded.levels[0][c]) for c in group)

@@ -1,6 +1,9 @@
 {% from "release.sql" import release_view with context %}
 {% from "views.sql" import corrected, spread_evenly with context %}
-{% if spread %}
+{% if untouched %}
+-- Counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Every released value is the original one: plain counts are exact.
+{% elif spread %}
 -- Counts by original category, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
 -- Columns were generalised: a released label stands for one original category or several, and `*` for any. Counts of
 -- released labels are exact: they come first. Inside a label, a record counts in equal shares for every category that
@@ -53,8 +56,10 @@ SELECT {{ by }}, count(*) AS {{ n }} FROM release GROUP BY ALL ORDER BY {{ n }} 
 
 {{ spread_evenly(view) if view.spread else corrected(view) }}
 {%- endfor %}
+{% if released + views %}
 
 -- The examples, as they run:
+{% endif %}
 {% for view in released + views %}
 
 SELECT * FROM {{ view.name|identifier }};
