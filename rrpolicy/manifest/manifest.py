@@ -76,6 +76,7 @@ class ReleasedAttribute:
         design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
         rounding: of a weight, its numbers are multiples of this; None if they were not rounded.
         totals: how many people of the population each category has; None if that is not stated.
+        keeps_nulls: of a column without categories, that records without a value have none in the release either.
     """
 
     name: str
@@ -91,6 +92,7 @@ class ReleasedAttribute:
     design: DesignPart | None = field(default=None, metadata=SPARSE)
     rounding: float | None = field(default=None, metadata=SPARSE)
     totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
+    keeps_nulls: bool = field(default=False, metadata=SPARSE)
 
 
 @frozen

@@ -338,7 +338,11 @@ class AttributeTable(Table):
     )
     labels: list[Line] | None = Field(None, description="The categories that the bins become.")
     outside: Category | None = Field(None, description="The category of what is not in the domain; absent refuses it.")
-    nulls: Category | None = Field(None, description='The category of nulls; "reject" (default) refuses them.')
+    nulls: Category | None = Field(
+        None,
+        description='The category of nulls; "reject" (default) refuses them, and of a column without categories "keep" '
+        "releases them.",
+    )
     scale: Literal["nominal", "ordinal", "interval"] = Field("nominal", description="How the categories compare.")
     hierarchy: Levels = Field(
         None, description="A semicolon CSV (one row a category, one column a level), or levels of {group = [members]}."

@@ -207,12 +207,16 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
-        close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1, cutoff=_ALIKE)
+        spelled = {str(v): v for v in (*labels, *domain)}
+        close = difflib.get_close_matches(str(value), spelled, n=1, cutoff=_ALIKE)
         hint = f"its categories are {_some(domain)}"
         if labels:
             hint = f"released were {_some(labels)}; {hint}"
         if close:
-            hint = f"did you mean {close[0]!r}? {hint}"
+            meant = spelled[close[0]]
+            hint = (
+                f"did you mean {'' if kind_of(meant) == kind_of(value) else f'the {kind_of(meant)} '}{meant!r}? {hint}"
+            )
         raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
     return value
 

@@ -27,9 +27,10 @@ from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.untrusted.pasting import quoted
+from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -285,6 +286,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
     columns = {name: _column(release, name, formula) for name in (asked.outcome, *asked.covariates)}
+    _refuse_carried(release, columns.values())
     if asked.outcome in asked.covariates:
         raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
     table = release.crosstab(list(columns.values()), where, target, level)
@@ -365,6 +367,23 @@ def _column(release: Release, name: str, formula: str) -> str:
             raise
         hint = f"in a formula it has to stand in backticks: `{cut}`"
         raise PolicyError(Problem("RR262", f"{cut!r} is no word that a formula takes for a name", hint=hint)) from error
+
+
+def _refuse_carried(release: Release, columns: Iterable[str]) -> None:
+    """Refuse columns without categories: the model is of a table of counts.
+
+    Raises:
+        PolicyError: RR263.
+    """
+    carried = [n for n in columns if n in release.columns.columns and release.columns.columns[n].kind == "carried"]
+    if carried:
+        many = "is" if len(carried) == 1 else "are"
+        message = f"{listed(carried)} {many} released without a list of categories"
+        hint = (
+            "a model takes columns with categories: the publisher gives them in the policy, as a `domain` or `bins`; "
+            "means and sums by groups are estimated of such a column as it is"
+        )
+        raise PolicyError(Problem("RR263", message, expected="columns with categories", hint=hint))
 
 
 def _refuse_coarse(

@@ -144,17 +144,18 @@ def _picked(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answe
 
 
 def _left_out(asked: _Asked) -> Iterator[str]:
-    """Yield which records averages and sums leave out, for every column that has a category of missing values."""
+    """Yield which records averages and sums leave out, for every column of which some have no number."""
     items = (item.of for item in asked.query.items if isinstance(item.of, Aggregate))
     values = dict.fromkeys(
         asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
     )
     columns = asked.release.columns
+    lacking = {a.release_as for a in asked.release.manifest.attributes if a.keeps_nulls}
     for value in values:
         yield from said_of(columns, value)
-        if columns.numberless(value) or in_bins(columns, value):
+        if columns.numberless(value) or in_bins(columns, value) or value in lacking:
             whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
-            if whole.categories:
+            if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
 

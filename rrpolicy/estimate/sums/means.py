@@ -74,7 +74,7 @@ class Means(Estimates):
     def without(self) -> str:
         """Return in words which records are left out; empty if none is."""
         if self.categories:
-            share = f"an estimated {100 * max(self.left_out, 0.0):.1f} % of the records"
+            share = f"{'' if self.exact else 'an estimated '}{100 * max(self.left_out, 0.0):.1f} % of the records"
             return f", without {' and '.join(repr(str(c)) for c in self.categories)} ({share})"
         return f", without {self.missing:,} records that have none" if self.missing else ""
 

@@ -19,6 +19,7 @@ from rrpolicy.govern.compare.into import release_of, write_into
 from rrpolicy.govern.compare.kept import Kept
 from rrpolicy.govern.compare.tables import Tables
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.load import absolute
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.opening import open_policy
@@ -151,7 +152,8 @@ def _refuse_several_tables(each: Sequence[Candidate]) -> None:
         found.setdefault((path, source.table, parted(source.uri)[0]), policy)
     if len(found) > 1:
         one, other = list(found.values())[:2]
-        message = f"the candidates read different tables: '{one.source.uri}' and '{other.source.uri}'"
+        read = " and ".join(f"'{absolute(each.source.uri, each.folder)}'" for each in (one, other))
+        message = f"the candidates read different tables: {read}"
         hint = "name one for all of them: --source TABLE"
         raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
 

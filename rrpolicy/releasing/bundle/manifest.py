@@ -162,10 +162,12 @@ def file_digests(folder: Path, *, but: str) -> dict[str, str]:
 
 
 def _attribute(attribute: Attribute) -> ReleasedAttribute:
-    known = ReleasedAttribute(**{f.name: getattr(attribute, f.name) for f in fields(ReleasedAttribute)})
+    same = (f.name for f in fields(ReleasedAttribute) if f.name != "keeps_nulls")
+    known = ReleasedAttribute(**{name: getattr(attribute, name) for name in same})
     return replace(
         known,
         release_as=attribute.release_as or attribute.name,
         nulls=attribute.nulls if attribute.categorical else None,
+        keeps_nulls=attribute.nulls is not None and not attribute.categorical,
         hierarchy=attribute.hierarchy if attribute.role is Role.SENSITIVE else None,
     )

@@ -76,6 +76,7 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
         "most": manifest.units.max_records,
         "weights": weights,
         "missing": absent,
+        "kept_nulls": [a.release_as for a in manifest.attributes if a.keeps_nulls],
         "average": average(weights, absent),
         "formula_text": _formula_text(manifest, columns, weights),
     }

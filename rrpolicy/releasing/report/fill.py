@@ -48,9 +48,10 @@ DIGEST = "SHA-256 of the resolved policy"
 WITH_TAG = f"{DIGEST} and the keyed hash (HMAC) of the source"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
-    Role.IDENTIFIER: "identifier, counted only for how many records a person has, and never released",
+    Role.IDENTIFIER: "identifier, never released",
     Role.EXCLUDED: "excluded by the policy",
 }
+_UNIT = "identifier, counted only for how many records a person has, and never released"
 
 
 @frozen
@@ -265,7 +266,8 @@ def read_report(document: Mapping[str, Any]) -> Report:
 
 def dropped_columns(policy: Policy) -> tuple[str, ...]:
     """Return the columns that are never released, each with the reason; audit only."""
-    return tuple(f"{a.name}: {DROPPED[a.role]}" for a in policy.with_role(*DROPPED))
+    dropped = policy.with_role(*DROPPED)
+    return tuple(f"{a.name}: {_UNIT if a.name == policy.unit else DROPPED[a.role]}" for a in dropped)
 
 
 def _title(manifest: Manifest) -> str:

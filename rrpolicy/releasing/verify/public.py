@@ -26,9 +26,10 @@ from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of
 from rrpolicy.frozen import frozen
-from rrpolicy.manifest.manifest import NAME, Data, Manifest, StatedRequirement
+from rrpolicy.manifest.manifest import NAME, Data, Manifest, ReleasedAttribute, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
+from rrpolicy.policy.attributes import KEEP
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
 from rrpolicy.policy.stored import requirement_from_json
 from rrpolicy.registry import Registry
@@ -440,6 +441,12 @@ def check_public_page(log: Log, side: PublicSide) -> None:
     log.again(f"{name}: rendered again", agrees, "RR120", failure, side.by)
 
 
+def _stated_of(released: ReleasedAttribute) -> Attribute:
+    known = asdict(released)
+    keeps = known.pop("keeps_nulls")
+    return Attribute(**known | {"nulls": KEEP if keeps else released.nulls})
+
+
 def public_policy(manifest: Manifest, registry: Registry) -> Policy:
     """Return as much of the policy as release.json tells: enough to assess without data."""
     head, most, settings = manifest.policy, manifest.units.max_records, manifest.data
@@ -458,7 +465,7 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
         purpose=head.purpose,
         plugins=(),
         source=SourceSettings("", max_records=most),
-        attributes={a.name: Attribute(**asdict(a)) for a in manifest.attributes},
+        attributes={a.name: _stated_of(a) for a in manifest.attributes},
         requirements=requirements,
         mechanism=MechanismChoice("", _NoOptions(), plan_on="" if manifest.plan_on else None),
         reference=ReferenceSettings() if any(r.needs_reference for r in requirements) else None,
