@@ -64,7 +64,8 @@ def assumption(max_records: int) -> str:
         )
     return (
         "Each person, or other unit of protection, is exactly one record (stated by the publisher). If a person "
-        "contributes m records, epsilon is up to m times larger and the k guarantee does not apply."
+        "contributes m records, what is promised holds of each by itself: an epsilon is up to m times larger, and a k "
+        "does not hold."
     )
 
 

@@ -140,6 +140,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Key", Custody(str(record["key"])).meaning),
         ("Matrices", KEPT if plan.policy.release.withholds else None),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
+        ("Records of a person", how_tested(tested=True) if assessment.tested else None),
         ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
     ]
     writers = record["writers"]
@@ -165,7 +166,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         associations=_associations(plan, registry, public, original, joint),
         following=_following(plan, assessment, record),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
-        tested=(how_tested(tested=assessment.tested),),
+        untested=() if assessment.tested else (how_tested(tested=False),),
     )
 
 

@@ -54,8 +54,8 @@ class Assessment:
 
     @property
     def audited(self) -> tuple[str, ...]:
-        """Return the assumptions, and of that on the records of a person whether it was tested; for the audit alone."""
-        return (*self.assumptions, how_tested(tested=self.tested))
+        """Return the assumptions, and whether that on the records of a person was not tested; for the audit alone."""
+        return self.assumptions if self.tested else (*self.assumptions, how_tested(tested=False))
 
     def placed(self, places: Sequence[Place | None]) -> Assessment:
         """Return the findings with the places where the policy asks for them."""

@@ -79,7 +79,7 @@ class AuditPieces:
         associations: the strongest of the original, and what is estimated of them.
         following: what to do next.
         texts: the policy's files as written, by name.
-        tested: whether it was tested how many records a person has, in words.
+        untested: that it was not tested how many records a person has, in words; nothing if it was.
     """
 
     findings: tuple[Finding, ...]
@@ -101,7 +101,7 @@ class AuditPieces:
     associations: tuple[AssociationRow, ...] = ()
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
-    tested: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
 
 def public_report(
@@ -236,7 +236,7 @@ def audit_report(
         associations=audit.associations,
         following=audit.following,
         texts=audit.texts,
-        assumptions=(*_assumptions(page.assumptions, rows), *audit.tested),
+        assumptions=(*_assumptions(page.assumptions, rows), *audit.untested),
         findings=rows,
         remarks=tuple(_remark(remark) for remark in audit.remarks),
         attributes=panels(manifest, audit.origins),
