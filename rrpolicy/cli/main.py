@@ -201,7 +201,7 @@ def _command(name: str, arguments: list[str]) -> int:
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             usage = f"`rrpolicy {name} --help` tells the arguments and options"
-            message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
+            message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
             raise PolicyError(Problem("RR250", message, hint=usage)) from error
         raise
     if raised:

@@ -184,7 +184,12 @@ class Resolver:
         if node is None:
             return {}
         found: dict[str, Attribute | None] = {}
+        folded: dict[str, str] = {}
         for name, one in node.table.items():
+            other = folded.setdefault(name.casefold(), name)
+            if other != name:
+                message = f"'{other}' and '{name}' differ in capitals alone: a table with both cannot be read"
+                self.problems.append(Problem("RR217", message, one.key, hint="rename one of them in the table"))
             if not name.strip() or re.search(r"[\x00-\x1f\x7f]", name):
                 self.problems.append(Problem("RR217", "a column's name is empty or has control characters", one.key))
             found[name] = None if one.wrong else resolve_attribute(name, one, self.problems, self.files)
@@ -205,7 +210,7 @@ class Resolver:
         first: dict[str, Attribute] = {}
         for attribute in attributes:
             other = first.setdefault(attribute.release_as.lower(), attribute)
-            if other is not attribute:
+            if other.name.casefold() != attribute.name.casefold():
                 at = node.table[attribute.name].get("release_as")
                 place = at.place if at is not None else attribute.place
                 message = f"'{attribute.name}' and '{other.name}' would both be released as '{attribute.release_as}'"

@@ -108,6 +108,15 @@ def test_any_changed_byte_is_found(made, data):
     assert any(path.name in p.message or p.code == "RR110" for p in found.problems)
 
 
+def test_where_the_data_are_missing_nothing_else_is_called_foreign(copied):
+    case = copied("parquet")
+    (file,) = (case.bundle / "public").glob("data.*")
+    file.unlink()
+    found = verify(case.bundle, level="public")
+
+    assert [(p.code, p.message) for p in found.problems] == [("RR112", f"public/{file.name} is missing")]
+
+
 def test_added_missing_and_disguised_files_are_named(copied):
     case = copied("parquet")
     public = case.bundle / "public"

@@ -84,7 +84,9 @@ def _shape(root: Node) -> Iterator[Problem]:
     if schema is not None and (type(schema.value) is not int or schema.value != SCHEMA):
         mark(root, ("schema",))
         message = f"the policy language {spelled(schema.value)} is unknown"
-        yield Problem("RR204", message, schema.place, f"schema = {SCHEMA}", "upgrade rrpolicy if the policy is newer")
+        quoted = isinstance(schema.value, str) and schema.value.strip() == str(SCHEMA)
+        hint = "write the number without quotes" if quoted else "upgrade rrpolicy if the policy is newer"
+        yield Problem("RR204", message, schema.place, f"schema = {SCHEMA}", hint)
     try:
         PolicyFile.model_validate(root.plain())
     except ValidationError as error:

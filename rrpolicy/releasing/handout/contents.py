@@ -117,7 +117,7 @@ def _of_one_table(
         "one_set": next((file for file in single if file.sets), None),
         "lists": [c for c in columns if c.type.endswith("[]") and manifest.data.format == "csv"],
         "escaped": _escaped(manifest, columns),
-        "crossed": [first.axis.columns[0] if first else "column"],
+        "crossed": [first.axis.columns[0] if first else next(iter(plain), columns[0].name)],
     }
 
 

@@ -94,13 +94,15 @@ class Side:
         return sorted(range(len(groups)), key=lambda i: (i not in used, groups[i][0], len(groups[i]), i))
 
     def names(self, groups: Iterable[Group]) -> tuple[Value, ...]:
-        """Return the labels of groups, in their order; one that is taken gets its place in full."""
-        found: dict[str, Group] = {}
+        """Return the labels of groups, in their order; one that is taken, if by a category, gets its place in full."""
+        taken: dict[str, Group] = {str(category): (c,) for c, category in enumerate(self.recoded.levels[0])}
         labels: list[Value] = []
         for group in groups:
             label = self.label(group)
-            if found.setdefault(str(label), group) != group:
+            if taken.setdefault(str(label), group) != group:
                 label = " or ".join(str(self.recoded.levels[0][c]) for c in group)
+            while taken.setdefault(str(label), group) != group:
+                label = f"({label})"
             labels.append(label)
         return tuple(labels)
 

@@ -98,7 +98,8 @@ def _design(column: Profile) -> Guess | None:
     It is excluded: a weight tells of the person whom it was made for, and who drew the sample knows how much.
     """
     known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
-    if column.family in {Family.INTEGER, Family.REAL} and column.distinct > 1 and _words(column.name, _WEIGHT):
+    sized = column.family in {Family.INTEGER, Family.REAL} and column.distinct > 1 and column.low >= 0
+    if sized and not column.nulls and _words(column.name, _WEIGHT):
         keys = {"design": '"weight"', **known}
         told = (
             "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
@@ -117,7 +118,8 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
     if column.family is Family.OTHER or column.kind == "TIME":
         return "excluded", f"{spelled(column.kind)[1:-1]}: cut it into text, such as the year, in a view to release it"
     if column.distinct <= 1:
-        return "excluded", "one value only: it tells nothing"
+        lacking = ", beside records that have none: a `domain` of it, with `nulls`, tells which" if column.nulls else ""
+        return "excluded", f"one value only{lacking or ': it tells nothing'}"
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
     called = _words(column.name, _ID)

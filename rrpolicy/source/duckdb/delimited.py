@@ -75,7 +75,7 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
         settings: how it is spelled.
 
     Raises:
-        DataError: RR304 if it is not UTF-8; RR308 if there is no header.
+        DataError: RR303 if fields are parted by something else; RR304 if it is not UTF-8; RR308 if there is no header.
     """
     try:
         names = file.header()
@@ -87,7 +87,7 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
         raise DataError(
             Problem("RR308", f"{shown(path)}: the file is empty", expected="a first line with the column names")
         )
-    if len(names) == 1 and ";" in names[0] and settings.delimiter is None:
+    if settings.delimiter is None and sum(name.count(";") for name in names) >= len(names):
         raise DataError(
             Problem(
                 "RR303",
@@ -96,6 +96,10 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
                 hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
             )
         )
+    if settings.delimiter not in {None, ","} and len(names) == 1 and "," in names[0]:
+        message = f"{shown(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
+        hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
+        raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
     return (names[0] or FIRST, *names[1:])
 
 
