@@ -112,7 +112,7 @@ def test_where_the_data_are_missing_nothing_else_is_called_foreign(copied):
     case = copied("parquet")
     (file,) = (case.bundle / "public").glob("data.*")
     file.unlink()
-    found = verify(case.bundle, level="public")
+    found = verify(case.bundle / "public")
 
     assert [(p.code, p.message) for p in found.problems] == [("RR112", f"public/{file.name} is missing")]
 
