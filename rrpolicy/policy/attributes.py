@@ -202,7 +202,9 @@ class _Reader:
             value = item.value
             edge = _edge(value)
             if edge is None:
-                self.refuse("RR213", f"{spelled(value)} is not an edge of a bin", item, expected)
+                quoted = isinstance(value, str) and value.strip()[:1].isdigit()
+                hint = "numbers, dates and times stand without quotes" if quoted else None
+                self.refuse("RR213", f"{spelled(value)} is not an edge of a bin", item, expected, hint)
                 return None
             if not isinstance(edge, float) or math.isfinite(edge):
                 kinds.add(type(value).__name__ if isinstance(edge, str) else "number")
@@ -214,7 +216,8 @@ class _Reader:
                 return None
             edges.append(edge)
         if len(edges) < 2:  # noqa: PLR2004
-            self.refuse("RR213", "the bins have no interval", at, expected)
+            hint = "an array of edges, such as [0, 20, 30]" if not isinstance(at.value, list) else None
+            self.refuse("RR213", "the bins have no interval", at, expected, hint)
             return None
         return tuple(edges)
 

@@ -42,6 +42,45 @@ def told(capsys, status, *arguments):
     return " ".join("".join(capsys.readouterr()).split())
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("schema = 1", 'schema = "1"', "write the number without quotes"),
+        ("town = {", "Stadt/Ort = {", 'stands in quotes: "Stadt/Ort" = …'),
+        ("town = {", "mar'ried = {", 'stands in quotes: "mar\'ried" = …'),
+        ("town = {", "a b = {", 'stands in quotes: "a b" = …'),
+        ('domain = ["A", "B", "C"]', 'bins = "0,20,30"', "an array of edges, such as [0, 20, 30]"),
+        ('domain = ["A", "B", "C"]', 'bins = ["2020-01-01", "2021-01-01"]', "stand without quotes"),
+        ("town = {", "Sex = {", "rename one of them in the table"),
+        ('domain = ["A", "B", "C"]', "domain = [A, B]", "text stands in quotes"),
+    ],
+)
+def test_what_people_write_at_first_is_answered_by_what_to_write(folder, capsys, old, new, hint):
+    (folder / "policy.toml").write_text(POLICY.replace(old, new, 1))
+    assert hint in told(capsys, 2, "check", "policy.toml")
+
+
+def test_a_missing_option_is_told_on_one_line(folder, capsys):
+    said = told(capsys, 2, "sql", "policy.toml")
+    assert "Choose from: duckdb, postgres" in said
+    assert "\\" not in said
+
+
+@pytest.mark.parametrize(
+    ("header", "delimiter", "said"),
+    [
+        ('a;"b, c";d', None, "parted by semicolons"),
+        ("a;b", None, "parted by semicolons"),
+        ("a,b,c", ";", "fields are parted by commas, and [source.csv] says ';'"),
+    ],
+)
+def test_a_file_that_is_parted_by_something_else_is_told_by_what(folder, capsys, header, delimiter, said):
+    (folder / "people.csv").write_text(f"{header}\n1;2;3\n")
+    told_so = "" if delimiter is None else f'[source.csv]\ndelimiter = "{delimiter}"\n'
+    (folder / "policy.toml").write_text(POLICY.replace("[attributes]", f"{told_so}[attributes]", 1))
+    assert said in told(capsys, 3, "plan", "policy.toml")
+
+
 def test_names_with_commas_are_told_apart(folder, capsys):
     (folder / "policy.toml").write_text(POLICY)
     said = told(capsys, 0, "check", "policy.toml")

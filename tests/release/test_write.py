@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -221,3 +222,53 @@ def test_where_every_label_is_one_category_the_release_says_so_and_counts_are_ex
         connection.execute(f"SET file_search_path = '{released.public}'")
         connection.execute(script)
         assert connection.sql("SELECT count(*) FROM release").fetchall() == [(72,)]
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        '["*", "**", "***"]',
+        '["a", "b", "*"]',
+        '["a", "b"], nulls = "*"',
+        '["a", "b", "a or b", "(a or b)"], nulls = "*"',
+    ],
+)
+def test_a_category_that_is_spelled_like_a_label_of_boxes_keeps_its_name(tmp_path, domain):
+    """Two records of each town are too few: all towns stand for one another."""
+    categories = re.findall(r'"([^"]*)"', domain)
+    rows = [f'"{town}",{ill}' for town in categories for ill in ("x", "y")]
+    (tmp_path / "people.csv").write_text("\n".join(["town,ill", *rows]))
+    text = (
+        f'[attributes]\ntown = {{ role = "quasi-identifier", domain = {domain} }}\n'
+        'ill = { role = "sensitive", domain = ["x", "y"] }\n[[privacy]]\nmodel = "k-anonymity"\nk = 3\n'
+        '[mechanism]\nname = "l-diversity"\nalgorithm = "mondrian"\n'
+    )
+    (tmp_path / "policy.toml").write_text(policy_text(text, "people.csv"))
+    released = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    release = rrpolicy.open_release(released.bundle)
+    (row,) = (r for r in release.crosstab("town").rows if r.estimate)
+
+    assert row.estimate == 2 * len(categories)
+    assert row.group["town"] not in categories
+    assert rrpolicy.verify(released.bundle, source=tmp_path / "people.csv").passed
+
+
+@pytest.mark.parametrize("name", ["weight", "original", "released", "w", "r", "estimate", "se", "n", "release"])
+def test_the_sql_of_the_readme_runs_whatever_the_columns_are_called(tmp_path, name, monkeypatch):
+    rows = [f"{'FM'[i % 2]},{'xyz'[i % 3]}" for i in range(240)]
+    (tmp_path / "people.csv").write_text("\n".join([f"sex,{name}", *rows]))
+    text = (
+        '[attributes]\nsex = { role = "quasi-identifier", domain = ["F", "M"] }\n'
+        f'{name} = {{ role = "sensitive", domain = ["x", "y", "z"] }}\n[[privacy]]\nmodel = "local-dp"\nepsilon = 6\n'
+        '[mechanism]\nname = "pram"\n'
+    )
+    (tmp_path / "policy.toml").write_text(policy_text(text, "people.csv"))
+    released = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    monkeypatch.chdir(released.public)
+    readme = Path("README.md").read_text()
+    with duckdb.connect() as connection:
+        connection.execute(Path("estimate.sql").read_text()).fetchall()
+        blocks = re.findall(r"```sql\n(.*?)```", readme, re.DOTALL)
+        assert len(blocks) >= 2
+        for block in blocks:
+            assert connection.sql(block.strip().rstrip(";")).fetchall()

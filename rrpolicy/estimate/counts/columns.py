@@ -210,7 +210,7 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
         spelled = {str(v): v for v in (*labels, *domain)}
         close = difflib.get_close_matches(str(value), spelled, n=1, cutoff=_ALIKE)
         hint = f"its categories are {_some(domain)}"
-        if labels:
+        if labels and set(labels) != set(domain):
             hint = f"released were {_some(labels)}; {hint}"
         if close:
             meant = spelled[close[0]]

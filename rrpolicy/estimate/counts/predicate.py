@@ -149,6 +149,9 @@ def as_sql(node: exp.Expr) -> str:
     return node.sql(dialect=_Dialect, comments=False, normalize_functions=False)
 
 
+_QUOTES = "single quotes for text, double quotes for names with spaces and for words of SQL"
+
+
 def unreadable(message: str) -> PolicyError:
     """Return the error for a condition that is not one."""
     return PolicyError(
@@ -156,7 +159,7 @@ def unreadable(message: str) -> PolicyError:
             "RR264",
             f"the condition cannot be read: {message}",
             expected="comparisons of columns with constants, IN, BETWEEN, IS NULL, joined by AND, OR, NOT",
-            hint="single quotes for text, double quotes for names with spaces: age_group = '65+' AND \"my col\" = 1",
+            hint=f"{_QUOTES}, such as age_group = '65+' AND \"my col\" = 1",
         )
     )
 
@@ -167,7 +170,7 @@ def _unreadable_query(message: str) -> PolicyError:
             "RR264",
             f"the query cannot be read: {message}",
             expected="one SELECT columns, count(*) FROM release WHERE condition GROUP BY columns",
-            hint='single quotes for text, double quotes for names with spaces: SELECT "my col", count(*) FROM release',
+            hint=_QUOTES + ', such as SELECT "my col", count(*) FROM release',
         )
     )
 

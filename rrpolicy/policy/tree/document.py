@@ -224,6 +224,10 @@ def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
         expected = "a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31"
         hint = "four digits of the year, two of the month, two of the day; no quotes"
         return Problem("RR202", f"{day} is no day", place, expected, hint)
+    key = re.match(r"""\s*([^\s"'=\[\]{}#][^"=\[\]{}#]*?)\s*=""", place.text)
+    if key is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", key[1]):
+        hint = f'a key with other letters than A to z, digits, - and _ stands in quotes: "{key[1]}" = …'
+        return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
     hint = "text stands in quotes, arrays in [ ], inline tables in { } on one line"
     return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
 

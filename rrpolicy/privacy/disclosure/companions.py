@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.base import Readable, Transition
-from rrpolicy.finding import READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
+from rrpolicy.finding import MAXIMUM_POSTERIOR, READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.privacy.disclosure.inference import homogeneity
 from rrpolicy.privacy.disclosure.unlisted import largest_posteriors
 
@@ -43,7 +43,7 @@ def of_attribute(found: Risks) -> tuple[Companion, ...]:
         ("risk", found.risk_measure(int(np.argmax(found.risk))), RISK),
         (READ_CORRECTLY, found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
         ("largest within-group share", Measure(known.group_inference), GROUP_INFERENCE),
-        ("maximum posterior", None if worst is None else Measure(worst, bound), POSTERIOR),
+        (MAXIMUM_POSTERIOR, None if worst is None else Measure(worst, bound), POSTERIOR),
         ("combinations with zero count", Measure(known.excluded), EXCLUDED),
         ("homogeneous groups", Measure(known.groups), HOMOGENEOUS),
         ("people in homogeneous groups", Measure(known.people), HOMOGENEOUS_PEOPLE),

@@ -13,7 +13,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.finding import ERRORS, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
+from rrpolicy.finding import ERRORS, MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_by, likelihood_in, linked_by
@@ -37,6 +37,7 @@ UNMEASURED = "was not measured"
 """Said of sensitive attributes of whose guesses no finding tells."""
 HIDDEN = "A requirement limits it; the number is not on this page."
 LOOK_ALIKE = "who knows how common its values are among people who look alike"
+HOLDS_RECORD = f"{LOOK_ALIKE}, and which record is the person's"
 LINKED, READ = "Re-identification", "Learning a secret"
 """Names of the tiles, with which models begin what they promise of the same."""
 HARDLY = 0.01
@@ -59,7 +60,8 @@ class Chance:
         people: of how many people it is certain; None if nobody counted them.
         conditional: whether it is conditional on what was derived from the table.
         limited: whether a requirement of the policy bounds this very number.
-        attacker: who links, as every page names him; "" where that is not known, and of what is read.
+        attacker: who links, as every page names him; "" where that is not known. Who reads, unless he knows of a group
+            how common its values are.
     """
 
     risk: Risk
@@ -109,7 +111,7 @@ def _chances(findings: Iterable[Finding]) -> Iterator[Chance]:
             if c.chance_of is not None and VALUE not in c.of:
                 certain = (o.measure for o in finding.companions if o.certain_of is c.chance_of and o.of == c.of)
                 people, limited = next(certain, None), _decides(finding, c)
-                by = _linked_by(c.chance_of, finding.model, c.name)
+                by = HOLDS_RECORD if c.name == MAXIMUM_POSTERIOR else _linked_by(c.chance_of, finding.model, c.name)
                 yield Chance(c.chance_of, _attribute(c.of), c.measure, c.meaning, people, bool(c.given), limited, by)
 
 
@@ -231,7 +233,8 @@ def guessed(chance: Chance) -> str:
         people = "person" if many.value == 1 else "people"
         sure = f" (for {most}{figure(many.value)} {people} it can be known for certain)"
     limit = "limited by this policy" if chance.limited else "not limited by this policy"
-    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by somebody {LOOK_ALIKE}{sure}, {limit}."
+    who = chance.attacker or LOOK_ALIKE
+    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by somebody {who}{sure}, {limit}."
 
 
 def _plain(of: str) -> str:

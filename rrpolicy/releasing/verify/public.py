@@ -148,7 +148,7 @@ def verify_public(
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = beside(manifest, side.folder, side.registry.formats) if present and known else {}
-    listed = regenerated if regenerated else manifest.files  # what cannot be written again is not thereby foreign
+    listed = regenerated or manifest.files  # what cannot be written again is not thereby foreign
     check_files(log, public, manifest.files, NAME, {*data, PAGE, *listed})
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
