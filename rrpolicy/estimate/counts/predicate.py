@@ -170,7 +170,7 @@ def _unreadable_query(message: str) -> PolicyError:
             "RR264",
             f"the query cannot be read: {message}",
             expected="one SELECT columns, count(*) FROM release WHERE condition GROUP BY columns",
-            hint=_QUOTES + ', such as SELECT "my col", count(*) FROM release',
+            hint=f'{_QUOTES}, such as "my col"',
         )
     )
 
