@@ -228,10 +228,15 @@ def constant(matrix: Any) -> bool:
     return len({row[i] for i, row in enumerate(matrix.rows)}) == 1 and len(beside) <= 1
 
 
+def _two_digits(points: float) -> str:
+    """Return a number with two digits, above 100 as a whole one."""
+    return f"{points:.0f}" if points >= 99.5 else f"{points:.2g}"  # noqa: PLR2004 where .2g turns to powers of ten
+
+
 def shaded(pairs: Any) -> tuple[tuple[Cell, ...], ...]:
     """Return the cells of a `PairPanel`, in percentage points, the largest error darkest."""
     most = max((error for row in pairs.errors for error in row if error is not None), default=0.0) or 1.0
     return tuple(
-        tuple(Cell("–", 0) if e is None else Cell(f"{100 * e:.2g}", max(1, round(SHADES * e / most))) for e in row)
+        tuple(Cell("–", 0) if e is None else Cell(_two_digits(100 * e), max(1, round(SHADES * e / most))) for e in row)
         for row in pairs.errors
     )

@@ -89,9 +89,13 @@ def root_mean_squared_error(
     squared = expected_squared_error(product, original, attributes, target)
     if squared is None:
         return None
+    return math.sqrt(squared / cells_of(product, attributes))
+
+
+def cells_of(product: Product, attributes: Sequence[str]) -> int:
+    """Return how many cells a marginal of some attributes has."""
     sizes = {name: size for axis in product.axes for name, size in zip(axis.attributes, _shape(axis), strict=True)}
-    cells = math.prod(sizes[name] for name in attributes)
-    return math.sqrt(squared / cells)
+    return math.prod(sizes[name] for name in attributes)
 
 
 def randomised(product: Product) -> tuple[str, ...]:

@@ -89,7 +89,8 @@ def judged(found: Outlook) -> tuple[str, ...]:
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
     decoders = plan.channel.decoders()
-    return judgement(plan.policy.released, decoders, findings, found.governance, remarks, solved=solved(plan.origins))
+    governed, optimised = found.governance, solved(plan.origins)
+    return judgement(plan.policy.released, decoders, findings, governed, remarks, errors=found.errors, solved=optimised)
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:

@@ -47,7 +47,13 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         page="plan",
         passed=outlook.passed,
         points=judgement(
-            about.attributes, decoders, assessment.findings, outlook.governance, remarks, solved=optimised
+            about.attributes,
+            decoders,
+            assessment.findings,
+            outlook.governance,
+            remarks,
+            errors=outlook.errors,
+            solved=optimised,
         ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
         assumptions=assessment.audited,

@@ -18,7 +18,7 @@ from rrpolicy.channel.decoders import (
     RetentionDecoder,
 )
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.codec.fields import called
+from rrpolicy.codec.fields import UNWRITTEN, called
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, Decided, Problem
 from rrpolicy.frozen import frozen
@@ -48,10 +48,20 @@ class MarginalError:
     Attributes:
         attributes: of the marginal.
         error: infinite if nothing can be reconstructed; None if it takes data to tell.
+        cells: of the marginal.
     """
 
     attributes: tuple[str, ...]
     error: float | None = field(metadata=called("rmse"))
+    cells: int = field(default=1, metadata=UNWRITTEN)
+
+    @property
+    def useless(self) -> bool:
+        """Whether even shares, which nobody has to estimate, are nearer to those of every table.
+
+        Of d cells they are at most sqrt((1 - 1/d)/d) away from any shares, root mean square.
+        """
+        return self.error is not None and self.cells > 1 and self.error >= math.sqrt((1 - 1 / self.cells) / self.cells)
 
     @property
     def odd(self) -> bool:
@@ -213,7 +223,7 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
     channel = plan.channel
     if not isinstance(channel, Product):
         return ()
-    from rrpolicy.channel.product.expected_error import randomised, root_mean_squared_error
+    from rrpolicy.channel.product.expected_error import cells_of, randomised, root_mean_squared_error
 
     names = [name for axis in channel.axes for name in axis.attributes]
     noisy = set(randomised(channel))
@@ -226,4 +236,4 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
         except DataError:
             return math.inf
 
-    return tuple(MarginalError(attributes, error(attributes)) for attributes in wanted)
+    return tuple(MarginalError(each, error(each), cells_of(channel, each)) for each in wanted)

@@ -228,6 +228,7 @@ def audit_report(
             audit.findings,
             manifest.governance,
             audit.remarks,
+            errors=audit.errors,
             solved=optimised,
         ),
         bar=_bar(manifest, audit.time),
