@@ -219,6 +219,10 @@ class PairPanel:
         }
     )
     impossible: tuple[tuple[str, ...], ...] = field(metadata={"help": "combinations that cannot be estimated"})
+    useless: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "of how many of them guessing even shares comes nearer to the truth, in sentences"},
+    )
 
 
 @frozen

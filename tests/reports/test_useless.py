@@ -54,6 +54,7 @@ def test_a_plan_and_the_audit_say_it_and_the_public_page_does_not(tmp_path, epsi
     audit = json.loads((released.audit / "report.json").read_text())
 
     assert [e.useless for e in planned.errors] == [useless] * 3
-    assert (SAID in "".join(audit["points"])) is useless
+    assert (SAID in "".join(audit["pairs"]["useless"])) is useless
+    assert (SAID in (released.audit / "report.html").read_text()) is useless
     assert SAID not in (released.public / "report.html").read_text()
     assert rrpolicy.verify(released.bundle, source=tmp_path / "people.csv").passed

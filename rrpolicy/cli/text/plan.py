@@ -90,7 +90,9 @@ def judged(found: Outlook) -> tuple[str, ...]:
     remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
     decoders = plan.channel.decoders()
     governed, optimised = found.governance, solved(plan.origins)
-    return judgement(plan.policy.released, decoders, findings, governed, remarks, errors=found.errors, solved=optimised)
+    panel = pair_panel(found.errors)
+    told = judgement(plan.policy.released, decoders, findings, governed, remarks, solved=optimised)
+    return (*told, *(panel.useless if panel else ()))
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:

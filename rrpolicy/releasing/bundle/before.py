@@ -52,7 +52,6 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
             assessment.findings,
             outlook.governance,
             remarks,
-            errors=outlook.errors,
             solved=optimised,
         ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.governance import Governance
-    from rrpolicy.releasing.plan.preview import MarginalError
     from rrpolicy.report import FindingRow, UtilityRow
 
 SUPPRESSED = "suppressed"
@@ -95,10 +94,9 @@ def judgement(
     governance: Governance,
     remarks: Sequence[Remark],
     *,
-    errors: Sequence[MarginalError],
     solved: bool,
 ) -> tuple[str, ...]:
-    """Return what whoever decides on a release must judge: the points, what is useless, what has no margin.
+    """Return what whoever decides on a release must judge: the points, and what is met without a margin.
 
     Args:
         attributes: as of `points`, like what follows.
@@ -106,14 +104,9 @@ def judgement(
         findings: of plan or audit.
         governance: of the policy.
         remarks: that the plan made.
-        errors: expected of one-way and two-way shares.
         solved: an optimiser chose parameters.
     """
-    return (
-        *points(attributes, decoders, findings, governance, remarks),
-        *_useless(errors),
-        *_tight(findings, solved=solved),
-    )
+    return (*points(attributes, decoders, findings, governance, remarks), *_tight(findings, solved=solved))
 
 
 def solved(origins: Mapping[str, Origin]) -> bool:
@@ -177,20 +170,6 @@ def _tight(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
     if without:
         many = "1 requirement is" if len(without) == 1 else f"{figure(len(without))} requirements are"
         yield f"{many} met at the limit{SET if solved else ''}: {'; '.join(without)}"
-
-
-def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
-    """Yield of how many columns and pairs the estimated shares say less than none."""
-    for ways, what in ((1, "columns"), (2, "pairs of columns")):
-        every = [e for e in errors if len(e.attributes) == ways]
-        lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
-        if lost:
-            worst = " x ".join(lost[0].attributes)
-            yield (
-                f"for {figure(len(lost))} of {figure(len(every))} {what} ({worst} first), guessing even "
-                "shares comes nearer to the truth than the estimates to expect: more records, fewer or coarser "
-                "columns, or a mechanism that only makes coarser would tell more"
-            )
 
 
 def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:

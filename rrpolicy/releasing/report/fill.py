@@ -228,7 +228,6 @@ def audit_report(
             audit.findings,
             manifest.governance,
             audit.remarks,
-            errors=audit.errors,
             solved=optimised,
         ),
         bar=_bar(manifest, audit.time),

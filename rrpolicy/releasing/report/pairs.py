@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.report import PairPanel
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.releasing.plan.preview import MarginalError
@@ -27,7 +28,21 @@ def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
         tuple(known.get(frozenset({row, column})) for column in names[: place + 1]) for place, row in enumerate(names)
     )
     impossible = tuple(e.attributes for e in every if e.error is not None and math.isinf(e.error))
-    return PairPanel(names, rows, impossible)
+    return PairPanel(names, rows, impossible, tuple(_useless(every)))
+
+
+def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
+    """Yield of how many columns and pairs the estimated shares say less than none."""
+    for ways, what in ((1, "columns"), (2, "pairs of columns")):
+        every = [e for e in errors if len(e.attributes) == ways]
+        lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
+        if lost:
+            worst = " x ".join(lost[0].attributes)
+            yield (
+                f"for {figure(len(lost))} of {figure(len(every))} {what} ({worst} first), guessing even "
+                "shares comes nearer to the truth than the estimates to expect: more records, fewer or coarser "
+                "columns, or a mechanism that only makes coarser would tell more"
+            )
 
 
 def alone(errors: Sequence[MarginalError]) -> dict[str, float]:
