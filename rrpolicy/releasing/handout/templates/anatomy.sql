@@ -1,4 +1,4 @@
--- Counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Counts from this release, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
 {% if dealt|length == 1 %}
 -- Records and sensitive values stand in two tables, joined by {{ key|comment }}: a record's value is one of its group's.
 {% else %}

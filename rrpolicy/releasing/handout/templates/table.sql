@@ -1,10 +1,10 @@
 {% from "release.sql" import release_view with context %}
 {% from "views.sql" import corrected, spread_evenly with context %}
 {% if untouched %}
--- Counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Counts from this release, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
 -- Every released value is the original one: plain counts are exact.
 {% elif spread %}
--- Counts by original category, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Counts by original category, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
 -- Columns were generalised: a released label stands for one original category or several, and `*` for any. Counts of
 -- released labels are exact: they come first. Inside a label, a record counts in equal shares for every category that
 -- the label stands for:
@@ -14,7 +14,7 @@
 --   high     = records with w > 0      (no other record can be in the cell)
 -- A condition on a generalised column is one on `original` of its weights; on any other column, a plain WHERE.
 {% else %}
--- Corrected counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Corrected counts from this release, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
 -- Every released value of a randomised column may differ from the original one, so plain counts are biased.
 -- A count of original records is a sum of record weights: weight = product of one weight for each randomised column
 -- that the query names (columns it does not name need none). For {{ records }} records, with w the weight of a record:

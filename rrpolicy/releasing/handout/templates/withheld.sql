@@ -1,4 +1,4 @@
--- What may be counted of this release as it stands, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- What may be counted of this release as it stands, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
 -- Columns were randomised by matrices that the publisher withholds: {{ kept|map("comment")|join(", ") }}.
 -- Counts of those are biased and cannot be corrected; README.md says what holds without the matrices.
 
