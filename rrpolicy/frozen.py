@@ -59,9 +59,11 @@ class _Constructor:
     """The constructor of a class until it is needed: then it gives way to the compiled one."""
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
-        cls: Any = next(each for each in owner.__mro__ if vars(each).get("__init__") is self)
-        cls.__init__ = compiled = _compiled(cls)
-        return compiled.__get__(instance, owner)
+        cls: Any = next((each for each in owner.__mro__ if vars(each).get("__init__") is self), None)
+        if cls is not None:  # else another thread was first
+            cls.__init__ = _compiled(cls)
+        made: Any = owner
+        return made.__init__.__get__(instance, owner)
 
 
 def _compiled(cls: Any) -> Any:

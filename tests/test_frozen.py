@@ -192,6 +192,20 @@ def test_constructors_can_be_looked_at(name):
     assert OURS[name].__init__.__qualname__ == THEIRS[name].__init__.__qualname__
 
 
+def test_a_constructor_that_another_thread_has_replaced_meanwhile_is_that_of_the_class():
+    @frozen
+    class Raced:
+        a: Any
+
+    seen = vars(Raced)["__init__"]  # by two threads
+    assert Raced(1).a == 1
+    made = Raced.__new__(Raced)
+    seen.__get__(made, Raced)(2)
+
+    assert made.a == 2
+    assert vars(Raced)["__init__"] is not seen
+
+
 def test_what_is_made_for_an_object_is_its_own():
     """A list of one is not that of another."""
     one, other = OURS["Made"](1), OURS["Made"](1)
