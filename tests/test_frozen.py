@@ -195,6 +195,8 @@ def test_constructors_can_be_looked_at(name):
 def test_a_constructor_that_another_thread_has_replaced_meanwhile_is_that_of_the_class():
     @frozen
     class Raced:
+        """A class with a text of its own, for which nothing looks at the constructor."""
+
         a: Any
 
     seen = vars(Raced)["__init__"]  # by two threads
