@@ -14,9 +14,9 @@ def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, by
     """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
 
     estimate.sql runs as it is in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
-    table of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each with
-    both standard errors and the interval of this table; of dealt groups, both tables and their join; where matrices are
-    withheld, the released tables.
+    table of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each
+    with both standard errors and the interval of this table; of dealt groups, both tables and their join; where
+    matrices are withheld, the released tables.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
