@@ -23,7 +23,7 @@ def _comparison(found: Comparison) -> Iterator[str]:
     yield f"{new.name} {versions}: {old.file} -> {new.file}"
     only = found.only_data
     if only is not None:
-        yield "  only the data changed, if anything: both policies, and what people declare of them, have the same digests"
+        yield "  only the data changed, if anything: policies and what people declare of them have the same digests"
         yield f"    policy {only.policy}"
         yield f"    governance {only.governance}"
         yield f"    statement {only.id}"
