@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from fractions import Fraction
 
 from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
@@ -62,6 +61,8 @@ def _unfit(policy: Policy, name: str) -> tuple[str, str] | None:
     """Return why an attribute cannot be randomised and what to do, or None."""
     attribute = policy.attributes.get(name)
     if attribute is None:
+        import difflib
+
         near = difflib.get_close_matches(name, policy.attributes, n=1)
         return f"there is no attribute '{name}'", f"did you mean '{near[0]}'?" if near else "name a declared one"
     if attribute.role.dropped:

@@ -21,15 +21,21 @@ def installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     for found in importlib.metadata.distributions():
         if f"[{GROUP}]" not in (found.read_text("entry_points.txt") or ""):
             continue
-        described = found.metadata
-        if "Name" not in described:
+        name = _name(found)
+        if not name:
             continue
-        name = described["Name"]
         first = importlib.metadata.distribution(name)
         if first.locate_file("") == found.locate_file("") and canonicalize_name(name) not in available:
             entries = found.entry_points.select(group=GROUP)
             available[canonicalize_name(name)] = sorted(entries, key=lambda entry: entry.name)
     return available
+
+
+def _name(found: importlib.metadata.Distribution) -> str:
+    """Return a distribution's name as it is spelled, without parsing what else it says of itself; "" if it has none."""
+    told = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    named = re.search(r"^Name:[ \t]*(\S+)", told.partition("\n\n")[0], re.MULTILINE | re.IGNORECASE)
+    return named[1] if named else ""
 
 
 def canonicalize_name(name: str) -> str:

@@ -6,7 +6,6 @@ but one plans again for each candidate of that one, and excludes those that give
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator
 
@@ -99,6 +98,8 @@ def impossible(policy: Policy, known: Collection[Derived]) -> Iterator[Problem]:
     ids = [d.id for d in known]
     for index, item in enumerate(policy.release.accept):
         if item not in ids:
+            import difflib
+
             near = difflib.get_close_matches(item, ids, n=1)
             expected = f"one of {listed(ids)}" if ids else "nothing: no statistic of the data is published"
             hint = f"did you mean '{near[0]}'?" if near else "take it out"
