@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis
+from rrpolicy.plugin import Attribute, Axis, frozen
 from rrpolicy.plugin.solve import keep_probability
 from rrpolicy_pram.options import Label
 
@@ -21,7 +20,7 @@ def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
     return domains[0] if len(domains) == 1 else tuple(product(*domains))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """What the policy says of one parameter, in either of two words; both None if it is to be solved for.
 
@@ -45,7 +44,7 @@ class Given:
         return Fraction(1) if self.keep is None or size == 1 else self.keep
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retained:
     """A retention matrix, in blocks or not.
 
@@ -68,7 +67,7 @@ class Retained:
         return self.given == Given() and not self.alone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explicit:
     """A matrix written out: `rows[u][v]`, columns in domain order; of attributes together, of combinations."""
 
@@ -76,7 +75,7 @@ class Explicit:
     rows: tuple[tuple[Fraction, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invariant:
     """A matrix that leaves a marginal as it is, made in two stages from a retention matrix.
 
@@ -95,7 +94,7 @@ Rule: TypeAlias = "Retained | Explicit | Invariant | None"
 """None: released as it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Treatment:
     """A released attribute, or several as one, and what is done to it.
 
@@ -144,7 +143,7 @@ class Treatment:
         return isinstance(self.rule, Retained) and self.rule.open
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """All released attributes, in the policy's order; those that are randomised together where the first one stands."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
@@ -18,7 +18,9 @@ from rrpolicy.policy.load import absolute, load_policy
 from rrpolicy.policy.model import MechanismChoice, Policy
 from rrpolicy.policy.stored import PlannedOptions
 from rrpolicy.registry import Registry
-from rrpolicy.source.memory.handed import Handed
+
+if TYPE_CHECKING:
+    from rrpolicy.source.memory.handed import Handed
 
 PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
 """A policy's file, or the policy that was loaded from one."""
@@ -46,9 +48,9 @@ class Opened:
     policy: Policy
     registry: Registry
 
-    def reading(self, handed: Handed) -> Opened:
+    def reading(self, handed: Handed | None) -> Opened:
         """Return it with what the caller handed over in place of the policy's own table."""
-        if handed.uri is None:
+        if handed is None or handed.uri is None:
             return self
         source = replace(self.policy.source, uri=absolute(handed.uri))
         return Opened(replace(self.policy, source=source), self.registry.opening(handed.engines))
@@ -96,12 +98,12 @@ def open_policy(
     return Opened(policy, used[-1])
 
 
-def opened(policy: PolicyLike, handed: Handed = Handed(), root: Path | None = None) -> Opened:  # noqa: B008 frozen
+def opened(policy: PolicyLike, handed: Handed | None = None, root: Path | None = None) -> Opened:
     """Open a policy's file, or one that was loaded already.
 
     Args:
         policy: the file, or the policy.
-        handed: the table that the caller names or holds in place of the policy's own.
+        handed: the table that the caller names or holds in place of the policy's own; None for that one.
         root: see `open_policy`; a policy that was loaded needs none.
 
     Raises:
@@ -110,4 +112,5 @@ def opened(policy: PolicyLike, handed: Handed = Handed(), root: Path | None = No
     """
     if isinstance(policy, Policy):
         return Opened(policy, load_registry(policy.plugins)).reading(handed)
-    return open_policy(Path(policy), source=handed.uri, root=root).reading(handed)
+    source = None if handed is None else handed.uri
+    return open_policy(Path(policy), source=source, root=root).reading(handed)
