@@ -116,11 +116,17 @@ def _refusal(problems: list[Problem]) -> PolicyError:
     )
 
 
+FILES = ("parquet", "csv", "duckdb")
+"""Schemes that a path follows, of files whose endings do not tell what they are."""
+
+
 def absolute(source: str, folder: str = ".") -> str:
     """Return a uri so that it no longer depends on a folder: by default a caller's, on the working directory."""
     multiplicity, own = parted(source)
     if multiplicity is not None:
         return counts_uri(absolute(own, folder), multiplicity)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", source)
+    if scheme and (scheme[1] not in FILES or "://" in source):
         return source
-    return os.path.abspath(os.path.join(folder, source))  # noqa: PTH100, PTH118
+    start = f"{scheme[1]}:" if scheme else ""
+    return start + os.path.abspath(os.path.join(folder, source.removeprefix(start)))  # noqa: PTH100, PTH118

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rrpolicy
+from rrpolicy.policy.load import FILES
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.handed import handed
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -87,7 +88,9 @@ def test_an_index_with_a_name_is_a_column_as_in_the_files_that_pandas_writes(tmp
     assert set(opened(frame, tmp_path / "scratch")) == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize("uri", ["people.parquet", "parts/*.parquet", "counts:n:counted.parquet"])
+@pytest.mark.parametrize(
+    "uri", ["people.parquet", "parts/*.parquet", "counts:n:counted.parquet", "parquet:people.data"]
+)
 def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str
 ) -> None:
@@ -96,6 +99,7 @@ def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
         (tmp_path / folder / "parts").mkdir(parents=True)
         frame.to_parquet(tmp_path / folder / "people.parquet", index=False)
         frame.to_parquet(tmp_path / folder / "parts" / "a.parquet", index=False)
+        frame.to_parquet(tmp_path / folder / "people.data", index=False)
         frame.assign(n=1).to_parquet(tmp_path / folder / "counted.parquet", index=False)
     policy = Path("..") / "there" / "policy.toml"
     monkeypatch.chdir(tmp_path / "here")
@@ -108,8 +112,13 @@ def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
         assert json.loads((released.public / "release.json").read_text())["records"] == len(people())
         assert rrpolicy.verify(released.bundle, source=tmp_path / "there" / "people.parquet").passed
     assert rrpolicy.check(loaded, source=True).records == len(people())
-    drift = rrpolicy.release(loaded, "other", source="people.parquet")
-    assert json.loads((drift.public / "release.json").read_text())["records"] == 50
+    for made, other in enumerate(("people.parquet", "parquet:people.data", "counts:n:parquet:counted.parquet")):
+        drift = rrpolicy.release(loaded, f"other{made}", source=other)
+        assert json.loads((drift.public / "release.json").read_text())["records"] == 50
+
+
+def test_schemes_of_files_are_those_of_the_engine() -> None:
+    assert set(FILES) == {name for name in DuckDBSource.schemes if not name.startswith(".")}
 
 
 def test_another_table_fails(folder: Path) -> None:
