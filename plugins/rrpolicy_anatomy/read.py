@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Requirement, Role, frozen
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Requirement, Role
 from rrpolicy.plugin.solve import BY_FREQUENCY, group_size
 
 SMALLEST = 2
@@ -16,7 +17,7 @@ MOST_COMBINATIONS = 20_000
 """Combinations of two domains for which groups that differ in both are found in seconds."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Layout:
     """What goes into groups.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Role, frozen
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Role
 from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, axes_at, class_attributes, recoded
 from rrpolicy_l_diversity.options import Options
 from rrpolicy_l_diversity.suppression import unfit
@@ -13,7 +14,7 @@ from rrpolicy_l_diversity.suppression import unfit
 ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Layout:
     """What is generalised.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis, frozen
+from rrpolicy.plugin import Attribute, Axis
 from rrpolicy.plugin.solve import keep_probability
 from rrpolicy_pram.options import Label
 
@@ -20,7 +21,7 @@ def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
     return domains[0] if len(domains) == 1 else tuple(product(*domains))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Given:
     """What the policy says of one parameter, in either of two words; both None if it is to be solved for.
 
@@ -44,7 +45,7 @@ class Given:
         return Fraction(1) if self.keep is None or size == 1 else self.keep
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Retained:
     """A retention matrix, in blocks or not.
 
@@ -67,7 +68,7 @@ class Retained:
         return self.given == Given() and not self.alone
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Explicit:
     """A matrix written out: `rows[u][v]`, columns in domain order; of attributes together, of combinations."""
 
@@ -75,7 +76,7 @@ class Explicit:
     rows: tuple[tuple[Fraction, ...], ...]
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Invariant:
     """A matrix that leaves a marginal as it is, made in two stages from a retention matrix.
 
@@ -94,7 +95,7 @@ Rule: TypeAlias = "Retained | Explicit | Invariant | None"
 """None: released as it is."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Treatment:
     """A released attribute, or several as one, and what is done to it.
 
@@ -143,7 +144,7 @@ class Treatment:
         return isinstance(self.rule, Retained) and self.rule.open
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Layout:
     """All released attributes, in the policy's order; those that are randomised together where the first one stands."""
 

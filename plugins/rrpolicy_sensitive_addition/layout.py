@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Requirement, frozen
+from rrpolicy.plugin import Attribute, Requirement
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """A sensitive attribute, or several taken together, and the size of its sets.
 

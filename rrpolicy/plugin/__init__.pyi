@@ -53,7 +53,6 @@ from rrpolicy.finding import (
 )
 from rrpolicy.formats.column_types import arrow_schema as arrow_schema
 from rrpolicy.formats.format import Format as Format, TableWriter as TableWriter, UnlikeSpecError as UnlikeSpecError
-from rrpolicy.frozen import frozen as frozen
 from rrpolicy.hookspecs import hookimpl as hookimpl
 from rrpolicy.mechanism import (
     Mechanism as Mechanism,

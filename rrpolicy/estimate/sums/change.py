@@ -93,9 +93,6 @@ def change(  # noqa: PLR0917 those of the method
     unchanged: float | None,
 ) -> Changes:
     """Estimate how counts changed; see `Release.change_since` for the arguments and errors."""
-    if later.manifest == earlier.manifest:
-        message = "one release is named twice: it differs from itself in nothing"
-        raise PolicyError(Problem("RR501", message, expected="an earlier release, and a later one"))
     before, after = (release.crosstab(by, where, "table", level) for release in (earlier, later))
     if (before.by, before.group_values()) != (after.by, after.group_values()):
         message = "the two releases have other categories, so that their counts are not of the same"
