@@ -29,7 +29,7 @@ WITHHELD = "as the policy requires"
 READ_CORRECTLY = "value read correctly"
 """Names the chance that the value read off a drawn record is the true one, whosever record it is."""
 MAXIMUM_POSTERIOR = "maximum posterior"
-"""Name of the chance that a record is the one that its released values point to most: of who holds that record."""
+"""Names the chance that a record had the value that its released one points to most: of whoever knows the record."""
 CONDITION = "given the published parameters"
 """Follows what holds only for whoever does not ask how the published description was derived from the table."""
 

@@ -75,6 +75,8 @@ def _compiled(cls: Any) -> Any:
         made = each.default_factory is not MISSING
         known[default] = each.default_factory if made else each.default
         value = f"{default}()" if made else default
+        if not each.init and not made and each.default is MISSING:
+            continue  # whoever wants it sets it
         if each.init:
             optional = f"{name}={'MISSING' if made else default}"
             parameter = optional if made or each.default is not MISSING else name

@@ -208,6 +208,20 @@ def test_a_constructor_that_another_thread_has_replaced_meanwhile_is_that_of_the
     assert vars(Raced)["__init__"] is not seen
 
 
+def test_a_field_that_nothing_sets_is_not_there():
+    for decorator in (frozen, plain):
+
+        @decorator
+        class Unset:
+            """A field without a value."""
+
+            a: Any
+            later: Any = field(init=False)
+
+        assert Unset(1).a == 1
+        assert not hasattr(Unset(1), "later")
+
+
 def test_what_is_made_for_an_object_is_its_own():
     """A list of one is not that of another."""
     one, other = OURS["Made"](1), OURS["Made"](1)

@@ -82,6 +82,15 @@ def test_a_file_that_was_not_copied_whole_is_told_from_commas_that_nobody_quoted
     assert hint in str(caught.value)
 
 
+@pytest.mark.parametrize("header", ['a;"b,c', '"a;b"",c', ';"', '"a",b;"c', 'a,"b\nc;d",e'])
+def test_a_header_that_another_delimiter_would_open_quotes_in_reads_nothing_further(header, opened, tmp_path):
+    """What follows is longer than what is read at once, and no UTF-8."""
+    rows = b"1,2\n" * 50_000 + f'{CANARY}é","\n'.encode("latin-1")
+    (tmp_path / "t.csv").write_bytes(f"{header}\n".encode() + rows)
+
+    assert code_of(opened, tmp_path / "t.csv", A, B)[:3] == "RR3"
+
+
 def test_damaged_gzip_is_refused(opened, tmp_path):
     whole = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
     for content in (b"a,b\n1,2\n", whole[: len(whole) // 2], b""):

@@ -14,7 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, ONE_END, SPREAD, UNFLAGGED, UNINFORMATIVE, Flags
 from rrpolicy.estimate.results.intervals import Ends, reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, quantile
+from rrpolicy.estimate.results.possible import clipped, quantile, uninformative
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
@@ -93,8 +93,8 @@ class Estimates(Result):
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what is said of estimates beyond the possible and of intervals that hold all of it."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
-        empty = self.quantity.uninformative(self.level, self.target)
-        one_end = (np.isinf(self.conf_int()).sum(axis=1) == 1).any()
+        ends = self.conf_int()
+        empty, one_end = uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
         said = ((IMPOSSIBLE, beyond.any()), (UNINFORMATIVE, empty), (ONE_END, one_end))
         return (*super().remarks(), *(text for text, holds in said if holds))
 

@@ -11,7 +11,6 @@ import csv
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +87,7 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
         raise DataError(
             Problem("RR308", f"{shown(path)}: the file is empty", expected="a first line with the column names")
         )
-    if settings.delimiter is None and _parts(file, ";") > len(names):
+    if settings.delimiter is None and file.parts(";") > len(names):
         raise DataError(
             Problem(
                 "RR303",
@@ -97,19 +96,11 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
                 hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
             )
         )
-    if settings.delimiter not in {None, ","} and len(names) == 1 and _parts(file, ",") > 1:
+    if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
         message = f"{shown(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
         raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
     return (names[0] or FIRST, *names[1:])
-
-
-def _parts(file: TextFile, delimiter: str) -> int:
-    """Return how many fields the header has if another delimiter parts it; 0 where it then is no CSV."""
-    try:
-        return len(replace(file, delimiter=delimiter).header())
-    except csv.Error:
-        return 0
 
 
 def _undecodable(path: str, settings: CsvSettings) -> DataError:

@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -52,6 +52,18 @@ class TextFile:
         with _text(self.path, "utf-8-sig") as stream:
             return next(self._reader(stream), [])
 
+    def parts(self, delimiter: str) -> int:
+        """Return how many fields the first line has if another delimiter parts it; 0 where it then is no CSV.
+
+        Nothing further is read: quotes that another delimiter begins may end anywhere. Raises as `header`.
+        """
+        with _text(self.path, "utf-8-sig") as stream:
+            line = stream.readline(CHUNK)
+        try:
+            return len(next(self._reader([line], delimiter), []))
+        except csv.Error:
+            return 0
+
     def records(self) -> int:
         """Return the number of records after the header, empty lines not counted."""
         with _text(self.path, "utf-8-sig") as stream:
@@ -73,11 +85,12 @@ class TextFile:
                 last = chunk[-1:]
         return count - (last in {b"\n", b""})
 
-    def _reader(self, stream: IO[str]) -> Iterator[list[str]]:
+    def _reader(self, lines: Iterable[str], delimiter: str | None = None) -> Iterator[list[str]]:
+        delimiter = delimiter or self.delimiter
         csv.field_size_limit(LONGEST_FIELD)
         if not self.quote:
-            return csv.reader(stream, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, strict=True)
-        return csv.reader(stream, delimiter=self.delimiter, quotechar=self.quote, strict=True)
+            return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=True)
 
 
 def readable(path: str, settings: CsvSettings, scratch: Path) -> TextFile:

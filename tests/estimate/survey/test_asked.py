@@ -41,9 +41,17 @@ def test_the_population_is_spoken_of_by_default_and_the_table_when_asked(release
 
     assert people.target == "population"
     assert people.estimate == pytest.approx(table.estimate)
-    assert not np.isclose(people.se(), table.se()).any()  # of some draws the sample's own part is estimated below 0
+    assert not np.isclose(people.se(), table.se()).any()
     assert people.estimate.sum() == pytest.approx(sample()["weight"].sum())
     assert release.without_design().crosstab("ill").target == "table"
+
+
+def test_people_are_less_certain_than_the_table_where_nothing_was_drawn(released_once):
+    """Where something was, the sample's own part is an estimate, which some draws leave below 0."""
+    exact = released_once(sample(), dict.fromkeys(KEEP, "1"))
+
+    assert not exact.crosstab("ill", target="table").se().any()
+    assert (exact.crosstab("ill").se() > 0).all()
 
 
 def test_a_cube_sums_to_its_margins(release):
