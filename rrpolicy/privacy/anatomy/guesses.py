@@ -24,6 +24,8 @@ from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.limits.guesses import Guesses, Parts, guesses, parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.errors import Problem
     from rrpolicy.finding import Companion, Finding
@@ -33,19 +35,33 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def dealt(requirement: Requirement[Options], channel: AnatomyChannel, original: Original, name: str) -> Guesses:
-    """Return the bound of every group of people with the same quasi-identifiers that an entry speaks of."""
-    told, evidence = _parts(channel, original, name), gathered(channel, original, name)
-    cells = np.zeros((told.groups, evidence.joint.shape[1]), dtype=np.int64)
-    np.add.at(cells, told.group, evidence.joint)
-    alike, bounds = bounded(channel, evidence, cells)
-    largest = min(channel.size + groups_of(original.records, channel.size)[1], told.people.shape[1])
-    best = _largest(told.people, bounds.expected[alike.kind], bounds.highest[alike.kind], largest)
+def dealt(
+    requirement: Requirement[Options], channel: AnatomyChannel, original: Original, name: str
+) -> Iterator[Guesses]:
+    """Yield the bounds of every group that an entry speaks of, for each attacker; see `limits.guesses.parts`."""
+    for told in _parts(channel, original, name):
+        yield _dealt(requirement, channel, original, told, name)
+
+
+def _dealt(
+    requirement: Requirement[Options], channel: AnatomyChannel, original: Original, told: Parts, name: str
+) -> Guesses:
+    """Return the bound of every group: the mean of the bounds of its parts, which a released record tells apart."""
+    evidence = gathered(channel, original, name)
+    assert np.array_equal(evidence.values, told.evidence.values)
+    alike, bounds = bounded(channel, evidence, evidence.joint)
+    people = told.evidence.histograms
+    largest = min(channel.size + groups_of(original.records, channel.size)[1], people.shape[1])
+    of_parts = _largest(people, bounds.expected[alike.kind], bounds.highest[alike.kind], largest)
+    best = told.summed(of_parts * evidence.n) / told.people.sum(axis=1)
     limit = requirement.options.limit_of(None)
 
     def exactly(group: int) -> Fraction | None:
         """Return the limit times the people where fractions tell that the bound is within it; else nothing."""
-        kind, counts = int(alike.kind[group]), told.people[group].tolist()
+        here = np.flatnonzero(told.group == group)
+        if len(here) > 1:
+            return None
+        kind, counts = int(alike.kind[here[0]]), people[here[0]].tolist()
         n = sum(counts)
         offset = Fraction(max(counts), n) if requirement.options.measure == "gain" else Fraction(0)
         if bounds.fractions * len(counts) > MOST_FRACTIONS:
@@ -55,7 +71,7 @@ def dealt(requirement: Requirement[Options], channel: AnatomyChannel, original: 
         within = reached >= 0 and (largest - 1) * (largest * squares - 1) <= reached**2
         return (limit + offset) * n if within else None
 
-    return guesses(requirement, told, name, best, exactly, exact=False)
+    return guesses(requirement, told, name + told.known, best, exactly, exact=False)
 
 
 MOST_FRACTIONS = 10_000_000
@@ -71,10 +87,10 @@ def _largest(people: Ints, expected: Array, highest: Array, size: int) -> Array:
     return best
 
 
-def _parts(channel: AnatomyChannel, original: Original, name: str) -> Parts:
-    """Return the groups of people with the same quasi-identifiers, by one of the sensitive attributes."""
+def _parts(channel: AnatomyChannel, original: Original, name: str) -> Iterator[Parts]:
+    """Yield the groups of people with the same quasi-identifiers, by one of the sensitive attributes."""
     (own,) = (column for column in channel.sensitive if column.attribute == name)
-    return parts(channel.untouched(own), original, name, others_known=False)
+    yield from parts(channel.untouched(own), original, name, others_known=False)
 
 
 def assess(
@@ -83,16 +99,17 @@ def assess(
     """Return the finding; see `rrpolicy.privacy.anatomy.disclosure.assess`."""
     told = (TOLD,) if len(channel.sensitive) > 1 else ()
     rests_on = (BOUND_ALONE, *told, *exposure(channel.untouched()).assumptions)
-    found = tuple(dealt(requirement, channel, original, name) for name in requirement.protects(original.policy))
+    protected = requirement.protects(original.policy)
+    found = tuple(guess for name in protected for guess in dealt(requirement, channel, original, name))
     return conclude(requirement, found, rests_on, further)
 
 
 def least(requirement: Requirement[Options], channel: AnatomyChannel, original: Original) -> Problem | None:
     """Return why no release whatever keeps an entry's limit; None if one may."""
     for name in requirement.protects(original.policy):
-        told = _parts(channel, original, name)
-        unseen = guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
-        problem = unseen.unreachable(requirement)
-        if problem is not None:
-            return problem
+        for told in _parts(channel, original, name):
+            unseen = guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
+            problem = unseen.unreachable(requirement)
+            if problem is not None:
+                return problem
     return None

@@ -6,12 +6,14 @@ released as it is, and weighed by how often it occurs in the person's group,
     V(alpha) <= sum over w of Pr(w | alpha) sum over v of max over u of c_u(alpha, w) P_S[v, u],
 
 exact where the rest is released as it is, or there is none; else an upper bound (data processing). The gain is V less
-the largest share in the group alpha, which guessing unseen attains.
+the largest share in the group alpha, which guessing without the release attains. An insensitive column released as it
+is belongs to the rest: it is read off the record, and an attacker may not have known it. Attackers who did know all of
+them are measured as well, and the largest gain decides. V alone is largest for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 BEST = "the largest chance that the likeliest value is the true one, for who knows which record is the person's"
+READ_OFF = " (the insensitive columns read off the record)"
 GAIN = "the largest difference between that chance and the largest share of a value in the same group"
 
 
@@ -53,12 +56,14 @@ class Parts:
         group: (parts,) the group of each.
         beside: names of what parts the groups: what else stands in a record, and counts as read.
         seen: those of them that are not released as they are.
+        known: which columns other than the quasi-identifiers make the groups, as it follows the attribute's name.
     """
 
     evidence: Evidence
     group: Ints
     beside: tuple[str, ...]
     seen: tuple[str, ...]
+    known: str = ""
 
     @property
     def groups(self) -> int:
@@ -159,14 +164,17 @@ class Guesses(Held):
         return Problem("RR510", message, requirement.place, f"a threshold of at least {floor:.6g}", hint + raised)
 
 
-def parts(channel: Product, original: Original, sensitive: str, *, others_known: bool) -> Parts:
-    """Return the groups of a table, and the parts of which a released record tells.
+def parts(channel: Product, original: Original, sensitive: str, *, others_known: bool) -> Iterator[Parts]:
+    """Yield the groups of a table, and the parts that a released record tells apart, for each attacker.
+
+    The first attacker knows the quasi-identifiers and every insensitive column that is released with certainty. Where
+    there are insensitive columns, another one follows, who knows the quasi-identifiers alone.
 
     Args:
         channel: what is released.
         original: the table.
         sensitive: the attribute that is guessed, on an axis of its own.
-        others_known: whether the attacker knows the other sensitive attributes.
+        others_known: whether the attackers know the other sensitive attributes.
     """
     policy = original.policy
     told = sides(channel, policy, sensitive, known_sensitive=others_known)
@@ -179,14 +187,26 @@ def parts(channel: Product, original: Original, sensitive: str, *, others_known:
         and c.attribute != sensitive
         and policy.attributes[c.attribute].role is Role.SENSITIVE
     ]
-    whole = Sides((*told.known, *rest), (*told.carried, *carried), told.sensitive)
-    evidence = gather(original, whole)
-    known = {*(name for axis in told.known for name in axis.attributes), *(c.attribute for c in told.carried)}
+    evidence = gather(original, Sides((*told.known, *rest), (*told.carried, *carried), told.sensitive))
+    plain = {
+        *(name for axis in channel.axes if isinstance(axis, Identity) for name in axis.attributes),
+        *(c.attribute for c in channel.carried),
+    }
+    hidden = {*(name for axis in rest for name in axis.attributes), *(c.attribute for c in carried)}
+    known = [name for name in evidence.names if name not in hidden]
+    others = OTHERS_KNOWN if others_known else ""
+    yield _parted(evidence, known, plain, others)
+    insensitive = {name for name in evidence.names if policy.attributes[name].role is Role.INSENSITIVE}
+    if insensitive:
+        before = [name for name in known if name not in insensitive]
+        yield _parted(evidence, before, plain, others + READ_OFF)
+
+
+def _parted(evidence: Evidence, known: Collection[str], plain: Collection[str], of: str) -> Parts:
     columns = [place for place, name in enumerate(evidence.names) if name in known]
     group, _ = numbered(evidence.values[:, columns].T, len(evidence.values))
-    hidden = tuple(name for axis in rest if not isinstance(axis, Identity) for name in axis.attributes)
-    beside = (*(name for axis in rest for name in axis.attributes), *(c.attribute for c in carried))
-    return Parts(evidence, group, beside, hidden)
+    beside = tuple(name for name in evidence.names if name not in known)
+    return Parts(evidence, group, beside, tuple(name for name in beside if name not in plain), of)
 
 
 def _seen(axis: Axis) -> bool:
@@ -201,17 +221,20 @@ def cases(
     others = len(policy.with_role(Role.SENSITIVE)) > 1
     for name in requirement.protects(policy):
         for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
-            told = parts(channel, original, name, others_known=others_known)
-            axis, evidence = told.evidence.sensitive, told.evidence
-            assert axis is not None
-            best = told.summed(best_guess(evidence.shares, axis) * evidence.n) / told.people.sum(axis=1)
-            of = name + (OTHERS_KNOWN if others_known else "")
+            for told in parts(channel, original, name, others_known=others_known):
+                yield told, name, _guessed(requirement, told, name)
 
-            def exactly(group: int, told: Parts = told, axis: Axis = axis) -> Fraction:
-                rows = told.evidence.histograms[told.group == group].tolist()
-                return sum((exact_best_guess(row, axis) for row in rows), Fraction(0))
 
-            yield told, name, guesses(requirement, told, of, best, exactly, exact=not told.seen)
+def _guessed(requirement: Requirement[Options], told: Parts, name: str) -> Guesses:
+    axis, evidence = told.evidence.sensitive, told.evidence
+    assert axis is not None
+    best = told.summed(best_guess(evidence.shares, axis) * evidence.n) / told.people.sum(axis=1)
+
+    def exactly(group: int) -> Fraction:
+        rows = evidence.histograms[told.group == group].tolist()
+        return sum((exact_best_guess(row, axis) for row in rows), Fraction(0))
+
+    return guesses(requirement, told, name + told.known, best, exactly, exact=not told.seen)
 
 
 def guesses(
