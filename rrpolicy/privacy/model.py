@@ -132,7 +132,8 @@ class PerClass:
     Attributes:
         sensitive: the attribute whose histograms it reads; None if it reads class sizes alone, which any tells.
         holds: its histograms, (classes, values) counts -> mask (classes,) of those that satisfy it. It is given all
-            classes that would be released, and no others: t-closeness compares with their sum.
+            records that would be released: t-closeness compares with their sum. Suppressed ones are one more class, the
+            last, whose verdict is not read.
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
         where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.

@@ -272,7 +272,11 @@ def _classes_pass(tests: Sequence[PerClass], requirement: Requirement, channel: 
             cells = classes.histograms[one.sensitive]
             counts = np.zeros((cells.classes, cells.values), np.int64)
             counts[cells.group, cells.value] = cells.n
-        passes = one.holds(counts)
+        if classes.suppressed and one.sensitive is None:
+            counts = np.vstack([counts, [[classes.suppressed]]])
+        elif classes.suppressed:
+            counts = np.vstack([counts, cells.whole - cells.totals])
+        passes = one.holds(counts)[: len(classes.sizes)]
         if one.people is not None:
             if classes.population is None or classes.suppressed:
                 return False

@@ -190,6 +190,63 @@ def test_suppressed_records_are_a_class_unless_told_otherwise(tmp_path, capsys):
     assert {c["name"]: c["measure"]["value"] for c in found["findings"][0]["companions"]}["suppressed records"] == 1
 
 
+SUPPRESSING = policy_text(
+    """\
+[attributes]
+town = { role = "quasi-identifier", domain = ["Aalen", "Bonn", "Celle"] }
+ill = { role = "sensitive", domain = ["flu", "cold", "hiv"] }
+[[privacy]]
+model = "t-closeness"
+t = "7/20"
+[[privacy]]
+model = "beta-likeness"
+beta = "7/8"
+[[privacy]]
+model = "delta-disclosure"
+delta = 1
+values = "occurring"
+[mechanism]
+name = "l-diversity"
+suppression = "1/5"
+[release]
+format = "csv"
+""",
+    "patients.csv",
+    "Suppressing",
+)
+
+
+def test_classes_are_compared_with_the_suppressed_records_too(tmp_path, capsys):
+    """Of 10 released records 4 have the flu, and 3 of the 4 of each class; of the 8 that are kept 4 have it."""
+    classes = {"Aalen": ("flu", "flu", "flu", "cold"), "Bonn": ("cold", "cold", "cold", "flu"), "Celle": ("hiv",) * 2}
+    rows = [(town, ill) for town, values in classes.items() for ill in values]
+    (tmp_path / "patients.csv").write_text("town,ill\n" + "".join(f"{town},{ill}\n" for town, ill in rows))
+    (tmp_path / "policy.toml").write_text(SUPPRESSING)
+    bundle, data = tmp_path / "bundle", tmp_path / "bundle/public/data.csv"
+    expected = {"t-closeness": 7 / 20, "beta-likeness": 7 / 8, "delta-disclosure": math.log2(15 / 8)}
+
+    def found(*call: object) -> dict[str, float]:
+        assert main([*map(str, call), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        return {f["model"].partition("/")[0]: f["achieved"]["value"] for f in told["findings"]}
+
+    planned = found("plan", tmp_path / "policy.toml")
+    assert {model: planned[model] for model in expected} == pytest.approx(expected)
+    found("release", tmp_path / "policy.toml", "--out", bundle)
+    assert main(["verify", str(bundle), "--source", str(tmp_path / "patients.csv")]) == 0
+    capsys.readouterr()
+    told = measured(capsys, data, "--qi", "town", "--sensitive", "ill", "--suppressed", "*")
+    assert told["suppressed"] == 2
+    assert achieved(told, "t-closeness/variational") == pytest.approx(expected["t-closeness"])
+    assert achieved(told, "beta-likeness/basic") == pytest.approx(expected["beta-likeness"])
+    assert achieved(told, "delta-disclosure/occurring") == pytest.approx(expected["delta-disclosure"])
+    assert achieved(told, "delta-disclosure/all") == math.inf  # no class that is kept has hiv
+    public = json.loads((bundle / "public/release.json").read_text())
+    assert {f["model"]: f["achieved"]["value"] for f in public["findings"] if f["model"] in expected} == pytest.approx(
+        expected
+    )
+
+
 def test_numbers_have_an_order_and_names_have_none(tmp_path, capsys):
     rows: Rows = [
         ("a", 1, 3),

@@ -107,14 +107,14 @@ def released(channel: Any, original: Any) -> list[tuple[Any, ...]]:
 def holds(requirements: Sequence[Requirement], rows: Sequence[tuple[Any, ...]], hierarchy: Any = None) -> bool:
     """Return whether a released table (quasi-identifiers, then the sensitive value) satisfies what may be asked of it.
 
-    Records that are `*` throughout are in no class. A subgroup is not looked at: the caller asks for everybody.
+    Records that are `*` throughout are in no class, and part of the whole that classes are compared with. A subgroup is not looked at: the caller asks for everybody.
     """
     classes: dict[tuple[Any, ...], Counter[Any]] = defaultdict(Counter)
     for *known, value in rows:
         classes[tuple(known)][value] += 1
+    whole: Counter[Any] = sum(classes.values(), Counter())
     if len(classes) > 1:
         classes.pop(("*",) * (len(rows[0]) - 1), None)
-    whole: Counter[Any] = sum(classes.values(), Counter())
     return all(_holds(r, found, whole) for r in requirements for found in classes.values())
 
 

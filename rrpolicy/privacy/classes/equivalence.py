@@ -8,6 +8,7 @@ what he does not know.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,6 +111,7 @@ def expected_classes(
             concerned &= np.isin(released[place + column], images)
         place += len(axis.attributes)
     kept = _kept(seen, released)
+    gone = int(people[~kept].sum())
     group, classes = numbered([r[kept] for r in released], int(kept.sum()))
     sizes = np.zeros(classes, dtype=np.int64)
     np.add.at(sizes, group, people[kept])
@@ -121,11 +123,19 @@ def expected_classes(
         cell, code = np.nonzero(counts)
         value = _recoded(axis, code[:, None])[:, 0].astype(np.int64)
         width = len(axis.columns()[0].labels)
-        histograms[name] = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
+        found = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
+        histograms[name] = replace(found, beyond=_whole(axis, part.histograms, width)) if gone else found
     population = None
     if requirement.needs_reference and original.reference is not None:
         population = _people(seen, original.reference, [r[kept] for r in released], group, classes)
-    return Classes(sizes, histograms, held, int(people[~kept].sum()), population)
+    return Classes(sizes, histograms, held, gone, population)
+
+
+def _whole(axis: Axis, histograms: Ints, width: int) -> Ints:
+    """Return (released values,) the records with each, suppressed ones included."""
+    whole = np.zeros(width, dtype=np.int64)
+    np.add.at(whole, _recoded(axis, np.arange(histograms.shape[1])[:, None])[:, 0], histograms.sum(axis=0))
+    return whole
 
 
 def _released(seen: View, values: Codes) -> list[Codes]:

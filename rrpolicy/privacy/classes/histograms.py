@@ -189,7 +189,8 @@ class Classes:
 
     Attributes:
         sizes: (classes,) records in each; all > 0.
-        histograms: by sensitive attribute, over the same classes.
+        histograms: by sensitive attribute, over the same classes; the whole that they are compared with has the
+            suppressed records as well, whose sensitive values are released.
         concerned: (classes,) those that may hold a record of the subgroup that a requirement is limited to.
         suppressed: records that are in no class, as all that would be known of them was suppressed.
         population: people who agree with each class, where anything is known of the population; else None.

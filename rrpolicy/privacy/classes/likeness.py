@@ -1,7 +1,7 @@
 """How much more, or less, frequent sensitive values are in each class than in the whole release, decided in integers.
 
-Of a class of n records, n_v of them with the value v, in a release of N with N_v: the ratio n_v N / (n N_v) of the two
-shares q_v = n_v/n and p_v = N_v/N. Values that a class lacks have ratio 0 and no cell.
+Of a class of n records, n_v of them with the value v, in a release of N with N_v, suppressed records included: the
+ratio n_v N / (n N_v) of the two shares q_v = n_v/n and p_v = N_v/N. Values that a class lacks have ratio 0 and no cell.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Ratios:
     @classmethod
     def of(cls, histograms: Histograms) -> Ratios:
         """Return the ratios of all classes that are released."""
-        records = max(int(histograms.sizes.sum()), 1)
+        records = max(int(histograms.whole.sum()), 1)
         kind = fits(records * records)
-        own, total = histograms.n.astype(kind), histograms.totals.astype(kind)[histograms.value]
+        own, total = histograms.n.astype(kind), histograms.whole.astype(kind)[histograms.value]
         return cls(histograms, own * records, histograms.sizes.astype(kind)[histograms.group] * total)
 
     def greatest(self, among: Mask) -> Fraction:
@@ -63,8 +63,8 @@ class Ratios:
 
         A gain is rational and the logarithm is not, unless both are 0: never equal otherwise.
         """
-        records = max(int(self.histograms.sizes.sum()), 1)
-        total = self.histograms.totals[self.histograms.value]
+        records = max(int(self.histograms.whole.sum()), 1)
+        total = self.histograms.whole[self.histograms.value]
         gain = self.numerator.astype(np.float64) / self.denominator.astype(np.float64) - 1
         allowed = -np.log(total / records)
         fine: Mask = gain <= allowed
@@ -85,7 +85,7 @@ class Ratios:
 
     def complete(self) -> Mask:
         """Return (classes,) whether a class holds every value that occurs in the release; an empty one does."""
-        occurring = int(np.count_nonzero(self.histograms.totals))
+        occurring = int(np.count_nonzero(self.histograms.whole))
         mask: Mask = (self.histograms.distinct == occurring) | (self.histograms.sizes == 0)
         return mask
 

@@ -7,6 +7,7 @@ hash is not hoped but checked on the first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,11 +88,17 @@ def tally(
     order = np.argsort(hashes)
     histograms: dict[str, Histograms] = {}
     values: dict[str, tuple[Value | None, ...]] = {}
+    gone = f"coalesce({suppressed}, false)" if suppressed else "false"
     for column in counted:
-        query = f"SELECT {_hash(known, salt)} AS h, {column.sql} AS v, count(*) AS n FROM {kept} GROUP BY h, v"  # noqa: S608
-        cells = _table(connection, query)
+        told = f"{_hash(known, salt)} AS h, {column.sql} AS v, {gone} AS gone, count(*) AS n"
+        cells = _table(connection, f"SELECT {told} FROM {relation} GROUP BY h, v, gone")  # noqa: S608
         code, values[column.name] = _coded(cells.column("v"), column.labels)
-        histograms[column.name] = _histograms(_array(cells, "h"), code, _array(cells, "n"), len(values[column.name]))
+        n, inside = _array(cells, "n").astype(np.int64), ~_array(cells, "gone").astype(bool)
+        every = len(values[column.name])
+        found = _histograms(_array(cells, "h")[inside], code[inside], n[inside], every)
+        everybody = np.zeros(every, dtype=np.int64)
+        np.add.at(everybody, code, n)
+        histograms[column.name] = replace(found, beyond=everybody) if left_out else found
     sizes = _array(whole, "n")[order].astype(np.int64)
     people = _array(whole, "p")[order] if weight or population else None
     return Tally(Classes(sizes, histograms, _array(whole, "c")[order].astype(bool), left_out), values, people)

@@ -5,7 +5,7 @@ With p_v the share of a value in the whole release and q_v in a class, for every
     basic       (q_v - p_v)/p_v <= beta
     enhanced    (q_v - p_v)/p_v <= min(beta, -ln p_v)
 
-The release is what is released: suppressed records do not count.
+The whole release has all records: suppressed ones are released with their sensitive values, and count.
 
 References:
     Cao, Karras 2012, "Publishing Microdata with a Robust Privacy Guarantee": basic and enhanced beta-likeness.
@@ -183,8 +183,8 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
 def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
-    Monotone, as the share of a value in merged classes is a mean of theirs; not so if classes may be suppressed, which
-    changes what they are compared with, or if some need not satisfy it.
+    Monotone, as the share of a value in merged classes is a mean of theirs; not so if classes may be suppressed, as
+    those that are kept are then merged with others, or if some need not satisfy it.
     """
     fine = partial(satisfied, requirement.options)
     return of_each_attribute(requirement, policy, fine, monotone=not requirement.where)

@@ -7,7 +7,7 @@ With p_v the share of a value in the whole release and q_v in a class, in bits:
 By the definition a class that lacks a value tells infinitely much: that its members do not have it. `values =
 "occurring"` asks the same of the values that a class holds alone, and lets classes exclude values.
 
-The release is what is released: suppressed records do not count.
+The whole release has all records: suppressed ones are released with their sensitive values, and count.
 
 References:
     Brickell, Shmatikov 2008, "The Cost of Privacy: Destruction of Data-Mining Utility in Anonymized Data Publishing":

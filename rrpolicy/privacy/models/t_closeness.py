@@ -1,7 +1,7 @@
 """t-closeness: the sensitive values of every class are distributed nearly as those of the whole release.
 
-The release is what is released: suppressed records do not count. Distances are defined in
-`rrpolicy.privacy.classes.distance`.
+The whole release has all records: suppressed ones are released with their sensitive values, and count. Distances are
+defined in `rrpolicy.privacy.classes.distance`.
 
 References:
     Li, Li, Venkatasubramanian 2007, "t-Closeness: Privacy Beyond k-Anonymity and l-Diversity", definition 2, section 4.
@@ -158,8 +158,8 @@ def _reached(distance: Distance, columns: Sequence[Protected], classes: Classes,
 def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
-    Monotone, as a distance is convex (Li et al. 2007, section 3); not so if classes may be suppressed, which changes
-    what they are compared with, or if some need not satisfy it.
+    Monotone, as a distance is convex (Li et al. 2007, section 3); not so if classes may be suppressed, as kept ones are
+    then merged with others, or if some need not satisfy it.
     """
     from rrpolicy.privacy.classes.histograms import Histograms, at_most
 

@@ -43,7 +43,8 @@ class ClassTest:
     Attributes:
         name: for messages.
         joint: which sensitive attribute's histograms it reads; None for the sizes of classes.
-        holds: (classes, values) counts of all released classes -> (classes,) which satisfy it.
+        holds: (classes, values) counts of all released classes, and of the suppressed records as the last, if there are
+            any -> (classes,) which satisfy it.
         monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
         concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
         peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
@@ -210,7 +211,7 @@ class Search:
         fails = np.zeros(len(kept), dtype=bool)
         for test in tests:
             histogram = table.n[:, None] if test.joint is None else table.histogram(test.joint)
-            mask = ~test.holds(histogram if kept.all() else histogram[kept])
+            mask = ~test.holds(with_suppressed(histogram[kept], histogram[~kept]))[: int(kept.sum())]
             if test.people is not None:
                 people, elsewhere = self.tables.people(table)
                 told = test.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
@@ -220,3 +221,8 @@ class Search:
                 mask &= table.codes[kept, place] == group
             fails[kept] |= mask
         return fails
+
+
+def with_suppressed(kept: Ints, gone: Ints) -> Ints:
+    """Return (classes, values) counts of what is released: of the kept classes, then of the others as one, if any."""
+    return np.vstack([kept, gone.sum(axis=0, keepdims=True)]) if len(gone) else kept
