@@ -30,6 +30,8 @@ READ_CORRECTLY = "value read correctly"
 """Names the chance that the value read off a drawn record is the true one, whosever record it is."""
 MAXIMUM_POSTERIOR = "maximum posterior"
 """Names the chance that a record had the value that its released one points to most: of whoever knows the record."""
+UNCHECKED = "Every record is suppressed: there is no class of records that could be checked."
+"""An assumption of findings on classes where there are none: nothing is achieved, and limits are not met."""
 CONDITION = "given the published parameters"
 """Follows what holds only for whoever does not ask how the published description was derived from the table."""
 

@@ -125,7 +125,7 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
     Raises:
         PolicyError: RR250 if the call makes no sense.
         DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
-            RR313 if a value has no place in an order or hierarchy, RR337 if what is said of the population does not
+            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if what is said of the population does not
             fit the table; RR144 and RR314 if records have no weight, stratum or cluster, and the policy says which
             columns these are.
     """
@@ -133,6 +133,9 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
         columns = Columns.of(asked, snapshot)
         reference = read_reference(asked.said, columns.known, snapshot, registry, scratch)
         found = columns.count(snapshot, asked, {}, reference)
+        if not found.classes.records + found.classes.suppressed:
+            message = f"{snapshot.name}: the table has no records, and nothing can be checked"
+            raise DataError(Problem("RR317", message, expected="at least one record"))
         measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
         told = class_models(registry)
         required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in told)]

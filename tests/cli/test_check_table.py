@@ -247,6 +247,55 @@ def test_classes_are_compared_with_the_suppressed_records_too(tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_without_records_is_no_success(tmp_path, capsys, form):
+    path = tmp_path / f"table.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table({"age": pa.array([], pa.string()), "disease": pa.array([], pa.string())}), path)
+    else:
+        path = write(tmp_path, [("20-39", "1*", "flu")], form)
+        with duckdb.connect(str(path) if form == "duckdb" else ":memory:") as connection:
+            if form == "duckdb":
+                connection.execute("DELETE FROM people")
+            else:
+                text = b"age,disease\n"
+                path.write_bytes(gzip.compress(text) if form == "csv.gz" else text)
+
+    for limits in ((), ("--k", 5), ("--k", 5, "--l", 3)):
+        assert main(["check-table", str(path), "--qi", "age", "--sensitive", "disease", *map(str, limits)]) == 3
+        told = capsys.readouterr()
+        assert "RR317" in told.err
+        assert "satisfied" not in told.out
+
+
+LIMITS: dict[str, tuple[object, ...]] = {
+    "k-anonymity": ("--k", 3),
+    "l-diversity/distinct": ("--l", 2),
+    "t-closeness/variational": ("--t", "0.9"),
+    "alpha-k-anonymity": ("--alpha", "0.9", "--k", 1),
+    "beta-likeness/basic": ("--beta", 9),
+    "delta-disclosure/occurring": ("--delta", 9, "--values", "occurring"),
+    "k-map": ("--k-map", 1, "--sampling-fraction", "0.1", "--decided-by", "estimate"),
+}
+
+
+@pytest.mark.parametrize("model", LIMITS)
+def test_records_that_are_all_suppressed_are_no_success(tmp_path, capsys, model):
+    call = (write(tmp_path, [("*", "*", "flu"), ("*", "*", "cold")] * 3), "--qi", "age,zip", "--sensitive", "disease")
+
+    found = measured(capsys, *call, "--suppressed", "*", *LIMITS[model], status=1)
+    assert (found["records"], found["classes"], found["suppressed"]) == (6, 0, 6)
+    assert found["by_name"][model]["verdict"] == "failed"
+    assert found["by_name"][model]["achieved"] is None
+    assert any("Every record is suppressed" in text for text in found["by_name"][model]["assumptions"])
+    assert main(["check-table", *map(str, (*call, "--suppressed", "*", *LIMITS[model]))]) == 1
+    assert "Every record is suppressed" in capsys.readouterr().out
+    assert (
+        main(["check-table", *map(str, (*call, "--suppressed", "*", *LIMITS[model])), "--output-format", "sarif"]) == 1
+    )
+    assert "suppress fewer records" in capsys.readouterr().out
+
+
 def test_numbers_have_an_order_and_names_have_none(tmp_path, capsys):
     rows: Rows = [
         ("a", 1, 3),

@@ -123,7 +123,7 @@ def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
 def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
     from rrpolicy.cli.text.risks import lines
-    from rrpolicy.finding import Verdict
+    from rrpolicy.finding import UNCHECKED, Verdict
     from rrpolicy.releasing.plan.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
@@ -137,6 +137,8 @@ def _lines(found: TableCheck) -> list[str]:
         if finding.groups_over:
             over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
             text.append(f"  {'':<9} {'':<{width}}  {over}")
+    if not found.classes:
+        text.append(f"note: {UNCHECKED}")
     text += lines(found.risks)
     text += [f"note: {remark}" for remark in found.remarks]
     if not any(finding.verdict for finding in found.findings):

@@ -13,7 +13,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing, Verdict
+from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.people import COUNTED
@@ -204,7 +204,7 @@ def conclude(
     limit: Fraction | None,
     companions: Sequence[Companion] = (),
 ) -> Finding:
-    """Return the finding over all sensitive attributes: the worst decides, and each stands beside it.
+    """Return the finding over all sensitive attributes: the worst decides. Without any class it fails.
 
     Args:
         words: of the model.
@@ -221,6 +221,7 @@ def conclude(
         if outcome.passes is not None:
             failing |= ~outcome.passes
     failing &= classes.concerned
+    checked = len(classes.sizes) > 0
     achieved = worst.achieved
     # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
     if limit is not None and not failing.any() and achieved.value in {round_up(limit), round_down(limit)}:
@@ -231,12 +232,12 @@ def conclude(
         words.model,
         "",
         None,
-        achieved,
+        achieved if checked else None,
         limit,
-        None if limit is None else Verdict.FAILED if failing.any() else Verdict.SATISFIED,
+        None if limit is None else Verdict.SATISFIED if checked and not failing.any() else Verdict.FAILED,
         Basis.RELEASE,
         READER,
-        (NULLS, *([SUPPRESSED] if classes.suppressed else [])),
+        (NULLS, *([SUPPRESSED] if classes.suppressed else []), *([] if checked else [UNCHECKED])),
         (*(each if len(outcomes) > 1 else ()), *companions, *_sizes(classes)),
         groups_over=int(failing.sum()),
         people_over=int(classes.sizes[failing].sum()),

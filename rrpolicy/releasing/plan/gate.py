@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from rrpolicy.errors import Decided, Problem
-from rrpolicy.finding import CONDITION, ERRORS, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
@@ -81,6 +81,9 @@ def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
 
 def _requirement(finding: Finding) -> Problem:
     title = f"{finding.model}: {finding.requirement}"
+    if UNCHECKED in finding.assumptions:
+        message = f"{title} is not shown: every record is suppressed, and no class could be checked"
+        return Problem("RR101", message, finding.place, hint="suppress fewer records")
     if finding.verdict is Verdict.FAILED:
         achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
         hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
