@@ -125,9 +125,9 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
     Raises:
         PolicyError: RR250 if the call makes no sense.
         DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
-            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if what is said of the population does not
-            fit the table; RR144 and RR314 if records have no weight, stratum or cluster, and the policy says which
-            columns these are.
+            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if what is
+            said of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
+            cluster, and the policy says which columns these are.
     """
     with grouped(asked, registry, scratch) as (snapshot, spelled):
         columns = Columns.of(asked, snapshot)
