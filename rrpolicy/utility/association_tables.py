@@ -124,12 +124,21 @@ def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
 
 
 def cramers_v(shares: Array) -> float:
-    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
-    table = shares[shares.sum(axis=1) > 0][:, shares.sum(axis=0) > 0]
+    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are.
+
+    Categories that are estimated to occur at most 0 times are left out, until all have positive shares of the rest.
+    """
+    table, size = shares, -1
+    while table.size != size:
+        size = table.size
+        table = table[table.sum(axis=1) > 0]
+        table = table[:, table.sum(axis=0) > 0]
     return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 
 def _occupied(shares: Array) -> Array:
-    """Return a table without negative cells and empty categories."""
+    """Return a table without negative cells and empty categories; of one category each where no cell is positive."""
+    if not (shares > 0).any():
+        return np.ones((1, 1))
     proper = clipped(shares, 0.0)
     return np.asarray(proper[proper.sum(axis=1) > 0][:, proper.sum(axis=0) > 0])

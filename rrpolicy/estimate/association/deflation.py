@@ -12,8 +12,8 @@ are normal. The deflated table is
 
     r_i c_j + e_ij (t r_i c_j / (t r_i c_j + Var(e_ij)))^(1/2)
 
-so that its residuals have the mean square of the true ones, cell by cell: well known cells stay as they are, and those
-that are all noise go to independence. Every measure of association is taken there.
+so that its residuals have the mean square of the true ones, cell by cell: well known cells stay as they are (those
+without a variance entirely, which t is not estimated from), and those that are all noise go to independence. Every measure of association is taken there.
 
 It is no unbiased estimate of any of them: what is 0 comes out above it, and where all is noise association is lost.
 docs/reference/utility.md has how near it comes.
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 
 ROUNDS = 200
+LEAST = 1e-150
+"""Of a variance whose square is divided by: a smaller one has a square that is 0 in doubles."""
 CLOSE = 1e-10
 """The likelihood equation is iterated so often at most, and until t changes by no more, relative to itself."""
 
@@ -73,11 +75,12 @@ def deflated_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Ar
 
 def _shrunk(independent: Array, residual: Array, variance: Array) -> Array:
     """Return the table of which residuals are shrunk by what they owe to the errors of estimates."""
-    held = independent > 0
+    held, uncertain = independent > 0, variance > 0
     spread = np.zeros(independent.shape)
-    spread[held] = _mean_square(independent[held], residual[held], variance[held]) * independent[held]
-    whole = spread + variance
-    kept = np.sqrt(np.divide(spread, whole, out=np.zeros_like(whole), where=whole > 0))
+    told = held & uncertain
+    if told.any():
+        spread[held] = _mean_square(independent[told], residual[told], variance[told]) * independent[held]
+    kept = np.sqrt(np.divide(spread, spread + variance, out=np.ones_like(spread), where=uncertain))
     return np.asarray(independent + kept * residual)
 
 
@@ -113,10 +116,13 @@ def residuals_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> t
 
 
 def _mean_square(independent: Array, residual: Array, variance: Array) -> float:
-    """Return t, the root of sum w (e^2 - Var - t r c) with w = r c/(t r c + Var)^2; 0 if none is positive."""
+    """Return t, the root of sum w (e^2 - Var - t r c) with w = r c/(t r c + Var)^2; 0 if none is positive.
+
+    Only cells with a positive variance count: the others are known, and would make t the mean square of rounding errors.
+    """
     t = float((residual**2 / independent).mean())
     for _ in range(ROUNDS):
-        weight = independent / np.maximum(t * independent + variance, np.finfo(float).tiny) ** 2
+        weight = independent / np.maximum(t * independent + variance, LEAST) ** 2
         found = max(float((weight * (residual**2 - variance)).sum() / (weight * independent).sum()), 0.0)
         if abs(found - t) <= CLOSE * t:
             break
