@@ -12,8 +12,9 @@ are normal. The deflated table is
 
     r_i c_j + e_ij (t r_i c_j / (t r_i c_j + Var(e_ij)))^(1/2)
 
-so that its residuals have the mean square of the true ones, cell by cell: well known cells stay as they are (those
-without a variance entirely, which t is not estimated from), and those that are all noise go to independence. Every measure of association is taken there.
+so that its residuals have the mean square of the true ones, cell by cell: well known cells stay as they are, and those
+that are all noise go to independence. Cells without a variance are known: t is not estimated from them. Every measure
+of association is taken there.
 
 It is no unbiased estimate of any of them: what is 0 comes out above it, and where all is noise association is lost.
 docs/reference/utility.md has how near it comes.
@@ -118,7 +119,7 @@ def residuals_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> t
 def _mean_square(independent: Array, residual: Array, variance: Array) -> float:
     """Return t, the root of sum w (e^2 - Var - t r c) with w = r c/(t r c + Var)^2; 0 if none is positive.
 
-    Only cells with a positive variance count: the others are known, and would make t the mean square of rounding errors.
+    Only cells with a positive variance count: the others are known, and would make t the mean square of roundings.
     """
     t = float((residual**2 / independent).mean())
     for _ in range(ROUNDS):
