@@ -34,7 +34,7 @@ import numpy as np
 
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, Target, cells, listed, size
+from rrpolicy.attacks.target import MOST_CELLS, Target, cells, listed, listing, size
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.read import certain
@@ -135,14 +135,14 @@ def _shared(one: Product, other: Product) -> list[Axis]:
 
 
 def _alike_axis(product: Product, axis: Axis) -> bool:
-    labels = [column.labels for column in axis.columns()]
-    return any(
-        (not isinstance(own, Sets) or own == axis)
-        and own.attributes == axis.attributes
-        and listed(own)
-        and [column.labels for column in own.columns()] == labels
-        for own in product.axes
-    )
+    """Return whether a product releases the same values of the same attributes; of sets, sets of the same size."""
+    values, mine = [(column.kind, column.labels) for column in axis.columns()], listing(axis)
+    for own in product.axes:
+        there = listing(own)
+        alike = own.attributes == axis.attributes and [(c.kind, c.labels) for c in own.columns()] == values
+        if alike and mine is not None and there is not None and there.released_size == mine.released_size:
+            return not isinstance(axis, Sets) or own == axis
+    return False
 
 
 def _axis(product: Product, axis: Axis) -> Axis:

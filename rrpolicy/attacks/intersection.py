@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.linked import NOBODY, released_alike, shown_alone
+from rrpolicy.attacks.linked import NOBODY, OTHERWISE, counted_alike, released_alike, shown_alone
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import Law, held
 from rrpolicy.attacks.sets import ListedSets
@@ -50,8 +50,7 @@ def _pair(one: Target, other: Target, of: str, times: int) -> Iterator[Attack]:
         return
     for first in one.channel.axes:
         for second in other.channel.axes:
-            alike = first.attributes == second.attributes and first.original_size == second.original_size
-            if isinstance(first, Sets) and isinstance(second, Sets) and alike:
+            if isinstance(first, Sets) and isinstance(second, Sets) and first.original == second.original:
                 name = f"{of}: {in_words(first.attributes)}"
                 yield _intersected((one, first), (other, second), name, times)
 
@@ -67,6 +66,8 @@ def _intersected(one: tuple[Target, Sets], other: tuple[Target, Sets], of: str, 
     if max(size([*shared, first]), size([*shared, second])) > MOST_CELLS:
         return undecided(NAME, of, knows, TOO_LARGE)
     counted = cells(target, target.channel, [*shared, first]), cells(again, again.channel, [*shared, second])
+    if not counted_alike(counted):
+        return undecided(NAME, of, knows, OTHERWISE)
     alone = shown_alone(counted[0])
     people = int(alone.sum())
     if not people:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 NAME = "inference over releases"
 NOBODY = "nobody is alone in what is released as it is"
+OTHERWISE = "the releases put the records of the table into different categories"
 COUNTS = "people whom every release shows alone, and whose value the attacker names from all their rows"
 
 
@@ -73,13 +74,16 @@ def _inferred(
     *shared, _ = axes[0]
     names = in_words([name for axis in shared for name in axis.attributes])
     knows = f"{names} of everybody, the shares of the values in the table, and the channels"
-    if len({each[-1].original_size for each in axes}) > 1 or not all(listed(each[-1]) for each in axes):
+    domains = {each.policy.attributes[axes[0][-1].attributes[0]].domain for each in chosen}
+    if len(domains) > 1 or not all(listed(each[-1]) for each in axes):
         return undecided(NAME, of, knows, "it is not released with the same categories, or there are too many sets")
     if max(map(size, axes)) > MOST_CELLS:
         return undecided(NAME, of, knows, TOO_LARGE)
     counted = [cells(t, p, each) for t, p, each in zip(chosen, products, axes, strict=True)]
     if math.prod(each.released.shape[-1] for each in counted) * counted[0].original.shape[-1] > MOST_CELLS:
         return undecided(NAME, of, knows, "what several rows may show has more than 1,048,576 combinations")
+    if not counted_alike(counted):
+        return undecided(NAME, of, knows, OTHERWISE)
     who = shown_alone(counted[0])
     people = int(who.sum())
     if not people:
@@ -106,6 +110,11 @@ def released_alike(target: Target, products: Sequence[Product], sensitive: Axis)
     """
     known = sides(products[0], target.policy, sensitive.attributes[0]).known
     return [axis for axis in known if certain(axis) and listed(axis) and all(axis in p.axes for p in products)]
+
+
+def counted_alike(counted: Sequence[Cells]) -> bool:
+    """Return whether several releases put the same records of the table into the same categories."""
+    return all(np.array_equal(each.original, counted[0].original) for each in counted)
 
 
 def shown_alone(counted: Cells) -> Mask:

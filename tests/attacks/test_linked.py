@@ -11,11 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.attacks.linked import NAME, best_guess, infer_together
+from rrpolicy.attacks.linked import NAME, OTHERWISE, best_guess, infer_together
 from rrpolicy.attacks.result import Outcome
+from rrpolicy.attacks.run import attacks_together
 from rrpolicy.attacks.target import Target
+from rrpolicy.channel.axes.categories import Domain, category_column
 from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import policy_of
@@ -104,3 +109,51 @@ def test_a_series_counts_as_one_release() -> None:
     one, other = (released(Fraction(3, 5), 1, series="s") for _ in range(2))
     assert list(infer_together([one, other])) == []
     assert run(one, other, released(Fraction(3, 5), 2)).of == "releases 1, 3: ill"
+
+
+FOUR, WARDS = ("no", "flu", "cold", "hiv"), tuple(f"w{i}" for i in range(40))
+DOMAIN = Domain("ill", FOUR)
+ROWS = np.random.default_rng(8)
+CODES = {"ward": list(range(40)), "ill": ROWS.integers(0, 4, 40).tolist()}
+KINDS = {
+    "as it is": lambda labels: Identity.of("ill", labels),
+    "retention": lambda labels: Retention.uniform("ill", labels, Fraction(2, 5)),
+    "matrix": lambda labels: Matrix(
+        (Domain("ill", labels),),
+        (category_column("ill", ("yes", "no")),),
+        ((Fraction(1, 4), *(Fraction(2, 3),) * 3), (Fraction(3, 4), *(Fraction(1, 3),) * 3)),
+    ),
+    "recoded": lambda labels: Recode.by_levels([Domain("ill", labels)], [["no", "yes", "yes", "yes"]]),
+    "sets of 2": lambda labels: Sets.of("ill", labels, 2),
+    "sets of 3": lambda labels: Sets.of("ill", labels, 3),
+}
+
+
+def of_kind(kind: str, seed: int, labels: tuple[str, ...] = FOUR) -> Target:
+    """Return a release of one table whose axis of `ill` is of some kind, and whose domain has some order."""
+    policy = policy_of([Attribute("ward", Role.QUASI_IDENTIFIER, WARDS), Attribute("ill", Role.SENSITIVE, labels)])
+    original = TableInMemory.of(policy, CODES | {"ill": [labels.index(FOUR[code]) for code in CODES["ill"]]})
+    channel = Product((Identity.of("ward", WARDS), KINDS[kind](labels)), (), ("ward", "ill"), "records/2")
+    return target(channel, original, drawn(channel, original, seed)["data"], policy)
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_releases_of_every_kind_are_attacked_together(first: str, second: str) -> None:
+    found = list(attacks_together([of_kind(first, 1), of_kind(second, 2)]))
+    assert all(attack.outcome is not Outcome.NOT_AS_PREDICTED for attack in found), found
+
+
+@pytest.mark.parametrize("second", KINDS)
+def test_releases_that_order_categories_otherwise_are_told_apart(second: str) -> None:
+    for seed in range(5):
+        pair = of_kind("sets of 2", 2 * seed), of_kind(second, 2 * seed + 1, FOUR[::-1])
+        assert not [attack for attack in attacks_together(pair) if attack.outcome is not Outcome.UNDECIDED]
+
+
+def test_releases_that_group_values_otherwise_are_not_linked() -> None:
+    """The labels are the same, and the records that they stand for are not."""
+    one, other = of_kind("retention", 1), of_kind("retention", 2)
+    moved = TableInMemory.of(one.policy, CODES | {"ill": [(code + 1) % 4 for code in CODES["ill"]]})
+    found = run(one, Target(other.name, other.policy, other.channel, moved, other.read))
+    assert (found.outcome, found.reason) == (Outcome.UNDECIDED, OTHERWISE)
