@@ -34,7 +34,7 @@ import numpy as np
 
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, Target, cells, listed, listing, size
+from rrpolicy.attacks.target import MOST_CELLS, Target, cells, comparable, listed, listing, size
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.read import certain
@@ -65,6 +65,8 @@ def average(targets: Sequence[Target]) -> Iterator[Attack]:
 
 
 def _average(one: Target, other: Target, of: str, times: int) -> Attack:
+    if not comparable(one, other):
+        return undecided(NAME, of, KNOWS, "they are releases of different tables")
     if not isinstance(one.channel, Product) or not isinstance(other.channel, Product):
         return undecided(NAME, of, KNOWS, "not both are drawn record by record")
     axes = _shared(one.channel, other.channel)

@@ -23,7 +23,7 @@ from rrpolicy.attacks.linked import NOBODY, OTHERWISE, counted_alike, released_a
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import Law, held
 from rrpolicy.attacks.sets import ListedSets
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
+from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, comparable, listed, size
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.untrusted.printable import listed as in_words
@@ -41,7 +41,8 @@ def intersect(targets: Sequence[Target]) -> Iterator[Attack]:
     """Run the attack on every two of some releases of one table, for each attribute that both release as sets."""
     pairs = list(combinations(range(len(targets)), 2))
     for one, other in pairs:
-        if targets[one].series is None or targets[one].series != targets[other].series:
+        alike = targets[one].series is not None and targets[one].series == targets[other].series
+        if not alike and comparable(targets[one], targets[other]):
             yield from _pair(targets[one], targets[other], f"releases {one + 1} and {other + 1}", len(pairs))
 
 

@@ -47,15 +47,21 @@ COUNTS = "people whom every release shows alone, and whose value the attacker na
 
 
 def infer_together(targets: Sequence[Target]) -> Iterator[Attack]:
-    """Run the attack on all of some releases of one table, for each sensitive attribute that they release by itself.
+    """Run the attack on all releases of each table, for each sensitive attribute that they release by themselves.
 
     Releases of one series show the same draw, and count as one.
     """
-    first_of = {target.series or f"release {i}": i for i, target in reversed([*enumerate(targets, 1)])}
-    numbers = sorted(first_of.values())
+    for table in sorted({target.table for target in targets}):
+        of_table = {i: target for i, target in enumerate(targets, 1) if target.table == table and not target.unfit}
+        first_of = {target.series or f"release {i}": i for i, target in reversed([*of_table.items()])}
+        yield from _together(targets, sorted(first_of.values()))
+
+
+def _together(targets: Sequence[Target], numbers: Sequence[int]) -> Iterator[Attack]:
+    """Run the attack on some releases of one table, by their numbers from 1."""
     channels = [targets[i - 1].channel for i in numbers]
     products = [channel for channel in channels if isinstance(channel, Product)]
-    if len(numbers) == 1 or len(products) < len(numbers):
+    if len(numbers) <= 1 or len(products) < len(numbers):
         return
     chosen, of = [targets[i - 1] for i in numbers], f"releases {in_words(map(str, numbers))}"
     for name in (a.name for a in chosen[0].policy.with_role(Role.SENSITIVE)):

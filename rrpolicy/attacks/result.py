@@ -18,6 +18,10 @@ FALSE_ALARM = Fraction(1, 10**9)
 SCHEMA = "rrpolicy.attack/1"
 
 
+FIT = "fit to the table"
+"""Names what stays undecided of a release that is taken for one of another table: none of its attacks is run."""
+
+
 class Outcome(StrEnum):
     """How the success of an attack stands to its prediction."""
 
@@ -84,11 +88,11 @@ class Attack:
 
 @frozen
 class Attacked(Decided):
-    """The adversarial test of a release, or of several of one table; audit-class, as it rests on the original.
+    """The adversarial test of a release, or of several; audit-class, as it rests on the original.
 
     Attributes:
         releases: digest of each release.json, in the order given.
-        source: unkeyed fingerprint of the original table.
+        source: unkeyed fingerprint of the original table; of several, the first release's.
         records: in the table.
         version: of rrpolicy, which ran the attacks.
         attacks: on each release by itself, in order.
@@ -114,9 +118,10 @@ class Attacked(Decided):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what did not come out as predicted; RR551 if nothing was decided."""
+        """Return what did not come out as predicted; RR551 if nothing was decided, or nothing of a release."""
         if self.decided:
-            return tuple(attack.problem for attack in self.every if attack.problem is not None)
+            unfit = (_unfit(attack) for attack in self.attacks if attack.name == FIT)
+            return (*(attack.problem for attack in self.every if attack.problem is not None), *unfit)
         reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.every if attack.reason))
         message = f"no attack could be run against this release: {reasons or 'none is known'}"
         expected = "at least one attack that is run"
@@ -153,6 +158,14 @@ class Attacked(Decided):
         attacks, together = (tuple(read(Attack, one) for one in document[key]) for key in ("attacks", "together"))
         releases = tuple(map(str, document["releases"]))
         return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks, together)
+
+
+def _unfit(attack: Attack) -> Problem:
+    hint = (
+        "name the table of each release, in their order: `--source FIRST --source SECOND`; if the release is of this "
+        "table, its rows were replaced: attack it by itself"
+    )
+    return Problem("RR551", f"{attack.of} was not attacked: {attack.reason}", hint=hint)
 
 
 def undecided(name: str, of: str, knows: str, reason: str) -> Attack:

@@ -13,9 +13,9 @@ from rrpolicy.attacks.linked import infer_together
 from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
 from rrpolicy.attacks.reconstruction import reconstruct
-from rrpolicy.attacks.result import Attack, undecided
+from rrpolicy.attacks.result import FIT, Attack, Outcome, undecided
 from rrpolicy.attacks.suppression import suppressed
-from rrpolicy.attacks.target import Target
+from rrpolicy.attacks.target import ANOTHER, Target
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
@@ -31,7 +31,10 @@ ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {
 
 
 def attacks(target: Target) -> Iterator[Attack]:
-    """Yield the attacks on one release."""
+    """Yield the attacks on one release; of one that is of another table, only that it is."""
+    if target.unfit:
+        yield undecided(FIT, "", "", target.unfit)
+        return
     runs = ATTACKS.get(type(target.channel))
     if runs is None:
         reason = f"no attack on a channel of the kind {target.channel.kind} is known"
@@ -41,16 +44,28 @@ def attacks(target: Target) -> Iterator[Attack]:
         yield from run(target)
 
 
-def attacks_on_each(targets: Sequence[Target]) -> Iterator[Attack]:
-    """Yield the attacks on each of some releases of one table; of several, each says of which it is."""
+def attacks_on_each(targets: Sequence[Target], *, sure: bool = True) -> tuple[list[Target], list[Attack]]:
+    """Return releases, and the attacks on each of them; of several, each attack states its release.
+
+    Args:
+        targets: the releases.
+        sure: whether each is said to be of its table. If it is not, a release whose attacks are not as predicted is
+            taken for one of another table, and returned as such.
+    """
+    known, every = [], []
     for number, target in enumerate(targets, 1):
         name = f"release {number}" if len(targets) > 1 else ""
-        for found in attacks(target):
-            yield replace(found, of=": ".join(filter(None, (name, found.of))))
+        found = [*attacks(target)]
+        fits = sure or all(attack.outcome is not Outcome.NOT_AS_PREDICTED for attack in found)
+        why = target.unfit if fits else ANOTHER.format("its attacks do not attain what its channel predicts")
+        known.append(replace(target, unfit=why))
+        found = found if fits else [*attacks(known[-1])]
+        every += [replace(attack, of=": ".join(filter(None, (name, attack.of)))) for attack in found]
+    return known, every
 
 
 def attacks_together(targets: Sequence[Target]) -> Iterator[Attack]:
-    """Yield the attacks on what some releases of one table give away together."""
+    """Yield the attacks on what some releases give away together; releases of different tables are not compared."""
     yield from average(targets)
     yield from intersect(targets)
     yield from infer_together(targets)

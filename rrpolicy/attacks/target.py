@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 20
 """Cells of the largest joint table that an attack counts."""
 TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
+ANOTHER = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record
 
 
@@ -42,6 +43,8 @@ class Target:
         original: the table.
         read: opens distinct rows of a released table, with a column `MULTIPLICITY`.
         series: that the release belongs to; None if to none.
+        table: the place of its original among the tables that were named.
+        unfit: why it is taken for a release of another table, and not attacked; "" if it is not.
     """
 
     name: str
@@ -50,6 +53,13 @@ class Target:
     original: Original
     read: Callable[[str], AbstractContextManager[pa.RecordBatchReader]]
     series: str | None = None
+    table: int = 0
+    unfit: str = ""
+
+
+def comparable(one: Target, other: Target) -> bool:
+    """Return whether two releases are of one table, as far as is known."""
+    return one.table == other.table and not one.unfit and not other.unfit
 
 
 class Listed(Transition, Protocol):

@@ -152,7 +152,7 @@ def verify(
 @blaming
 def attack(
     *bundles: PathLike,
-    source: Table,
+    source: Table | list[Table] | tuple[Table, ...],
     plugins: Sequence[str] = (),
     write: bool = False,
     progress: Progress = silent,
@@ -160,8 +160,9 @@ def attack(
     """Attack written releases, and hold what an attacker attains against what is predicted.
 
     Args:
-        bundles: a release, or several of one table, each with public/ and audit/.
-        source: the original table, as for `verify`.
+        bundles: a release, or several, each with public/ and audit/.
+        source: the original table, as for `verify`; or a list with that of each release, in their order. Of several
+            releases with one table, those that do not fit it stay undecided (RR551).
         plugins: distributions that may be imported if a bundle names them, such as `acme-oue>=1.2`.
         write: put what is found of the first bundle, and of it together with the others, into its audit/, as
             audit/attack.json, and into its audit report, whatever the outcome; otherwise nothing is written.
@@ -173,7 +174,7 @@ def attack(
         of the original: it belongs where audit/ lies.
 
     Raises:
-        PolicyError: RR250 if no bundle is named; RR260 if one lacks public/ or audit/.
+        PolicyError: RR250 if no bundle is named, or another number of tables; RR260 if one lacks public/ or audit/.
         RequirementError: RR110 to RR137 if the files of a bundle are not what it says; RR551 if no attack could be run
             and it is to be written.
         DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
@@ -186,10 +187,8 @@ def attack(
 
     if not bundles:
         raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
-    original = handed(source)
-    paths = [Path(bundle) for bundle in bundles]
-    uri, engines = original.uri or "", original.engines
-    return attacked(paths, uri, plugins=plugins, engines=engines, write=write, progress=progress)
+    tables = [handed(table) for table in (source if isinstance(source, (list, tuple)) else [source])]
+    return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
 @blaming

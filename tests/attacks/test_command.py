@@ -12,6 +12,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 from tests.survey import SURVEY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +76,69 @@ def test_the_same_draw_twice_is_found(bundles: list[Path], tmp_path: Path, capsy
     assert status == 1
     assert found["together"][-1]["outcome"] == "not as predicted"
     assert found["together"][-1]["successes"] == pytest.approx(1)
+
+
+QUARTER = policy_text(
+    """\
+[attributes]
+ward = { role = "quasi-identifier", domain = ["A", "B", "C"] }
+ill = { role = "sensitive", domain = ["no", "flu", "cold"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 8
+[mechanism]
+name = "pram"
+""",
+    "third.csv",
+    "Quarter",
+)
+
+
+@pytest.fixture(scope="module")
+def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the releases of two quarters, whose tables have as many records."""
+    folder = tmp_path_factory.mktemp("quarters")
+    for name, wards in (("third", "AAAAB"), ("fourth", "BCCCC"), ("fifth", "BCCCCA")):
+        rows = [f"{wards[i % len(wards)]},{('no', 'flu', 'no', 'cold')[i % 4]}" for i in range(60 * len(wards))]
+        (folder / f"{name}.csv").write_text("ward,ill\n" + "\n".join(rows) + "\n")
+        (folder / f"{name}.toml").write_text(QUARTER.replace("third.csv", f"{name}.csv"))
+        assert main(["release", str(folder / f"{name}.toml"), "--out", str(folder / name)]) == 0
+    return [folder / name for name in ("third", "fourth", "fifth")]
+
+
+def test_a_release_of_another_table_is_undecided(quarters: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    third, fourth, fifth = quarters
+    for other in (third, fifth):  # as many records, and more
+        found = rrpolicy.attack(other, fourth, source=f"{fourth}.csv")
+        assert [a.outcome for a in found.every if a.of.startswith("release 1")] == ["undecided"]
+        assert {a.outcome for a in found.attacks if a.of.startswith("release 2")} == {"as predicted"}
+        assert [a.reason for a in found.together] == ["they are releases of different tables"]
+        assert [p.code for p in found.problems] == ["RR551"]
+        assert "probably a release of another table" in found.problems[0].message
+        assert "--source FIRST --source SECOND" in str(found.problems[0].hint)
+    assert main(["attack", str(third), str(fourth), "--source", f"{fourth}.csv"]) == 1
+    shown = capsys.readouterr()
+    assert "fit to the table (release 1): undecided" in shown.out
+    assert "not as predicted:" not in shown.out + shown.err
+
+
+def test_each_release_may_have_its_own_table(quarters: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas as pd
+
+    third, fourth, _ = quarters
+    call = ["attack", str(third), str(fourth), "--source", f"{third}.csv", "--source", f"{fourth}.csv"]
+    assert main([*call, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    assert {a["outcome"] for a in found["attacks"]} == {"as predicted"}
+    assert [a["reason"] for a in found["together"]] == ["they are releases of different tables"]
+    frames = [pd.read_csv(f"{quarter}.csv") for quarter in (third, fourth)]
+    assert rrpolicy.attack(third, fourth, source=frames).exit_status == 0
+    assert rrpolicy.attack(third, fourth, source=frames[::-1]).exit_status == 1
+    once = rrpolicy.attack(third, third, source=[f"{third}.csv"] * 2)
+    assert "they are releases of different tables" not in {a.reason for a in once.together}
+    assert main([*call, "--source", f"{fourth}.csv"]) == 2
+    assert "one table for all releases, or one for each" in capsys.readouterr().err
 
 
 @pytest.mark.slow

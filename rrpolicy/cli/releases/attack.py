@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attack, Attacked
     from rrpolicy.outputs.outcome import Subject
 
+SOURCE = "The original table; of several releases, the one of all, or repeated, that of each in their order."
 WRITE = "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read it there."
 
 
 def command(
-    bundles: Annotated[
-        list[Path], typer.Argument(help="A bundle's folder; several, of releases of one table.", metavar="BUNDLE…")
-    ],
-    source: Annotated[str, typer.Option("--source", help="The original table.")],
+    bundles: Annotated[list[Path], typer.Argument(help="A bundle's folder, or several.", metavar="BUNDLE…")],
+    source: Annotated[list[str], typer.Option("--source", help=SOURCE)],
     *,
     write: Annotated[bool, typer.Option("--write", help=WRITE)] = False,
     plugins: Annotated[

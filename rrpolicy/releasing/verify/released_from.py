@@ -45,12 +45,12 @@ def check_released_from(
     if not log.check("records of the source", right, other.code, other.message, hint=other.hint):
         log.level = Level.AUDIT
         return None
-    finding = _conforms(audit, side, original, scratch)
+    finding = conforms(audit, side, original, scratch)
     if finding.verdict is Verdict.UNDECIDED:
         log.undecided.append("conforms")
         return finding
     satisfied = finding.verdict is Verdict.SATISFIED
-    unlike = f"what was released does not look like a draw from {'the channel' if tagged else 'it'}{_chance(finding)}"
+    unlike = f"what was released does not look like a draw from {'the channel' if tagged else 'it'}{by_chance(finding)}"
     if tagged:
         log.check("conforms to the channel", satisfied, "RR125", unlike)
         return finding
@@ -75,7 +75,7 @@ def another_table(records: int, stated: int) -> Problem:
 _HINT = "name the release's own source, as it was when it was released"
 
 
-def _conforms(audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Finding:
+def conforms(audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Finding:
     """Return the test of the released rows against what was promised of them."""
     with ExitStack() as stack:
         released: dict[str, pa.RecordBatchReader] = {}
@@ -85,7 +85,7 @@ def _conforms(audit: AuditSide, side: PublicSide, original: Original, scratch: P
         return audit.plan.channel.conforms(original, released)
 
 
-def _chance(finding: Finding) -> str:
+def by_chance(finding: Finding) -> str:
     """Return the chance of a false alarm in words; "" where the rows cannot be a draw at all."""
     found = finding.achieved
     if found is None or (found.standing is Standing.EXACT and not found.value):
