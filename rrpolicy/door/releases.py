@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rrpolicy.blame.raised import blaming
 from rrpolicy.door.arguments import PathLike, Progress, key_of, one_of, path_of, silent, terms_of
@@ -152,7 +152,7 @@ def verify(
 @blaming
 def attack(
     *bundles: PathLike,
-    source: Table | list[Table] | tuple[Table, ...],
+    source: Table | Sequence[Table],
     plugins: Sequence[str] = (),
     write: bool = False,
     progress: Progress = silent,
@@ -187,7 +187,8 @@ def attack(
 
     if not bundles:
         raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
-    tables = [handed(table) for table in (source if isinstance(source, (list, tuple)) else [source])]
+    each: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
+    tables = [handed(table) for table in each]
     return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
