@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from rrpolicy.plugin import Axis, Measure, Origin, Original, Product, Proposal, Remark, Role, Task, exact, figure
 from rrpolicy.plugin.solve import (
+    FEW,
     Generalised,
     Recoded,
+    certainty_loss,
     full_domain,
     multidimensional,
     refuse_without_data,
     tuple_suppression,
+    with_few_suppressed,
 )
 from rrpolicy_l_diversity.layout import Layout, pinned, read
 from rrpolicy_l_diversity.options import Options
@@ -40,12 +43,20 @@ def propose(options: Options, task: Task) -> Proposal:
 
     if options.algorithm == "mondrian":
         boxes = multidimensional(task, original, layout.attributes, layout.goal, build)
-        return Proposal(boxes, _origins(layout), {}, (Remark("boxes", BOXES),))
+        assert isinstance(boxes, Product)
+        loss = certainty_loss(boxes, original, layout.attributes, layout.goal)
+        finer = with_few_suppressed(task, original, layout.attributes, layout.goal, build, loss)
+        told = (Remark("boxes", BOXES), *_cheaper(layout, finer, loss, original.records))
+        return Proposal(boxes, _origins(layout), {}, told)
     if options.algorithm == "tp":
         return _tuples(task, original, layout)
     found = full_domain(task, original, layout.attributes, layout.goal, build)
-    remarks = tuple(_remarks(layout, found, original.records))
-    return Proposal(found.channel, _origins(layout), {}, remarks)
+    remarks = [*_remarks(layout, found, original.records)]
+    if not layout.goal.suppression:
+        loss = found.choice.loss
+        finer = with_few_suppressed(task, original, layout.attributes, layout.goal, build, loss)
+        remarks += _cheaper(layout, finer, loss, original.records)
+    return Proposal(found.channel, _origins(layout), {}, tuple(remarks))
 
 
 def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
@@ -83,6 +94,24 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
         yield Remark("suppressed", text, Measure(float(choice.suppressed)))
     schemes = f"{figure(found.nodes)} generalisation schemes ({figure(found.tested)} fully evaluated)"
     yield Remark("search", f"optimal among {schemes}")
+
+
+def _cheaper(layout: Layout, finer: Generalised | None, loss: float, records: int) -> Iterator[Remark]:
+    """Yield what suppressing a few records would save, where it is much."""
+    if finer is None:
+        return
+    gone, lost = finer.choice.suppressed, finer.choice.loss
+    pairs = zip(layout.attributes, finer.levels, strict=True)
+    coarse = [r.attribute.name for r, level in pairs if level and r.attribute.role is Role.QUASI_IDENTIFIER]
+    asked = f"`suppression = {float(FEW):g}`"
+    if layout.boxes:
+        asked = f'`algorithm = "full-domain"` with {asked}'
+    only = f"with only {', '.join(map(repr, coarse))} generalised" if coarse else "in their categories as they are"
+    text = (
+        f"{asked} would release {figure(gone)} of {figure(records)} records as `*` and the other "
+        f"{figure(records - gone)} {only}; the loss {layout.goal.loss} would be {lost:.6g} instead of {loss:.6g}"
+    )
+    yield Remark("cheaper", text, Measure(lost))
 
 
 def _level_remarks(layout: Layout, levels: Sequence[int]) -> Iterator[Remark]:

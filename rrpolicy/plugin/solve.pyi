@@ -12,9 +12,12 @@ from rrpolicy.privacy.models.thresholds import (
     group_size as group_size,
 )
 from rrpolicy.solve.recode.generalise import (
+    FEW as FEW,
     Generalised as Generalised,
+    certainty_loss as certainty_loss,
     full_domain as full_domain,
     multidimensional as multidimensional,
+    with_few_suppressed as with_few_suppressed,
 )
 from rrpolicy.solve.recode.lattice import Choice as Choice
 from rrpolicy.solve.recode.levels import (

@@ -240,6 +240,50 @@ def released(public: Path, form: str) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in table.fetchall()]
 
 
+RARE_WARD = policy_text(
+    """\
+[attributes]
+ward = { role = "quasi-identifier", domain = ["A", "B"], outside = "other" }
+ill = { role = "sensitive", domain = ["no", "flu"] }
+[[privacy]]
+model = "k-anonymity"
+k = 4
+[mechanism]
+name = "l-diversity"
+""",
+    "wards.csv",
+    "Wards",
+)
+
+
+@pytest.mark.parametrize("algorithm", ["full-domain", "mondrian"])
+@pytest.mark.parametrize("rare", [2, 5])
+def test_a_plan_names_what_few_suppressed_records_would_save(tmp_path: Path, algorithm: str, rare: int) -> None:
+    """Of 82 records at most 4 may be suppressed; 2 of another ward make one label of three, and 5 are a class."""
+    wards = ["A"] * 40 + ["B"] * 40 + [f"ward {i}" for i in range(rare)]
+    (tmp_path / "wards.csv").write_text(
+        "ward,ill\n" + "".join(f"{w},{('no', 'flu')[i % 2]}\n" for i, w in enumerate(wards))
+    )
+
+    def planned_as(options: str) -> Any:
+        (tmp_path / "policy.toml").write_text(RARE_WARD + options)
+        return planned(tmp_path / "policy.toml").plan
+
+    told = {r.name: r for r in planned_as(f'algorithm = "{algorithm}"\n').remarks}
+    if rare == 5:
+        assert "cheaper" not in told
+        return
+    asked = "" if algorithm == "full-domain" else '`algorithm = "full-domain"` with '
+    assert told["cheaper"].text.startswith(
+        f"{asked}`suppression = 0.05` would release 2 of 82 records as `*` and the other 80 in their categories as they are"
+    )
+    followed = {r.name: r for r in planned_as("suppression = 0.05\n").remarks}
+    assert told["cheaper"].measure == followed["loss"].measure
+    assert followed["loss"].measure.value == pytest.approx(2 / 82)
+    assert followed["suppressed"].measure.value == 2
+    assert told["cheaper"].text.endswith("instead of 1")
+
+
 @pytest.mark.parametrize("name", ["suppressing", "tp"])
 def test_public_does_not_tell_who_was_suppressed(write: Write, name: str) -> None:
     path = write(ALGORITHMS[name])

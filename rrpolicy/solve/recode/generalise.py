@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.channel.axes.categories import certainty_penalty
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen import frozen
@@ -18,6 +20,7 @@ from rrpolicy.solve.recode.loss import Loss
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.channel.product.channel import Product
     from rrpolicy.mechanism import Task
     from rrpolicy.solve.recode.rollup import Tables
     from rrpolicy.source.protocol import Original
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
 
 
+FEW = Fraction(1, 20)
+"""The share of records that plans say what suppressing them would save."""
+MUCH = 0.75
+"""The largest share of a loss that is called much smaller."""
+BUDGET = 200
+"""Nodes that are looked at for that."""
 FORCED = "people whom attributes tell apart that are released as they are fail one"
 
 
@@ -47,7 +56,14 @@ class Generalised:
     tested: int
 
 
-def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build) -> Generalised:
+def full_domain(  # noqa: PLR0917 what a search is
+    task: Task,
+    original: Original,
+    attributes: Sequence[Recoded],
+    goal: Goal,
+    build: Build,
+    budget: int | None = None,
+) -> Generalised:
     """Return the generalisation of least loss that satisfies every requirement.
 
     Args:
@@ -56,9 +72,10 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         attributes: what makes classes.
         goal: what is best.
         build: turns axes of these attributes into the channel.
+        budget: nodes whose classes may be counted; None for no end but the optimum.
 
     Raises:
-        RequirementError: RR105 if there is none.
+        RequirementError: RR105 if there is none, or none within the budget.
     """
     most = int(goal.suppression * original.records)
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
@@ -74,7 +91,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
 
     suppressing = most > 0 and bool(tests.tests)
     lasting = bool(tests.others) and not suppressing and all(a.monotone and r.monotone for r, a in tests.others)
-    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
+    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting, budget)
     best = search.best()
     if best is None:
         coarsest = search.choice(tuple(size - 1 for size in counted.shape))
@@ -84,6 +101,52 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         raise infeasible(search, coarsest, failing, goal, lambda models: attained(task, models, uncut, original))
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
+
+
+def with_few_suppressed(  # noqa: PLR0917 what a search is
+    task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build, loss: float
+) -> Generalised | None:
+    """Return a generalisation that a few suppressed records make much finer; None if none is found.
+
+    Only so many nodes are looked at, so that a finer one may exist.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: what is best; FEW is the share that is suppressed.
+        build: turns axes of these attributes into the channel.
+        loss: without suppressed records.
+    """
+    if int(FEW * original.records) == 0 or loss <= 0:
+        return None
+    try:
+        found = full_domain(task, original, attributes, replace(goal, suppression=FEW), build, BUDGET)
+    except RequirementError:
+        return None
+    return found if found.choice.suppressed and found.choice.loss <= MUCH * loss else None
+
+
+def certainty_loss(channel: Product, original: Original, attributes: Sequence[Recoded], goal: Goal) -> float:
+    """Return the loss `ncp` of a partition, as `Loss` computes it of a node.
+
+    Args:
+        channel: with one axis of these attributes.
+        original: the table.
+        attributes: what makes classes.
+        goal: with the weights.
+    """
+    names = tuple(a.attribute.name for a in attributes)
+    axis = next(axis for axis in channel.axes if axis.attributes == names)
+    assert isinstance(axis, Recode)
+    counts, whole = original.counts(*names), sum(goal.weights)
+    labels = axis.recode(counts.codes)
+    loss = 0.0
+    for place, weight in enumerate(goal.weights):
+        size = len(axis.original[place].labels)
+        penalty = np.array([certainty_penalty(len(group), size) for group in axis.groups[place]])
+        loss += float(weight / whole) * float(penalty[labels[:, place]] @ counts.n) / original.records
+    return loss
 
 
 def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:

@@ -102,6 +102,7 @@ class Search:
         most: records that may be suppressed.
         accept: a last say over a node that would be the best so far: what no test of classes can tell.
         lasting: whether what it accepts at a node it accepts at every coarser one; nothing is then suppressed.
+        budget: nodes whose classes may be counted; the best of those is then returned. None for no end but the optimum.
         tested: nodes whose classes were counted so far.
     """
 
@@ -111,15 +112,18 @@ class Search:
     most: int
     accept: Callable[[Choice], bool] = lambda _: True
     lasting: bool = False
+    budget: int | None = None
     tested: int = 0
 
     def best(self) -> Choice | None:
-        """Return the best node; None if no node satisfies every requirement."""
+        """Return the best node; None if no node, or none within the budget, satisfies every requirement."""
         shape = self.tables.shape
         bound = self.loss.bounds()
         state = np.full(shape, _UNKNOWN, dtype=np.int8)
         found: Choice | None = None
         for node in self._visits():
+            if self.budget is not None and self.tested >= self.budget:
+                break
             if state[node] == _FAILS or (found is not None and bound[node] > found.loss * _TIED):
                 continue
             if state[node] == _UNKNOWN and not self._decide(node, state):
