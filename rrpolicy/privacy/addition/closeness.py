@@ -57,7 +57,10 @@ REVEALED = "The other sensitive attributes, whose sets stand in the same record,
 OF_ONE = (
     "distance of what a set tells of its record from the whole table, for the group and the set where it is largest"
 )
-UNSEEN = "the same of sets that hold all values: what the quasi-identifiers tell by themselves, which no set lowers"
+UNSEEN = (
+    "the same of sets that hold all values: what the quasi-identifiers, and insensitive columns released as they are, "
+    "tell by themselves, which no set lowers"
+)
 LEAST = (
     "what the variational distance is at least, whatever the groups: 1 less the share, in the whole table, of the "
     "values of the set that holds the rarest"
@@ -80,7 +83,8 @@ class Told:
         over: (groups,) those with a set that may be over the limit.
         people: (groups,) in each group.
         revealed: attributes that are counted as if they were known.
-        unseen: the largest distance of a group's own shares, quasi-identifiers alone being known.
+        unseen: the largest distance of a group's own shares, of people who agree in the quasi-identifiers and in what
+            insensitive columns show.
         floor: the least variational distance of sets so large; None where it is not told.
     """
 
