@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from rrpolicy.plugin import Axis, Measure, Origin, Original, Product, Proposal, Remark, Role, Task, exact, figure
 from rrpolicy.plugin.solve import (
-    FEW,
     Generalised,
     Recoded,
     certainty_loss,
@@ -20,6 +21,8 @@ from rrpolicy_l_diversity.layout import Layout, pinned, read
 from rrpolicy_l_diversity.options import Options
 from rrpolicy_l_diversity.suppression import parted_by
 
+FEW = Fraction(1, 20)
+"""The share of records of which a plan says what suppressing them would save."""
 BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 
 
@@ -41,11 +44,12 @@ def propose(options: Options, task: Task) -> Proposal:
     def build(axes: Sequence[Axis]) -> Product:
         return Product.of(task.policy.released, axes)
 
+    few = replace(layout.goal, suppression=FEW)
     if options.algorithm == "mondrian":
         boxes = multidimensional(task, original, layout.attributes, layout.goal, build)
         assert isinstance(boxes, Product)
         loss = certainty_loss(boxes, original, layout.attributes, layout.goal)
-        finer = with_few_suppressed(task, original, layout.attributes, layout.goal, build, loss)
+        finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
         told = (Remark("boxes", BOXES), *_cheaper(layout, finer, loss, original.records))
         return Proposal(boxes, _origins(layout), {}, told)
     if options.algorithm == "tp":
@@ -54,7 +58,7 @@ def propose(options: Options, task: Task) -> Proposal:
     remarks = [*_remarks(layout, found, original.records)]
     if not layout.goal.suppression:
         loss = found.choice.loss
-        finer = with_few_suppressed(task, original, layout.attributes, layout.goal, build, loss)
+        finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
         remarks += _cheaper(layout, finer, loss, original.records)
     return Proposal(found.channel, _origins(layout), {}, tuple(remarks))
 

@@ -12,7 +12,6 @@ from rrpolicy.privacy.models.thresholds import (
     group_size as group_size,
 )
 from rrpolicy.solve.recode.generalise import (
-    FEW as FEW,
     Generalised as Generalised,
     certainty_loss as certainty_loss,
     full_domain as full_domain,

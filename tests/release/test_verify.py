@@ -442,10 +442,10 @@ def test_a_chance_that_underflows_is_no_zero():
     from types import SimpleNamespace
 
     from rrpolicy.finding import Measure, Standing
-    from rrpolicy.releasing.verify.released_from import _chance
+    from rrpolicy.releasing.verify.released_from import by_chance
 
     def told(value, standing=Standing.UPPER_BOUND):
-        return _chance(SimpleNamespace(achieved=Measure(value, standing)))
+        return by_chance(SimpleNamespace(achieved=Measure(value, standing)))
 
     assert told(0.0) == " (chance of a false alarm: less than 1e-300)"
     assert told(2.5e-156) == " (chance of a false alarm: at most 2.5e-156)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
 
 
-FEW = Fraction(1, 20)
-"""The share of records that plans say what suppressing them would save."""
 MUCH = 0.75
 """The largest share of a loss that is called much smaller."""
 BUDGET = 200
@@ -114,14 +111,14 @@ def with_few_suppressed(  # noqa: PLR0917 what a search is
         task: the requirements.
         original: the table.
         attributes: what makes classes.
-        goal: what is best; FEW is the share that is suppressed.
+        goal: what is best, with the share of records that may be suppressed.
         build: turns axes of these attributes into the channel.
         loss: without suppressed records.
     """
-    if int(FEW * original.records) == 0 or loss <= 0:
+    if int(goal.suppression * original.records) == 0 or loss <= 0:
         return None
     try:
-        found = full_domain(task, original, attributes, replace(goal, suppression=FEW), build, BUDGET)
+        found = full_domain(task, original, attributes, goal, build, BUDGET)
     except RequirementError:
         return None
     return found if found.choice.suppressed and found.choice.loss <= MUCH * loss else None
