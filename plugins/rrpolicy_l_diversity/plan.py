@@ -50,7 +50,7 @@ def propose(options: Options, task: Task) -> Proposal:
         assert isinstance(boxes, Product)
         loss = certainty_loss(boxes, original, layout.attributes, layout.goal)
         finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
-        told = (Remark("boxes", BOXES), *_cheaper(layout, finer, loss, original.records))
+        told = (Remark("boxes", BOXES), *_alternative(layout, finer, loss, original.records))
         return Proposal(boxes, _origins(layout), {}, told)
     if options.algorithm == "tp":
         return _tuples(task, original, layout)
@@ -59,7 +59,7 @@ def propose(options: Options, task: Task) -> Proposal:
     if not layout.goal.suppression:
         loss = found.choice.loss
         finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
-        remarks += _cheaper(layout, finer, loss, original.records)
+        remarks += _alternative(layout, finer, loss, original.records)
     return Proposal(found.channel, _origins(layout), {}, tuple(remarks))
 
 
@@ -100,7 +100,7 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
     yield Remark("search", f"optimal among {schemes}")
 
 
-def _cheaper(layout: Layout, finer: Generalised | None, loss: float, records: int) -> Iterator[Remark]:
+def _alternative(layout: Layout, finer: Generalised | None, loss: float, records: int) -> Iterator[Remark]:
     """Yield what suppressing a few records would save, where it is much."""
     if finer is None:
         return
@@ -115,7 +115,7 @@ def _cheaper(layout: Layout, finer: Generalised | None, loss: float, records: in
         f"{asked} would release {figure(gone)} of {figure(records)} records as `*` and the other "
         f"{figure(records - gone)} {only}; the loss {layout.goal.loss} would be {lost:.6g} instead of {loss:.6g}"
     )
-    yield Remark("cheaper", text, Measure(lost))
+    yield Remark("alternative", text, Measure(lost))
 
 
 def _level_remarks(layout: Layout, levels: Sequence[int]) -> Iterator[Remark]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.measures import cramers_v as v_of
-from rrpolicy.estimate.association.measures import entropy
+from rrpolicy.estimate.association.measures import entropy, occurring
 from rrpolicy.estimate.association.measures import mutual_information as information
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
@@ -124,15 +124,8 @@ def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
 
 
 def cramers_v(shares: Array) -> float:
-    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are.
-
-    Categories that are estimated to occur at most 0 times are left out, until all have positive shares of the rest.
-    """
-    table, size = shares, -1
-    while table.size != size:
-        size = table.size
-        table = table[table.sum(axis=1) > 0]
-        table = table[:, table.sum(axis=0) > 0]
+    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
+    table = occurring(shares)
     return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 

@@ -271,17 +271,17 @@ def test_a_plan_names_what_few_suppressed_records_would_save(tmp_path: Path, alg
 
     told = {r.name: r for r in planned_as(f'algorithm = "{algorithm}"\n').remarks}
     if rare == 5:
-        assert "cheaper" not in told
+        assert "alternative" not in told
         return
     asked = "" if algorithm == "full-domain" else '`algorithm = "full-domain"` with '
-    assert told["cheaper"].text.startswith(
+    assert told["alternative"].text.startswith(
         f"{asked}`suppression = 0.05` would release 2 of 82 records as `*` and the other 80 in their categories as they are"
     )
     followed = {r.name: r for r in planned_as("suppression = 0.05\n").remarks}
-    assert told["cheaper"].measure == followed["loss"].measure
+    assert told["alternative"].measure == followed["loss"].measure
     assert followed["loss"].measure.value == pytest.approx(2 / 82)
     assert followed["suppressed"].measure.value == 2
-    assert told["cheaper"].text.endswith("instead of 1")
+    assert told["alternative"].text.endswith("instead of 1")
 
 
 @pytest.mark.parametrize("name", ["suppressing", "tp"])

@@ -20,7 +20,7 @@ from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
-from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure
+from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure, occurring
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.counts.overlap import refuse_overlap
@@ -296,7 +296,7 @@ def _of_deflated(measure: Measure, table: Array) -> _Estimated:
 def value_of(measure: Measure, table: Array) -> float:
     """Return a measure of a table, of r x c without empty categories; NaN where it is not defined."""
     if measure.shape == "rxc":
-        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+        table = occurring(table)
         possible = min(table.shape, default=0) > 1
     else:
         possible = defined(measure, table, np.zeros(table.shape, dtype=bool))

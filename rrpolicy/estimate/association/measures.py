@@ -80,6 +80,16 @@ class Measure:
         return self.kind.dependence
 
 
+def occurring(x: Array) -> Array:
+    """Return a table without the categories that are estimated to occur at most 0 times among the others."""
+    size = -1
+    while x.size != size:
+        size = x.size
+        x = x[x.sum(axis=1) > 0]
+        x = x[:, x.sum(axis=0) > 0]
+    return x
+
+
 def phi_squared(x: Array) -> Valued:
     """Return sum (pi_ij - pi_i+ pi_+j)^2 / (pi_i+ pi_+j), which is sum n_ij^2 / (n_i+ n_+j) - 1 of counts."""
     N, r, c = _margins(x)
