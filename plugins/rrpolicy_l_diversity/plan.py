@@ -110,10 +110,10 @@ def _alternative(layout: Layout, finer: Generalised | None, loss: float, records
     asked = f"`suppression = {float(FEW):g}`"
     if layout.boxes:
         asked = f'`algorithm = "full-domain"` with {asked}'
-    only = f"with only {', '.join(map(repr, coarse))} generalised" if coarse else "in their categories as they are"
+    kept = f"generalise only {', '.join(map(repr, coarse))} in" if coarse else "keep the categories of"
     text = (
-        f"{asked} would release {figure(gone)} of {figure(records)} records as `*` and the other "
-        f"{figure(records - gone)} {only}; the loss {layout.goal.loss} would be {lost:.6g} instead of {loss:.6g}"
+        f"{asked} would release {figure(gone)} of {figure(records)} records as `*` and {kept} the other "
+        f"{figure(records - gone)}; the loss {layout.goal.loss} would be {lost:.6g} instead of {loss:.6g}"
     )
     yield Remark("alternative", text, Measure(lost))
 

@@ -275,7 +275,7 @@ def test_a_plan_names_what_few_suppressed_records_would_save(tmp_path: Path, alg
         return
     asked = "" if algorithm == "full-domain" else '`algorithm = "full-domain"` with '
     assert told["alternative"].text.startswith(
-        f"{asked}`suppression = 0.05` would release 2 of 82 records as `*` and the other 80 in their categories as they are"
+        f"{asked}`suppression = 0.05` would release 2 of 82 records as `*` and keep the categories of the other 80"
     )
     followed = {r.name: r for r in planned_as("suppression = 0.05\n").remarks}
     assert told["alternative"].measure == followed["loss"].measure
