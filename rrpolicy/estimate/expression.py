@@ -106,6 +106,42 @@ def holds(expression: Expression, values: Mapping[str, Any]) -> bool:
             return any(holds(p, values) for p in parts)
 
 
+def known(expression: Expression, missing: Mapping[str, Any]) -> Expression:
+    """Return an expression that holds where SQL's three-valued logic makes another one true.
+
+    No comparison holds of a missing value, nor does its negation, unless it names the category of missing values.
+
+    Args:
+        expression: over exact names of columns.
+        missing: column -> its category of missing values.
+    """
+    if not any(column in missing for column in columns_of(expression)):
+        return expression
+    match expression:
+        case And(parts=parts) | Or(parts=parts):
+            return type(expression)(tuple(known(p, missing) for p in parts))
+        case Not(part=(And(parts=parts) | Or(parts=parts)) as joined):
+            opposite = Or if isinstance(joined, And) else And
+            return opposite(tuple(known(Not(p), missing) for p in parts))
+        case Not(part=Not(part=part)):
+            return known(part, missing)
+    (leaf,) = leaves_of(expression)
+    absent = missing[leaf.column]
+    if _names(leaf, absent) or not holds(expression, {leaf.column: absent}):
+        return expression
+    return And((expression, Comparison(leaf.column, "<>", absent)))
+
+
+def _names(leaf: Comparison | Member | Null, value: Any) -> bool:
+    match leaf:
+        case Comparison(operator=operator, value=own):
+            return operator in {"=", "<>"} and bool(own == value)
+        case Member(values=values):
+            return value in values
+        case Null():
+            return True
+
+
 def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list[Constant]) -> str:
     """Write an expression as SQL anew, with its constants as parameters.
 

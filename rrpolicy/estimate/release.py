@@ -15,6 +15,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, records, weighed
+from rrpolicy.estimate.counts.missing import out_of_condition
 from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
 from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion, counts_by
 from rrpolicy.estimate.results.flags import MOMENT
@@ -90,6 +91,18 @@ def _of_these_records(question: _Question[_Asked, _Found]) -> _Question[_Asked, 
         found = question(replace(release, unweighted=None), *args, **keys)
         release.speaks_of(found.target)
         return replace(found, weights_inside=True)
+
+    return asked
+
+
+def _without_missing(question: _Question[_Asked, _Found]) -> _Question[_Asked, _Found]:
+    """Decorator: note how many records a condition leaves out because they have no value of a compared column."""
+
+    @wraps(question)
+    def asked(release: Release, /, *args: _Asked.args, **keys: _Asked.kwargs) -> _Found:
+        found = question(release, *args, **keys)
+        notes = tuple(note for note in out_of_condition(release, found.where) if note not in found.notes)
+        return replace(found, notes=(*found.notes, *notes)) if notes else found
 
     return asked
 
@@ -194,6 +207,7 @@ class Release:
         return target or ("table" if self.design is None else "population")
 
     @_of_these_records
+    @_without_missing
     def crosstab(
         self,
         by: Sequence[str] | str = (),
@@ -247,6 +261,7 @@ class Release:
         told = OTHERWISE.format(self.estimators[estimator].told)
         return table.constrained(found, f"{told}; {short}" if short else told)
 
+    @_without_missing
     def change_since(
         self,
         earlier: Release,
@@ -284,6 +299,7 @@ class Release:
         return replace(self, columns=self.columns.inside())
 
     @_of_these_records
+    @_without_missing
     def cube(
         self,
         by: Sequence[str],
@@ -310,6 +326,7 @@ class Release:
         return cube(self.inside() if spread else self, by, where, self.speaks_of(target), level)
 
     @_of_these_records
+    @_without_missing
     def mean(
         self,
         value: str,
@@ -350,6 +367,7 @@ class Release:
         return mean(release, name, by, where, target=target, level=level, limits=limits)
 
     @_of_these_records
+    @_without_missing
     def association(
         self,
         row: str,
@@ -414,6 +432,7 @@ class Release:
         )
 
     @_of_these_records
+    @_without_missing
     def glm(
         self,
         formula: str,
@@ -476,6 +495,7 @@ class Release:
         return independence(self, row, column, where, method)
 
     @_of_these_records
+    @_without_missing
     def rules(
         self,
         min_support: float,
@@ -524,6 +544,7 @@ class Release:
         )
 
     @_of_these_records
+    @_without_missing
     def rule(
         self,
         rules: str | Sequence[str],
@@ -574,6 +595,7 @@ class Release:
         self.speaks_of("population")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
+    @_without_missing
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
         """Fit a hierarchical loglinear model to the corrected table, and say whether it survives randomisation.
 

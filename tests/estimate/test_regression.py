@@ -368,15 +368,23 @@ def test_the_option_that_says_what_counts_as_yes_can_be_pasted_into_a_shell(aske
     assert shlex.split(shell) == ["--success", "it's so", "--success", "not asked"]
 
 
-def test_numbers_with_a_category_of_missing_values_are_told_the_condition_that_leaves_it_out(asked):
-    for family in ("poisson", "gaussian"):
-        with pytest.raises(PolicyError, match="RR543") as raised:
-            asked.glm("often ~ sex", family)
-        (problem,) = raised.value.problems
-        assert problem.message.endswith(": 'not asked' is no number")
-        where = (problem.hint or "").partition("`")[2].rstrip("`")
-        assert where == "\"often\" NOT IN ('not asked')"
-        assert len(asked.glm("often ~ sex", family, where=where).estimate) == 2
+def test_numbers_with_a_category_of_missing_values_are_numbers_and_who_has_none_is_left_out(asked):
+    """As outcome and as covariate; the truth is the same question of those who have a value, asked by a condition."""
+    missing = asked.crosstab(where="often IS NULL").estimate.item()
+    for formula, family, told in (
+        ("often ~ sex", "poisson", 2),
+        ("often ~ sex", "gaussian", 2),
+        ("often ~ said", "gaussian", 3),
+        ("sex ~ often", "binomial", 2),
+    ):
+        found = asked.glm(formula, family)
+        known = asked.glm(formula, family, where="often IS NOT NULL")
+        assert found.estimate == pytest.approx(known.estimate)
+        assert found.se() == pytest.approx(known.se())
+        assert len(found.estimate) == told
+        note = f"left out: an estimated {missing:,.1f} records without a value of 'often'"
+        assert note in found.to_dict()["notes"]
+        assert not any("left out" in said for said in known.notes)
     with pytest.raises(PolicyError, match="multinomial"):
         asked.glm("said ~ sex", "poisson")
 
@@ -419,6 +427,48 @@ def test_generalised_columns_are_modelled_by_their_labels(tmp_path):
     with pytest.raises(PolicyError) as raised:
         release.inside().glm("ill ~ sex + area + age", "binomial")
     assert raised.value.problems[0].code == "RR288"
+
+
+def test_a_model_is_fitted_to_the_records_that_kept_their_labels_and_who_has_a_value(tmp_path):
+    """Two of 74 records are suppressed, and some have no number of children; the truth is least squares by numpy."""
+    people = [(age, sex, str(n)) for age in ("young", "old") for sex in "FM" for n in (0, 1, 1, 3, 3, 3, "", "", 0)]
+    people = [*people, *people, ("veryold", "F", "2"), ("veryold", "M", "")]
+    write_csv(
+        tmp_path / "people.csv",
+        dict(zip(("age", "sex", "children"), map(list, zip(*people, strict=True)), strict=True)),
+    )
+    text = """\
+[attributes]
+age = { role = "quasi-identifier", domain = ["young", "old", "veryold"] }
+sex = { role = "quasi-identifier", domain = ["F", "M"] }
+children = { role = "sensitive", domain = [0, 1, 2, 3], nulls = "unknown", unchanged = "a test" }
+[[privacy]]
+model = "k-anonymity"
+k = 5
+[mechanism]
+name = "l-diversity"
+suppression = 0.05
+"""
+    (tmp_path / "policy.toml").write_text(policy_text(text, "people.csv"))
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    release = rrpolicy.open_release(tmp_path / "bundle")
+    known = [(age == "old", sex == "M", float(n)) for age, sex, n in people if n and age != "veryold"]
+    X = np.array([[1.0, old, male] for old, male, _ in known])
+    truth = np.linalg.lstsq(X, np.array([n for *_, n in known]), rcond=None)[0]
+
+    found = release.glm("children ~ age + sex")
+
+    assert [key["term"] for key in found.keys] == ["Intercept", "age[T.old]", "sex[T.M]"]
+    assert found.estimate == pytest.approx(truth)
+    missing, suppressed = found.notes[:2]
+    assert missing == "left out: 17 records without a value of 'children'"
+    assert suppressed.startswith(
+        "left out: 1 record suppressed in 'age' and 'sex': the model is of the records that kept"
+    )
+    assert suppressed in found.to_dict()["notes"]
+    under = release.glm("children ~ age + sex", where="age <> '*'")
+    assert under.estimate == pytest.approx(truth)
+    assert not any("suppressed" in note for note in under.notes)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,11 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import interval_of
 
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
+Bin: TypeAlias = tuple[float, float, bool]
+"""Lower edge, which is part of the bin, upper edge, and whether that is."""
 _SHOWN = 12
 _ALIKE = 0.8
 _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
@@ -132,6 +135,14 @@ class Columns:
         axis = self.spread.get(exact) or self.axis(exact)
         j = axis.columns.index(exact)
         return tuple(dict.fromkeys(cell[j] for cell in axis.original))
+
+    def bins(self, name: str) -> dict[Value, Bin]:
+        """Return the bins of numbers among the categories of a column, by label; empty where it has none."""
+        column = self.columns.get(name)
+        if column is None or column.kind not in {"interval", "set"} or name not in self.axes:
+            return {}
+        edges = {label: interval_of(label) for label in self.domain(name)}
+        return {label: (*of, str(label).endswith("]")) for label, of in edges.items() if of is not None}
 
     def numberless(self, name: str) -> tuple[Value, ...]:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any
@@ -11,9 +11,9 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Cell
-from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import Columns, category
+from rrpolicy.estimate.counts.columns import Bin, Columns, category, kind_of
 from rrpolicy.estimate.expression import (
     And,
     Comparison,
@@ -22,6 +22,7 @@ from rrpolicy.estimate.expression import (
     Null,
     columns_of,
     holds,
+    known,
     leaves_of,
     rewrite,
     to_sql,
@@ -80,10 +81,11 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     kept: dict[int, Mask] = {}
     alone: dict[str, tuple[Expression, ...]] = {}
     for part in read(where):
-        expression = rewrite(part, lambda leaf: _typed(leaf, columns))
+        typed = rewrite(part, lambda leaf: _typed(leaf, columns))
+        expression, written = (_of_released(e, columns) for e in (known(typed, columns.missing), typed))
         names = columns_of(expression)
         if len(set(names)) == 1 and names[0] in columns.axes:
-            alone[names[0]] = (*alone.get(names[0], ()), expression)
+            alone[names[0]] = (*alone.get(names[0], ()), written)
         inside = inside_labels(expression, columns.spread)
         if inside:
             expression = by_category(expression, inside)
@@ -105,8 +107,27 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     for name, parts in alone.items():
         ends = tuple(part for part in parts if _ordering(part))  # those of a BETWEEN are one condition
         for asked in (ends, *((part,) for part in parts if part not in ends)):
-            _refuse_beyond(asked, name, columns.domain(name))
+            domain = [v for v in columns.domain(name) if v != columns.missing.get(name)]
+            _refuse_beyond(asked, name, domain)
     return Condition(masks, " AND ".join(filters), tuple(parameters), kept)
+
+
+def narrowed(condition: Condition, released: Sequence[Expression], columns: Columns) -> Condition:
+    """Return a condition that asks for more of the labels that were released.
+
+    Args:
+        condition: split.
+        released: the additional conjuncts, over exact names and released labels.
+        columns: of the release.
+    """
+    filters, parameters, kept = [condition.filter] * bool(condition.filter), [*condition.parameters], {**condition.kept}
+    for part in released:
+        spelled = rewrite(part, lambda leaf: _spelled(leaf, columns))
+        filters.append(f"({to_sql(spelled, identifier, parameters)})")
+        axes = [columns.axes[name] for name in columns_of(part)]
+        if len(axes) == 1:
+            kept[id(axes[0])] = _mask(axes[0], part) & kept.get(id(axes[0]), np.True_)
+    return Condition(condition.masks, " AND ".join(filters), tuple(parameters), kept)
 
 
 def _mask(axis: AxisWeights, expression: Expression) -> Mask:
@@ -132,27 +153,68 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
     """Return a leaf with its column's exact name and constants of its column's type."""
     name = columns.name(leaf.column)
     if name in columns.labels:
-        return _of_categories(leaf, name, columns)
+        return _of_own_table(leaf, name, columns)
     match leaf:
         case Null():
-            if name in columns.missing:
-                raise _not_null(name, columns.missing[name])
-            return Null(name)
+            return Comparison(name, "=", columns.missing[name]) if name in columns.missing else Null(name)
         case Comparison(operator=o, value=v):
-            return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
+            ordered = o not in {"=", "<>"}
+            bins = columns.bins(name) if ordered and kind_of(v) == "number" else {}
+            if bins:
+                return Member(name, _of_bins(name, o, float(v), bins))
+            return Comparison(name, o, columns.constant(name, v, ordered=ordered))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
 
 
-def _not_null(name: str, missing: Value) -> PolicyError:
-    of, what = identifier(name), literal(missing)
-    return PolicyError(
-        Problem(
-            "RR265",
-            f"missing values of {name!r} are its category {missing!r}, which is not null",
-            hint=f"`{of} = {what}` asks for them, `{of} <> {what}` for all others",
-        )
-    )
+def _of_bins(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
+    """Return the bins of which all values satisfy a comparison.
+
+    Args:
+        name: of the column.
+        operator: <, <=, > or >=.
+        value: that they are compared with.
+        bins: label -> lower edge, which the bin holds, upper edge, and whether it holds that.
+
+    Raises:
+        PolicyError: RR265 if it holds of a part of a bin, or of none.
+    """
+    below = operator in {"<", "<="}
+    lower, cut = [], []
+    for label, (low, high, closed) in bins.items():
+        if operator in {"<", ">="}:
+            inside, beyond = high < value or (high == value and not closed), low >= value
+        else:
+            inside, beyond = high <= value, low > value
+        lower += [label] * inside
+        cut += [label] * (not inside and not beyond)
+    edges = sorted({edge for low, high, _ in bins.values() for edge in (low, high)})
+    if cut:
+        near = [max(e for e in edges if e <= value), min((e for e in edges if e >= value), default=edges[-1])]
+        exact = "`<` and `>=`" if not bins[cut[0]][2] or value < near[1] else "`<=` and `>`"
+        message = f"{name!r} was released in bins, and {operator} {value:.15g} holds of a part of {cut[0]!r}"
+        named = " and ".join(f"{edge:.15g}" for edge in dict.fromkeys(near))
+        raise PolicyError(Problem("RR265", message, hint=f"compare with an edge, by {exact}: the nearest is {named}"))
+    found = tuple(lower) if below else tuple(label for label in bins if label not in lower)
+    if not found:
+        message = f"no bin of {name!r} is {operator} {value:.15g}"
+        raise PolicyError(Problem("RR265", message, hint=f"they go from {edges[0]:.15g} to {edges[-1]:.15g}"))
+    return found
+
+
+def left_out(where: Sequence[Expression], columns: Columns) -> Iterator[tuple[str, tuple[Expression, ...]]]:
+    """Yield columns whose missing values a condition leaves out without naming them, with what counts such records.
+
+    Args:
+        where: the conjuncts of the condition.
+        columns: of the release.
+    """
+    typed = {part: rewrite(part, lambda leaf: _typed(leaf, columns)) for part in where}
+    for name in dict.fromkeys(column for part in typed.values() for column in columns_of(part)):
+        own = {name: columns.missing[name]} if name in columns.missing else {}
+        if any(known(part, own) != part for part in typed.values()):
+            others = tuple(part for part, read_as in typed.items() if name not in columns_of(read_as))
+            yield name, (*others, Null(name))
 
 
 def _ordering(part: Expression) -> bool:
@@ -181,18 +243,30 @@ def _refuse_beyond(asked: Sequence[Expression], name: str, domain: Sequence[Valu
         raise PolicyError(Problem("RR265", message, hint=f"they go from {min(numbers)} to {max(numbers)}"))
 
 
-def _of_categories(leaf: Comparison | Member | Null, name: str, columns: Columns) -> Expression:
-    """Return which categories of a column satisfy what is asked of a column that tells of them."""
-    of, says = columns.labels[name]
-    told = tuple(dict.fromkeys(says.values()))
+def _of_own_table(leaf: Comparison | Member | Null, name: str, columns: Columns) -> Comparison | Member | Null:
+    """Return a leaf on a column that an own table has for the categories of a released one, its constants checked."""
+    labels = tuple(dict.fromkeys(columns.labels[name][1].values()))
     match leaf:
         case Comparison(operator=operator, value=value):
             ordered = operator not in {"=", "<>"}
-            leaf = Comparison(name, operator, category(name, told, value, ordered=ordered))
+            return Comparison(name, operator, category(name, labels, value, ordered=ordered))
         case Member(values=values):
-            leaf = Member(name, tuple(category(name, told, value, ordered=False) for value in values))
-    chosen = tuple(v for v, label in says.items() if holds(leaf, {name: label, leaf.column: label}))
-    return Member(of, chosen) if chosen else Null(of)  # categories are never null
+            return Member(name, tuple(category(name, labels, value, ordered=False) for value in values))
+        case Null():
+            return Null(name)
+
+
+def _of_released(expression: Expression, columns: Columns) -> Expression:
+    """Return an expression with the categories that satisfy it in place of columns of own tables."""
+
+    def leaf(part: Comparison | Member | Null) -> Expression:
+        if part.column not in columns.labels:
+            return part
+        of, says = columns.labels[part.column]
+        chosen = tuple(v for v, label in says.items() if holds(part, {part.column: label}))
+        return Member(of, chosen) if chosen else Null(of)  # categories are never null
+
+    return rewrite(expression, leaf)
 
 
 def _spelled(leaf: Comparison | Member | Null, columns: Columns) -> Expression:

@@ -12,15 +12,15 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import group_values
+from rrpolicy.estimate.counts.missing import complete
 from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import likeliest
 from rrpolicy.estimate.models.score_test import ScoreTest, score_sets, testable
 from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
+from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE, UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.significance import p_values
@@ -289,13 +289,15 @@ def regression(  # noqa: PLR0917 what a regression is asked
     _refuse_carried(release, columns.values())
     if asked.outcome in asked.covariates:
         raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
-    table = release.crosstab(list(columns.values()), where, target, level)
+    of = tuple(columns.values())
+    kept = complete(release, of, where)
+    (table,) = release.tables(of, [of], where, kept.condition, target=target, level=level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
     told = {
         name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns
     }  # labels, where values have some
-    _refuse_coarse(release, asked, columns, told)
+    _refuse_coarse(asked, told)
     design = Design.of(asked, cells, {name: told[name] for name in asked.covariates})
     outcome, equations, yes = _outcome(
         asked, [cell[asked.outcome] for cell in cells], told[asked.outcome], family, success
@@ -309,7 +311,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     counts = table.moment.reshape(-1)
     root = solved(counts, design.matrix, outcome, kind)
     found: Fit | None = None if root is None else Scores(root, table)
-    if found is None and table.sample is None and not split(where, release.columns).masks:
+    if found is None and table.sample is None and not kept.condition.masks:
         told_by = {tuple(cell[name] for name in asked.covariates): None for cell in cells}
         number = {told: place for place, told in enumerate(told_by)}
         combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
@@ -343,6 +345,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         ends=score_sets(found, errors, table.sample)
         if testable(found)
         else normal_ends(estimate, errors, within, table.sample),
+        notes=(*kept.notes, UNFLAGGED),
         formula=" ".join(formula.split()),
         family=family,
         success=yes,
@@ -386,20 +389,12 @@ def _refuse_carried(release: Release, columns: Iterable[str]) -> None:
         raise PolicyError(Problem("RR263", message, expected="columns with categories", hint=hint))
 
 
-def _refuse_coarse(
-    release: Release, asked: Formula, columns: Mapping[str, str], told: Mapping[str, Sequence[Value]]
-) -> None:
-    """Refuse covariates that tell nothing, and labels of which some stand for what others stand for.
+def _refuse_coarse(asked: Formula, told: Mapping[str, Sequence[Value]]) -> None:
+    """Refuse covariates that explain nothing.
 
     Raises:
         PolicyError: RR544.
     """
-    for name in columns.values():
-        groups = release.columns.spread.get(name)
-        if groups is not None and len(groups.own) < len(groups.released):
-            message = f"labels of {name!r} overlap, so that no coefficient of theirs is one of the original categories"
-            hint = "ask for counts, shares and means, whose bounds are certain"
-            raise PolicyError(Problem("RR544", message, hint=hint))
     for name in asked.covariates:
         if len(told[name]) == 1:
             message = f"{name!r} has one category in this release, {told[name][0]!r}, and explains nothing"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
+from rrpolicy.estimate.counts.missing import out_of_condition, out_of_count
 from rrpolicy.estimate.expression import Comparison, Expression, Null, columns_of, holds, leaves_of
 from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, refused
 from rrpolicy.estimate.query.extreme import NOTE, extreme
@@ -22,7 +23,7 @@ from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, n
 from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
-from rrpolicy.estimate.sums.stated import in_bins, said_of
+from rrpolicy.estimate.sums.stated import said_of
 from rrpolicy.estimate.sums.totals import totals
 from rrpolicy.frozen import frozen
 
@@ -70,7 +71,7 @@ def answer(release: Release, sql: str, target: Target, level: float, tables: Map
     found = Answer(
         sql, by, rows, tuple(selected),
         where=query.where, target=target, level=level, records=release.records,
-        notes=(*left_out, *_exact(query), *_left_out(asked)), max_records=release.max_records,
+        notes=tuple(dict.fromkeys((*left_out, *_exact(query), *_left_out(asked)))), max_records=release.max_records,
         sample=_sample(asked),
     )  # fmt: skip
     return _ordered(_having(found, asked), query)
@@ -144,16 +145,22 @@ def _picked(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answe
 
 
 def _left_out(asked: _Asked) -> Iterator[str]:
-    """Yield which records averages and sums leave out, for every column of which some have no number."""
-    items = (item.of for item in asked.query.items if isinstance(item.of, Aggregate))
+    """Yield which records are left out, for every column of which some have no value or no number."""
+    items = [item.of for item in asked.query.items if isinstance(item.of, Aggregate)]
+    conditions = [asked.query.conjuncts, *((*asked.query.conjuncts, *of.condition) for of in items if of.condition)]
+    for condition in conditions:
+        yield from out_of_condition(asked.release, condition)
     values = dict.fromkeys(
         asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
     )
     columns = asked.release.columns
     lacking = {a.release_as for a in asked.release.manifest.attributes if a.keeps_nulls}
+    for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind == "count" and of.value):
+        if value in columns.missing:
+            yield out_of_count(asked.release, value, asked.query.conjuncts)
     for value in values:
         yield from said_of(columns, value)
-        if columns.numberless(value) or in_bins(columns, value) or value in lacking:
+        if columns.numberless(value) or columns.bins(value) or value in lacking:
             whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
             if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
@@ -209,11 +216,12 @@ def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measure
 
 
 def _effective(release: Release, conjuncts: Sequence[Expression]) -> tuple[Expression, ...]:
-    """Return conditions without those that leave out nulls of category columns, which have none."""
+    """Return conditions without those that leave out nulls of columns that have none."""
+    columns = release.columns
     return tuple(
         e
         for e in conjuncts
-        if not (_without_nulls(e) and all(release.columns.name(c) in release.columns.axes for c in columns_of(e)))
+        if not (_without_nulls(e) and all(c in columns.axes and c not in columns.missing for c in columns_of(e)))
     )
 
 

@@ -86,17 +86,9 @@ def inside(release: Release, value: str) -> Release:
     return replace(release, columns=release.columns.inside(name)) if name in release.columns.spread else release
 
 
-def in_bins(columns: Columns, name: str) -> bool:
-    """Return whether a column's categories are bins of numbers, as their labels say."""
-    column = columns.columns.get(name)
-    if column is None or column.kind not in {"interval", "set"} or name not in columns.axes:
-        return False
-    return any(interval_of(v) for v in columns.domain(name))
-
-
 def said_of(columns: Columns, name: str) -> Iterator[str]:
     """Yield what is to be known of means and totals of a column whose categories numbers stand for."""
-    if in_bins(columns, name):
+    if columns.bins(name):
         yield OF_BINS.format(of=name)
     elif name in columns.labels:
         yield OF_STATED.format(by=name, of=columns.labels[name][0])
@@ -122,7 +114,7 @@ def between(
         PolicyError: RR532 for limits of another column, or inside of its bins; else as `ask`.
     """
     name = release.columns.name(value)
-    if not in_bins(release.columns, name):
+    if not release.columns.bins(name):
         if limits != (None, None):
             raise _unfit(f"{name!r} was not released in bins, so that nothing is to be limited")
         return None
