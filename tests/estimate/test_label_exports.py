@@ -13,6 +13,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.testing import policy_text
 
 KEPT = Path(__file__).resolve().parents[1] / "vectors" / "pspp"
 HOSTILE = ['say "hi"', "=1+1", "'tis", "ü$x`y'", "/* not // a comment \\ here", "x" * 130 + "1", "x" * 130 + "2", "."]
@@ -64,17 +65,19 @@ def stata(text, rows):  # noqa: PLR0912 a branch for each statement
     values, labels, told = {}, {}, {}
     columns = {f"v{i}": [row[i - 1] for row in rows] for i in range(1, len(rows[0]) + 1)}
     for line in text.splitlines():
-        if m := re.fullmatch(r"generate long (\w+) = \.", line):
+        if m := re.fullmatch(r"generate (?:long|double) (\w+) = \.", line):
             values[m[1]] = [None] * len(rows)
-        elif m := re.fullmatch(r"quietly replace (\w+) = (\d+) if (v\d+) == (.+)", line):
+        elif m := re.fullmatch(r"quietly replace (\w+) = (-?[\d.]+) if (v\d+) == (.+)", line):
             category = expression(m[4])
-            values[m[1]] = [int(m[2]) if c == category else v for c, v in zip(columns[m[3]], values[m[1]], strict=True)]
-        elif m := re.fullmatch(r"quietly replace (\w+) = \.a if (\w+) == (-?[\d.]+)", line):
-            values[m[1]] = [".a" if v == float(m[3]) else v for v in values[m[1]]]
+            values[m[1]] = [
+                float(m[2]) if c == category else v for c, v in zip(columns[m[3]], values[m[1]], strict=True)
+            ]
+        elif m := re.fullmatch(r"quietly replace (\w+) = (\.[ab]) if \1 == (-?[\d.]+)", line):
+            values[m[1]] = [m[2] if v == float(m[3]) else v for v in values[m[1]]]
         elif m := re.fullmatch(r"assert !missing\((\w+)\)", line):
             assert None not in values[m[1]]
-        elif m := re.fullmatch(r'mata: st_vlmodify\("(\w+)", (\.a|\d+), (.+)\)', line):
-            labels.setdefault(m[1], {})[m[2] if m[2] == ".a" else int(m[2])] = expression(m[3])
+        elif m := re.fullmatch(r'mata: st_vlmodify\("(\w+)", (\.[ab]|\d+), (.+)\)', line):
+            labels.setdefault(m[1], {})[m[2] if m[2][0] == "." else int(m[2])] = expression(m[3])
         elif m := re.fullmatch(r"generate double (\w+) = real\((v\d+)\)", line):
             values[m[1]] = [float(c) for c in columns[m[2]]]
         elif m := re.fullmatch(
@@ -109,17 +112,17 @@ def spss(text, rows):
     values, labels, told, missing = {}, {}, {}, {}
     for m in re.finditer(r"^IF \(SUBSTR\((v\d+), 1, 1\) = \"'\"\)", text, re.MULTILINE):
         columns[m[1]] = [c.removeprefix("'") for c in columns[m[1]]]
-    for m in re.finditer(rf"^RECODE (v\d+)\n((?:  \({literal} = \d+\)\n)+)  INTO (\w+)\.$", text, re.MULTILINE):
-        pairs = {plain(c): int(k) for c, k in re.findall(rf"  \(({literal}) = (\d+)\)\n", m[2])}
+    for m in re.finditer(rf"^RECODE (v\d+)\n((?:  \({literal} = -?[\d.]+\)\n)+)  INTO (\w+)\.$", text, re.MULTILINE):
+        pairs = {plain(c): float(k) for c, k in re.findall(rf"  \(({literal}) = (-?[\d.]+)\)\n", m[2])}
         values[m[3]] = [pairs[c] for c in columns[m[1]]]
     for m in re.finditer(r"^RENAME VARIABLES \((v\d+) = (\w+)\)\.$", text, re.MULTILINE):
         values[m[2]] = columns[m[1]]
-    for m in re.finditer(rf"^VALUE LABELS (\w+)\n((?:  \d+ {literal}\n?)+)\.$", text, re.MULTILINE):
-        labels[m[1]] = {int(k): plain(c) for k, c in re.findall(rf"  (\d+) ({literal})", m[2])}
+    for m in re.finditer(rf"^VALUE LABELS (\w+)\n((?:  -?\d+ {literal}\n?)+)\.$", text, re.MULTILINE):
+        labels[m[1]] = {int(k): plain(c) for k, c in re.findall(rf"  (-?\d+) ({literal})", m[2])}
     for m in re.finditer(rf"^VARIABLE LABELS (\w+)\n    ({literal})\.$", text, re.MULTILINE):
         told[m[1]] = plain(m[2])
-    for m in re.finditer(r"^MISSING VALUES (\w+) \((-?\d+)\)\.$", text, re.MULTILINE):
-        missing[m[1]] = int(m[2])
+    for m in re.finditer(r"^MISSING VALUES (\w+) \((-?\d+(?:, -?\d+)?)\)\.$", text, re.MULTILINE):
+        missing[m[1]] = tuple(map(int, m[2].split(", ")))
     kept = re.search(r"^ADD FILES /FILE=\*\n  /KEEP=([\w\n ]+)\.$", text, re.MULTILINE)
     return {name: values[name] for name in kept[1].split()}, labels, told, missing
 
@@ -190,8 +193,44 @@ def test_missing_values_are_told(made, publish, tmp_path):
     assert values == {"disease": [2, ".a", 1], "age": [20.0, ".a", 20.0]}
     assert labels == {"disease": {1: "none", 2: "flu", ".a": "unknown"}}
     text = rrpolicy.export(folder, "spss")
-    assert spss(text, read(folder))[3] == {"disease": 3, "age": -1}
+    assert spss(text, read(folder))[3] == {"disease": (3,), "age": (-1,)}
     assert "VARIABLE LEVEL disease (ORDINAL)." in text
+
+
+def test_numbers_beside_a_category_of_missing_values_keep_their_values(tmp_path):
+    """The mean that Stata and SPSS take is that of the table: of children 0 to 3, and of randomised rooms."""
+    kids, rooms = ["0", "1", "3", "", "2", "3"] * 5, ["1.5", "2.5", "9", "", "1.5", "-2"] * 5
+    (tmp_path / "t.csv").write_text("kids,rooms\n" + "".join(f"{k},{r}\n" for k, r in zip(kids, rooms, strict=True)))
+    (tmp_path / "policy.toml").write_text(
+        policy_text("""\
+[attributes]
+kids = { role = "sensitive", domain = [0, 1, 2, 3], nulls = "unknown", unchanged = "a test" }
+rooms = { role = "quasi-identifier", domain = [-2, 1.5, 2.5], nulls = "unknown", outside = "more" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+[release]
+format = "csv"
+""")
+    )
+    made = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv")
+    folder, release = made.bundle / "public", rrpolicy.open_release(made.bundle)
+
+    values, labels, _ = stata(rrpolicy.export(folder, "stata"), read(folder))
+    taken, shown, _, missing = spss(rrpolicy.export(folder, "spss"), read(folder))
+
+    assert labels == {"kids": {".a": "unknown"}, "rooms": {".a": "more", ".b": "unknown"}}
+    assert shown == {"kids": {-1: "unknown"}, "rooms": {-3: "more", -4: "unknown"}}
+    assert missing == {"kids": (-1,), "rooms": (-3, -4)}
+    for place, name in enumerate(("kids", "rooms")):
+        truth = [float(row[place].removeprefix("'")) for row in read(folder) if row[place] not in {"unknown", "more"}]
+        assert [v for v in values[name] if isinstance(v, float)] == truth
+        assert [v for v in taken[name] if v not in missing[name]] == truth
+    known = [float(v) for v in kids if v]
+    mean = sum(v for v in values["kids"] if v != ".a") / len(known)
+    assert mean == release.mean("kids").estimate[0] == sum(known) / len(known)
 
 
 @pytest.mark.parametrize("labels", [["a", "line\nbreak"], ["same", "same "]])

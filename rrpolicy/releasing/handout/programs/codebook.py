@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical import Value, category_text, same_category
@@ -35,10 +37,11 @@ class Variable:
     Attributes:
         name: as released.
         label: what it is, and how it was released.
-        kind: coded: categories numbered from 1 on, in the order of their domain. number, or text as it is.
+        kind: coded: each category has a number; number, or text as it is.
         categories: of a coded variable, as the data file spells them.
-        labels: of a coded variable, as people read them.
-        missing: of a coded variable the code, of a number the value, that stands for no value; None for none.
+        codes: of a coded variable its categories' numbers: their own where they are numbers, else from 1 on.
+        labels: of a coded variable by code, as people read them; numbers have none.
+        missing: codes, or values of a number, that stand for no value.
         scale: nominal, ordinal, or numbers.
         width: of text, how many bytes it has at most.
         escaped: text that begins with an apostrophe has one that is not part of it.
@@ -48,8 +51,9 @@ class Variable:
     label: str
     kind: Kind
     categories: tuple[str, ...]
-    labels: tuple[str, ...]
-    missing: int | float | None
+    codes: tuple[int | float, ...]
+    labels: Mapping[int | float, str]
+    missing: tuple[int | float, ...]
     scale: Literal["nominal", "ordinal", "scale"]
     width: int
     escaped: bool
@@ -133,20 +137,44 @@ def _variable(release: Release, column: Column, how: str, widths: dict[str, int]
     label = f"{name}: {how}" if how else name
     stated = manifest.of_column.get(column.name)
     missing = manifest.missing(column)
-    numeric = [v for v in column.labels if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    numbers = [v for v in column.labels if isinstance(v, (int, float)) and not isinstance(v, bool)]
     if column.kind == "set" or column.type.endswith("[]"):
-        return Variable(column.name, label, "text", (), (), None, "nominal", widths[column.name], escaped=False)
-    if len(numeric) == len(column.labels) and _NUMBERS.fullmatch(column.type):
-        told = missing if isinstance(missing, (int, float)) and not isinstance(missing, bool) else None
-        return Variable(column.name, label, "number", (), (), told, "scale", 0, escaped=False)
-    if column.labels:
-        labels = tuple(map(category_text, column.labels))
-        code = next((i for i, v in enumerate(column.labels, 1) if _is(v, missing)), None)
-        spelled = tuple(map(formulas.escaped, labels)) if escaped else labels
-        ordered = column.kind == "interval" or (stated is not None and stated.scale == "ordinal")
-        scale: Literal["ordinal", "nominal"] = "ordinal" if ordered else "nominal"
-        return Variable(column.name, label, "coded", spelled, labels, code, scale, 0, escaped=False)
-    return Variable(column.name, label, "text", (), (), None, "nominal", widths[column.name], escaped=escaped)
+        return Variable(column.name, label, "text", (), (), {}, (), "nominal", widths[column.name], escaped=False)
+    if len(numbers) == len(column.labels) and _NUMBERS.fullmatch(column.type):
+        absent = (missing,) if isinstance(missing, (int, float)) and not isinstance(missing, bool) else ()
+        return Variable(column.name, label, "number", (), (), {}, absent, "scale", 0, escaped=False)
+    if not column.labels:
+        width = widths[column.name]
+        return Variable(column.name, label, "text", (), (), {}, (), "nominal", width, escaped=escaped)
+    texts = tuple(map(category_text, column.labels))
+    spelled = tuple(map(formulas.escaped, texts)) if escaped else texts
+    if numbers and _without_number(release, column, missing) == len(column.labels) - len(numbers):
+        codes = _beside_numbers(column.labels, numbers)
+        words = {code: t for v, code, t in zip(column.labels, codes, texts, strict=True) if isinstance(v, str)}
+        absent = (*words, *(v for v in numbers if _is(v, missing)))
+        return Variable(column.name, label, "coded", spelled, codes, words, absent, "scale", 0, escaped=False)
+    codes = tuple(range(1, len(texts) + 1))
+    absent = tuple(code for code, v in zip(codes, column.labels, strict=True) if _is(v, missing))
+    ordered = column.kind == "interval" or (stated is not None and stated.scale == "ordinal")
+    scale: Literal["ordinal", "nominal"] = "ordinal" if ordered else "nominal"
+    labels = dict(zip(codes, texts, strict=True))
+    return Variable(column.name, label, "coded", spelled, codes, labels, absent, scale, 0, escaped=False)
+
+
+def _without_number(release: Release, column: Column, missing: Value | None) -> int:
+    """Return how many categories are texts that stand for no number: missing, outside of the numbers, or suppressed."""
+    texts = [v for v in column.labels if isinstance(v, str)]
+    groups = release.columns.spread.get(column.name)
+    if groups is None:
+        return len(texts)
+    held = groups.categories_of
+    return sum(_is(v, missing) or len(held[v]) == len(groups.original) for v in texts)
+
+
+def _beside_numbers(labels: Sequence[Value], numbers: Sequence[int | float]) -> tuple[int | float, ...]:
+    """Return numbers as they are, and for each text beside them a negative code that is none of them."""
+    free = itertools.count(min(-1, math.floor(min(numbers)) - 1), -1)
+    return tuple(v if isinstance(v, (int, float)) else next(free) for v in labels)
 
 
 def _is(value: Value, missing: Value | None) -> bool:

@@ -93,11 +93,13 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
             raise PolicyError(
                 Problem("RR512", message, hint="recode them in the policy, or use --for stata or --for r")
             )
-        values = "\n".join(f"  ({text(c, own)} = {code})" for code, c in enumerate(variable.categories, 1))
-        labels = zip(range(1, len(variable.labels) + 1), shortened(variable.labels, _VALUE_LABEL), strict=True)
+        pairs = zip(variable.categories, variable.codes, strict=True)
+        values = "\n".join(f"  ({text(category, own)} = {code})" for category, code in pairs)
+        labels = zip(variable.labels, shortened(tuple(variable.labels.values()), _VALUE_LABEL), strict=True)
         yield f"RECODE {column}\n{values}\n  INTO {name}."
         yield f"VALUE LABELS {name}\n" + "\n".join(f"  {code} {text(label, own)}" for code, label in labels) + "."
-        yield f"FORMATS {name} (F8.0)."
+        whole = all(isinstance(code, int) for code in variable.codes)
+        yield f"FORMATS {name} ({'F8.0' if whole else 'F12.2'})."
     else:
         if variable.escaped:
             yield f'IF (SUBSTR({column}, 1, 1) = "\'") {column} = SUBSTR({column}, 2).'
@@ -106,6 +108,6 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
             yield f"FORMATS {name} (F12.2)."
     (label,) = shortened([visible(variable.label)], _VARIABLE_LABEL)
     yield f"VARIABLE LABELS {name}\n    {text(label, own)}."
-    if variable.missing is not None:
-        yield f"MISSING VALUES {name} ({variable.missing})."
+    if variable.missing:
+        yield f"MISSING VALUES {name} ({', '.join(map(str, variable.missing))})."
     yield f"VARIABLE LEVEL {name} ({variable.scale.upper()})."

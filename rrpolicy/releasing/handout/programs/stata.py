@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LONGEST, _LABEL = 32, 80
 _RESERVED = frozenset({"byte", "double", "float", "if", "in", "int", "long", "strl", "using", "with"})
+_MISSING = (".a", ".b", ".c")
+"""Extended missing values, of the category of missing values and of texts beside numbers."""
 _PLAIN = frozenset(" _.,:;()-<>=+%&?!@")
 
 
@@ -61,21 +63,19 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
     yield ""
     match variable.kind:
         case "coded":
-            yield f"generate long {name} = ."
-            for code, category in enumerate(variable.categories, 1):
+            yield f"generate {'double' if variable.scale == 'scale' else 'long'} {name} = ."
+            for code, category in zip(variable.codes, variable.categories, strict=True):
                 yield f"quietly replace {name} = {code} if {column} == {text(category)}"
             yield f"assert !missing({name})"
-            codes = [".a" if code == variable.missing else str(code) for code in range(1, len(variable.labels) + 1)]
-            if variable.missing is not None:
-                yield f"quietly replace {name} = .a if {name} == {variable.missing}"
-            for told, label in zip(codes, variable.labels, strict=True):
-                yield f'mata: st_vlmodify("{name}", {told}, {text(label)})'
+            absent = dict(zip(variable.missing, _MISSING, strict=False))
+            yield from (f"quietly replace {name} = {code} if {name} == {value}" for value, code in absent.items())
+            for value, label in variable.labels.items():
+                yield f'mata: st_vlmodify("{name}", {absent.get(value, value)}, {text(label)})'
             yield f"label values {name} {name}"
             yield f"drop {column}"
         case "number":
             yield f"generate double {name} = real({column})"
-            if variable.missing is not None:
-                yield f"quietly replace {name} = .a if {name} == {variable.missing}"
+            yield from (f"quietly replace {name} = .a if {name} == {value}" for value in variable.missing)
             yield f"drop {column}"
         case "text":
             if variable.escaped:
