@@ -204,7 +204,7 @@ def test_numbers_beside_a_category_of_missing_values_keep_their_values(tmp_path)
     (tmp_path / "policy.toml").write_text(
         policy_text("""\
 [attributes]
-kids = { role = "sensitive", domain = [0, 1, 2, 3], nulls = "unknown", unchanged = "a test" }
+kids = { role = "insensitive", domain = [0, 1, 2, 3], nulls = "unknown", unchanged = "x", assume_unlinkable = "x" }
 rooms = { role = "quasi-identifier", domain = [-2, 1.5, 2.5], nulls = "unknown", outside = "more" }
 [[privacy]]
 model = "local-dp"

@@ -141,8 +141,8 @@ def _variable(release: Release, column: Column, how: str, widths: dict[str, int]
     if column.kind == "set" or column.type.endswith("[]"):
         return Variable(column.name, label, "text", (), (), {}, (), "nominal", widths[column.name], escaped=False)
     if len(numbers) == len(column.labels) and _NUMBERS.fullmatch(column.type):
-        absent = (missing,) if isinstance(missing, (int, float)) and not isinstance(missing, bool) else ()
-        return Variable(column.name, label, "number", (), (), {}, absent, "scale", 0, escaped=False)
+        value = (missing,) if isinstance(missing, (int, float)) and not isinstance(missing, bool) else ()
+        return Variable(column.name, label, "number", (), (), {}, value, "scale", 0, escaped=False)
     if not column.labels:
         width = widths[column.name]
         return Variable(column.name, label, "text", (), (), {}, (), "nominal", width, escaped=escaped)
@@ -151,7 +151,7 @@ def _variable(release: Release, column: Column, how: str, widths: dict[str, int]
     if numbers and _without_number(release, column, missing) == len(column.labels) - len(numbers):
         codes = _beside_numbers(column.labels, numbers)
         words = {code: t for v, code, t in zip(column.labels, codes, texts, strict=True) if isinstance(v, str)}
-        absent = (*words, *(v for v in numbers if _is(v, missing)))
+        absent: tuple[int | float, ...] = (*words, *(v for v in numbers if _is(v, missing)))
         return Variable(column.name, label, "coded", spelled, codes, words, absent, "scale", 0, escaped=False)
     codes = tuple(range(1, len(texts) + 1))
     absent = tuple(code for code, v in zip(codes, column.labels, strict=True) if _is(v, missing))
