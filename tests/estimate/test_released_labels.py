@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_a_table_is_by_released_labels_and_exact(release, rows):
     assert not table.biased
     assert {(r.group["town"], r.group["ill"]): r.estimate for r in table.rows} == tally(rows, "town", "ill")
     assert (table.se() == 0).all()
-    assert table.summary().splitlines()[3].split()[-2:] == ["count", "share"]
+    assert table.summary().splitlines()[3].split()[-6:] == ["count", "share", "at", "least", "at", "most"]
     assert "exact" in table.summary()
     assert release.domain("town") == TOWNS
     assert release.association("age", "ill").estimator.count("moment") > 3
@@ -97,6 +98,83 @@ def test_labels_that_no_record_has_overlap_with_none(publish, made, rows):
 
     assert 0 < release.independence("town", "ill").p_value < 1
     assert len(release.association("town", "ill").estimate) > 3
+
+
+BOXES = {"young": (10, 20), "[20, 40]": (20, 30, 40), "old": (30, 40), "*": AGES}
+"""Labels of boxes that overlap; no record has the last but one."""
+
+
+@pytest.fixture
+def boxes(publish: Any, made: Any) -> tuple[Any, list[tuple[str, str]]]:
+    """Return a release by labels that overlap, of which one stands for every category, and its records."""
+    records = [("young", "no")] * 4 + [("[20, 40]", "yes")] * 3 + [("*", "yes")] * 2 + [("[20, 40]", "no")]
+    rows = {"age": [age for age, _ in records], "ill": [ill for _, ill in records]}
+    return open_release(publish([made.recoded("age", BOXES), made.identity("ill", ("no", "yes"))], rows)), records
+
+
+def enumerated(records: list[tuple[str, str]], label: str, ill: str | None = None) -> tuple[int, int]:
+    """Return the fewest and the most records whose age a label holds, over every original table."""
+    tables: set[int] = set()
+    for ages in product(*(BOXES[age] for age, _ in records)):
+        tables.add(sum(age in BOXES[label] and ill in {None, i} for age, (_, i) in zip(ages, records, strict=True)))
+    return min(tables), max(tables)
+
+
+def test_rows_of_labels_that_overlap_are_bounded_and_no_exact_0(boxes):
+    """A count of records released as such is no count of a category where others may belong to it (by enumeration)."""
+    release, records = boxes
+    for by in (["age"], ["age", "ill"]):
+        table = release.crosstab(by)
+        answer = release.query(f"SELECT {', '.join(by)}, count(*), share() FROM release GROUP BY {', '.join(by)}")
+        asked = dict(zip((tuple(key.values()) for key in answer.keys), answer.conf_int(), strict=True))
+        assert len(asked) == len(table.rows)
+        for row in table.rows:
+            label, ill = row.group["age"], row.group.get("ill")
+            here = [r for r in records if r[0] == label and ill in {None, r[1]}]
+            bounds = enumerated(records, label, ill) if label != "*" else (len(here), len(here))
+            assert (row.estimate, row.se) == (len(here), 0)
+            assert (row.low, row.high) == bounds
+            assert ("as released" in row.flags) == (bounds != (len(here), len(here)))
+            count, share = asked[tuple(row.group.values())]
+            assert tuple(count) == bounds
+            assert tuple(share) == pytest.approx([end / len(records) for end in bounds])
+        notes = " ".join(table.notes)
+        assert "2 more records are suppressed" in notes
+        assert "labels of 'age' overlap" in notes
+        assert "do not add up" in notes
+        assert notes in " ".join(answer.to_dict()["notes"])
+
+
+def test_rows_of_labels_that_no_record_has_are_left_out(boxes):
+    """“old” is no category, and nobody was released so: a row of it would be of the product of labels alone."""
+    release, records = boxes
+    for rows in (
+        {tuple(row.group.values()): row.estimate for row in release.crosstab(["age", "ill"]).rows},
+        {row[:2]: row[2] for row in release.crosstab(["age", "ill"]).to_frame().itertuples(index=False, name=None)},
+        {
+            (row["age"], row["ill"]): row["estimate"]
+            for row in release.query("SELECT age, ill, count(*) FROM release GROUP BY age, ill").rows
+        },
+    ):
+        assert rows == Counter(records)
+    assert [row["age"] for row in release.cube(["age"]).to_dict()["rows"]] == [None, "young", "[20, 40]", "*"]
+
+
+def test_suppressed_records_stand_beside_an_exact_0(publish, made):
+    """No record was released as old, and three were suppressed: 0 to 3 are, in text, JSON and CSV alike."""
+    ages = {"young": ["young"], "old": ["old"], "*": ["young", "old"]}
+    rows = {"age": ["young"] * 5 + ["*"] * 3}
+    table = open_release(publish([made.recoded("age", ages)], rows)).crosstab("age")
+
+    assert table.summary().splitlines()[5].split() == ["old", "0", "0.0", "%", "0", "3", "*"]
+    assert "3 more records are suppressed" in table.summary()
+    assert {row["age"]: (row["estimate"], row["low"], row["high"]) for row in table.to_dict()["rows"]} == {
+        "young": (5, 5, 8),
+        "old": (0, 0, 3),
+        "*": (3, 3, 3),
+    }
+    assert "old,0.0,0.0,0.0,3.0,as released,0" in table.to_csv()
+    assert "bounds that are certain" in table.plot()
 
 
 def test_labels_that_share_no_category_are_conditions_on_what_was_released(release, rows):

@@ -7,13 +7,107 @@ are independent depend on one another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
+    from rrpolicy.source.counts import Array
+
+SUPPRESSED = "{n} suppressed, and counted in no row of a category of {of}"
+HIDDEN = "{n} released with a label that holds every category, and counted in no row of a category of {of}"
+OVERLAPPING = (
+    "labels of {of} overlap: rows are of the records that were released with their labels, and do not add up to "
+    "categories; by category, with certain bounds: `rrpolicy estimate --spread`, release.crosstab(..., spread=True)"
+)
+
+
+@frozen(slots=False)
+class Overlap:
+    """What the labels of a generalised column leave open of the groups that a table counts them by.
+
+    Attributes:
+        column: exact name.
+        held: (labels, categories) which label stands for which.
+        inside: (labels, groups) whether a record with the label is certain to belong to the group.
+        meets: (labels, groups) whether it may.
+        suppressed: (labels,) whether the label stands for every category.
+        own: (groups,) whether no label that records have overlaps with the group's, but for that of suppressed records.
+        everything: (groups,) whether the group is of suppressed records.
+    """
+
+    column: str
+    held: Mask = field(repr=False)
+    inside: Mask = field(repr=False)
+    meets: Mask = field(repr=False)
+    suppressed: Mask = field(repr=False)
+    own: Mask = field(repr=False)
+    everything: Mask = field(repr=False)
+
+    @classmethod
+    def of(cls, columns: Columns, axis: AxisWeights, targets: Mask | None, records: Array) -> Overlap | None:
+        """Return what the labels of an axis leave open; None if it is no generalised one, or labels do not overlap.
+
+        Args:
+            columns: of the release.
+            axis: that is grouped by.
+            targets: (labels, groups) what its groups count; None for every label by itself.
+            records: (labels,) released with each label.
+        """
+        groups = columns.spread.get(axis.columns[0])
+        if groups is None or axis is groups or columns.axes[axis.columns[0]] is not axis:
+            return None
+        held = np.zeros((len(groups.released), len(groups.original)), dtype=bool)
+        for label, categories in enumerate(groups.groups):
+            held[label, list(categories)] = True
+        had = records > 0
+        if (held[had].sum(axis=0) <= 1).all():
+            return None
+        chosen = np.eye(len(held), dtype=bool) if targets is None else targets
+        suppressed = np.asarray(held.all(axis=1))
+        of = (chosen.T.astype(float) @ held.astype(float)) > 0
+        shared = held.astype(float) @ of.T.astype(float)
+        others = (shared > 0) & (had & ~suppressed)[:, None] & ~chosen
+        everything = np.asarray(chosen[suppressed].any(axis=0))
+        inside, meets = shared == held.sum(axis=1, keepdims=True), shared > 0
+        inside[:, everything] = meets[:, everything] = chosen[:, everything]
+        return cls(axis.columns[0], held, inside, meets, suppressed, np.asarray(~others.any(axis=0)), everything)
+
+    def categories(self, labels: Mask) -> Mask:
+        """Return (categories, groups) what the labels of groups stand for, labels (labels, groups)."""
+        return np.asarray(self.held.T.astype(float) @ labels.astype(float) > 0)
+
+
+def told_of(release: Release, overlaps: Sequence[Overlap], suppressed: int) -> Iterator[str]:
+    """Yield notes on counts by labels that overlap.
+
+    Args:
+        release: opened.
+        overlaps: of the columns that are counted by.
+        suppressed: records whose label of one of them stands for every category.
+    """
+    apart = [overlap.column for overlap in overlaps if not overlap.own[~overlap.everything].all()]
+    if suppressed:
+        n = "1 more record is" if suppressed == 1 else f"{suppressed:,} more records are"
+        of = " and ".join(repr(overlap.column) for overlap in overlaps)
+        yield (HIDDEN if _in_boxes(release) else SUPPRESSED).format(n=n, of=of)
+    if apart:
+        yield OVERLAPPING.format(of=" and ".join(map(repr, apart)))
+
+
+def _in_boxes(release: Release) -> bool:
+    """Return whether columns were generalised into boxes, where a label of every category suppresses no record."""
+    axes = release.manifest.channel.get("axes")
+    rules = [axis.get("rule") for axis in axes if isinstance(axis, dict)] if isinstance(axes, list) else []
+    return any(isinstance(rule, dict) and rule.get("rule") == "boxes" for rule in rules)
 
 
 def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, what: str) -> None:

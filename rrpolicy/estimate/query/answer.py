@@ -21,6 +21,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, named
 from rrpolicy.estimate.results.target import Sample, Target, check_target
+from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.estimate.sums.stated import said_of
@@ -155,6 +156,8 @@ def _left_out(asked: _Asked) -> Iterator[str]:
     )
     columns = asked.release.columns
     lacking = {a.release_as for a in asked.release.manifest.attributes if a.keeps_nulls}
+    for chosen in asked.sets:
+        yield from notes_on_labels(asked.release, chosen, asked.query.conjuncts)
     for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind == "count" and of.value):
         if value in columns.missing:
             yield out_of_count(asked.release, value, asked.query.conjuncts)
@@ -172,6 +175,9 @@ def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) 
     names, axes = grouping(release.columns, by, condition)
     groups = [groups_of(axis, names, condition)[0] for axis in axes]
     check_size(axes, groups, names)
+    if any(name in release.columns.spread for name in names) and len(names) == len(by):
+        (table,) = release.tables(names, [names], None, condition, target="table", level=0.95)
+        return [tuple(key.values()) for key in table.rows_of_counts()[0]]
     return [tuple(key.values()) for key in group_values(names, groups)]
 
 

@@ -190,7 +190,9 @@ def _lines(rows: Sequence[Row], names: Sequence[str], group: str | None) -> tupl
 def _ends(found: Result) -> Ends:
     if text.spread(found):
         return "certain" if text.bounded(found) else "none"
-    return "none" if found.exact else "interval"
+    if found.exact:
+        return "certain" if text.labelled(found) else "none"
+    return "interval"
 
 
 def _notes(panels: Sequence[Panel]) -> list[str]:

@@ -27,6 +27,7 @@ DEFLATED = "deflated"
 ONE_SIDED = "draws to one side"
 MIDDLE = "middles of bins"
 OPEN = "bins without an end"
+AS_RELEASED = "as released"
 MEANINGS: Mapping[str, str] = {
     FEW_RECORDS: f"fewer than {FEW} released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
@@ -38,6 +39,8 @@ MEANINGS: Mapping[str, str] = {
     OPEN: "bins without an end may hold records: no estimate, and nothing bounds that side; leave them out by a "
     "condition, or state a number for each (in a query, avg of a joined table; in Python, "
     "`release.mean(..., values=...)`) or where they stop (in Python alone, `release.mean(..., limits=...)`)",
+    AS_RELEASED: "the number is of the records that were released with these labels; others, such as suppressed ones, "
+    "may belong here as well: low and high (printed as at least, at most) are certain bounds",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     LINEARISED: "a measure of association has the normal interval of its linearised error by the design, whose "
     "coverage was not shown: read it with care",

@@ -83,7 +83,8 @@ class Measured:
     @property
     def exact(self) -> bool:
         """Return whether nothing was drawn: no number differs from that of this table."""
-        return not self.biased and bool((self.errors["table"] == 0).all())
+        errors, known = self.errors["table"], ~np.isnan(self.estimate)
+        return not self.biased and bool((errors[known] == 0).all() and (known.any() or (errors == 0).all()))
 
     def uninformative(self, level: float, target: Target) -> bool:
         """Return whether an interval holds all that is possible."""

@@ -15,6 +15,7 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import (
+    AS_RELEASED,
     FEW_RECORDS,
     OUTSIDE,
     POPULATION_VARIANCE,
@@ -79,6 +80,9 @@ class Crosstab(Result):
         method: how the counts were estimated.
         certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise:
             NaN where values besides were exchanged; None where counts are unbiased.
+        bounds: of counts by labels that overlap, how many records are certain to belong to each cell, and how many
+            may, (2, ...); None where no labels do.
+        listed: the cells that have rows; None for all.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimate/1"
@@ -94,6 +98,8 @@ class Crosstab(Result):
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
     _moment: Array | None = field(default=None, repr=False)
     certain: Array | None = field(default=None, repr=False)
+    bounds: Array | None = field(default=None, repr=False)
+    listed: tuple[int, ...] | None = field(default=None, repr=False)
 
     @property
     def biased(self) -> bool:
@@ -167,7 +173,8 @@ class Crosstab(Result):
         """Return (cells, 2) normal intervals, `clipped` to [0, N]; the estimates are never clipped.
 
         Of spread counts: what is certain of this table, whatever the level; NaN for the population, and where a
-        randomised column is counted by as well.
+        randomised column is counted by as well. Of counts by labels that overlap: the records of this table that are
+        certain to belong to the cell, and those that may.
 
         Args:
             level: default the table's.
@@ -182,6 +189,8 @@ class Crosstab(Result):
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
             known = (target == "table") & ~np.isnan(bounds[:, :1])
             return np.where(known, bounds, np.nan)
+        if self.bounds is not None and target == "table":
+            return np.stack([*self.bounds], axis=-1).reshape(-1, 2)
         half = reach_of(level, target, self.sample) * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
@@ -251,9 +260,17 @@ class Crosstab(Result):
                 if self.biased
                 else (FEW_RECORDS, speak_few(self.support.reshape(-1), variance)),
                 (POPULATION_VARIANCE, stand_in.reshape(-1)),
+                (AS_RELEASED, self._open),
                 (OUTSIDE, outside(self.moment.reshape(-1), half, self._possible)),
             )
         )
+
+    @property
+    def _open(self) -> Mask:
+        """Return where other records than those released as such may belong to a cell."""
+        if self.bounds is None or self.target != "table":
+            return np.zeros(self.estimate.size, dtype=bool)
+        return np.asarray((self.bounds != self.estimate).any(axis=0).reshape(-1))
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and one where an interval holds every count that is possible."""
@@ -278,10 +295,18 @@ class Crosstab(Result):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Return the cells, each with its interval and flags."""
-        columns = self.counts.columns(self.level, self.target)
+        """Return the cells, each with its interval and flags; those of labels that no record has are left out."""
+        keys, counts = self.rows_of_counts()
+        columns = counts.columns(self.level, self.target)
         columns["flags"] = list(map(tuple, columns["flags"]))
-        return tuple(Row(*row) for row in zip(self.group_values(), *columns.values(), strict=True))
+        return tuple(Row(*row) for row in zip(keys, *columns.values(), strict=True))
+
+    def rows_of_counts(self) -> tuple[Sequence[Mapping[str, Value]], Measured]:
+        """Return what each row is of, and the counts of the rows."""
+        keys = self.group_values()
+        if self.listed is None:
+            return keys, self.counts
+        return [keys[place] for place in self.listed], self.counts.picked(self.listed)
 
     @property
     def title(self) -> str:
@@ -291,7 +316,8 @@ class Crosstab(Result):
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the grouping columns and the counts."""
-        return (*key_columns(self.by, self.group_values()), self.counts)
+        keys, counts = self.rows_of_counts()
+        return (*key_columns(self.by, keys), counts)
 
     def facts(self) -> dict[str, Json]:
         """Return what was grouped by, and how it was estimated."""
@@ -308,7 +334,7 @@ class Crosstab(Result):
         return "" if self._moment is not None and possible else self.intervals
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:
-        """Return what each cell is of, in the order of `rows`."""
+        """Return what each cell is of, in the order of the estimates."""
         return group_values(self.by, self.groups)
 
     @property

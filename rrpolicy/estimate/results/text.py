@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.estimate.results.flags import MEANINGS
+from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.significance import written_p
 from rrpolicy.frozen import frozen
@@ -36,6 +36,7 @@ _SAMPLED_OTHERS = {
     "population": "of the population (sample and randomisation are random)",
 }
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
+_AS_RELEASED = "exact counts of what was released; at least and at most are certain bounds of what was original"
 _BOUNDS = "low and high are no interval of confidence but bounds that are certain: {} can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
 _NO_ENDS = "no interval and no bounds: counts are spread evenly inside released groups, and nothing says how far off"
@@ -112,7 +113,7 @@ def kind_of_ends(found: Result) -> str:
         ends = "bounds that are certain, not intervals" if bounded(found) else "no intervals"
         return f"Spread evenly inside released groups (biased); {ends}, of {of}"
     if found.exact:
-        return f"Exact, of {of}"
+        return f"As released, with bounds that are certain, of {of}" if labelled(found) else f"Exact, of {of}"
     has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.measured)
     return f"Estimates {f'with {_percent(found)}' if has_ends else 'without'} intervals, of {of}"
 
@@ -172,7 +173,8 @@ def _head(found: Result) -> tuple[str, ...]:
     if spread(found):
         bounds = _BOUNDS.format("no count" if counts else "no value of this table")
         ends = bounds if bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
-    told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
+    exact = _AS_RELEASED if labelled(found) else _EXACT
+    told = exact if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
         f"{_of_records(found)}; {told}",
@@ -218,12 +220,33 @@ def bounded(found: Result) -> bool:
 def _exact(found: Result, part: Measured) -> dict[str, list[str]]:
     """Return exact numbers; of the only count in a result, its share as well."""
     numbers = _blocks(found, part, [part.estimate])[0]
+    bounds = _bounds(found, part)
     if part.whole is None:
-        return {visible(part.name): numbers}
+        return {visible(part.name): numbers, **bounds}
     numbers = [f"{v:,.0f}" for v in part.estimate]
     if part.names != LONE:
-        return {visible(part.name): numbers}
-    return {"count": numbers, "share": [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]}
+        return {visible(part.name): numbers, **bounds}
+    shares = [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]
+    return {"count": numbers, "share": shares, **bounds}
+
+
+def _bounds(found: Result, part: Measured) -> dict[str, list[str]]:
+    """Return what is certain of exact numbers of released labels that overlap, where some do."""
+    if not _is_labelled(part):
+        return {}
+    ends = part.ends(found.level, found.target)
+    of = "" if part.names == LONE else f"{visible(part.name)} "
+    whole = [[f"{v:,.0f}" for v in side] for side in ends.T] if part.whole is not None else None
+    return dict(zip((f"{of}at least", f"{of}at most"), whole or _blocks(found, part, [*ends.T]), strict=True))
+
+
+def labelled(found: Result) -> bool:
+    """Return whether numbers are exact of released labels, and bounded of what these stand for."""
+    return found.exact and any(map(_is_labelled, found.measured))
+
+
+def _is_labelled(part: Measured) -> bool:
+    return any(AS_RELEASED in flags for flags in part.flags)
 
 
 def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[list[str]]:

@@ -7,10 +7,14 @@ from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.counts.overlap import Overlap, told_of
+from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.measured import Column, Measured, joined, key_columns
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
@@ -19,6 +23,7 @@ from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.source.counts import Array
 
 MOST = 12
 
@@ -56,8 +61,9 @@ class Cube(Result):
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the columns and the counts; a column that a row sums over is None."""
-        keys = [key for table in self.tables for key in table.group_values()]
-        return (*key_columns(self.by, keys), joined([table.counts for table in self.tables]))
+        parts = [table.rows_of_counts() for table in self.tables]
+        keys = [key for own, _ in parts for key in own]
+        return (*key_columns(self.by, keys), joined([counts for _, counts in parts]))
 
     def facts(self) -> dict[str, Json]:
         """Return the columns, and how counts were estimated."""
@@ -88,7 +94,7 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
         level=level,
         records=release.records,
         sample=found[-1].sample,
-        notes=found[-1].notes,
+        notes=tuple(dict.fromkeys(note for table in found for note in table.notes)),
     )
 
 
@@ -136,5 +142,65 @@ def tables(
             certain=certain, where=where, target=target, level=level, records=release.records,
             max_records=release.max_records,
         )  # fmt: skip
-        found.append(table.corrected(axes, [targets for _, targets in grouped]))
+        made = table.corrected(axes, [targets for _, targets in grouped])
+        found.append(made if certain is not None else _by_labels(release, made, first))
     return found
+
+
+def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Expression]) -> tuple[str, ...]:
+    """Return what must be known to read rows by labels that overlap.
+
+    Args:
+        release: opened.
+        by: names of what rows are of.
+        where: the condition.
+    """
+    if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
+        return ()
+    condition = split(where, release.columns)
+    (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+    return table.notes
+
+
+def _by_labels(release: Release, table: Crosstab, released: Array) -> Crosstab:
+    """Return a table with what labels that overlap leave open of its cells; the same where none do.
+
+    Args:
+        release: opened.
+        table: corrected.
+        released: the counts of released cells.
+    """
+    places = range(released.ndim)
+    overlaps: dict[int, Overlap] = {}
+    for place, ((axis, targets), group) in enumerate(zip(table.axes, table.groups, strict=True)):
+        alone = released.sum(axis=tuple(other for other in places if other != place))
+        overlap = Overlap.of(release.columns, axis, targets, alone) if group.columns else None
+        if overlap is not None:
+            overlaps[place] = overlap
+    if not overlaps:
+        return table
+    suppressed = released.astype(float)
+    for place in places:
+        kept = np.ones(released.shape[place], dtype=bool)
+        kept = ~overlaps[place].suppressed if place in overlaps else kept
+        suppressed = np.moveaxis(np.tensordot(suppressed, kept[:, None].astype(float), axes=(place, 0)), -1, place)
+    notes = told_of(release, tuple(overlaps.values()), round(float(released.sum() - suppressed.sum())))
+    if any(axis.randomised for axis, _ in table.axes):
+        return replace(table, notes=(*table.notes, *notes))
+    least = most = released
+    own = np.ones(table.estimate.shape, dtype=bool)
+    for place, (axis, targets) in enumerate(table.axes):
+        overlap = overlaps.get(place)
+        inside, meets = (targets, targets) if overlap is None else (overlap.inside, overlap.meets)
+        least, most = axis.contract(least, place, inside, 1), axis.contract(most, place, meets, 1)
+        if overlap is not None:
+            shape = [1] * own.ndim
+            shape[place] = -1
+            own = own & (overlap.own & ~overlap.everything).reshape(shape)
+    listed = np.flatnonzero((table.estimate != 0) | own)
+    return replace(
+        table,
+        bounds=np.stack([least, most]),
+        listed=None if listed.size == table.estimate.size else tuple(listed.tolist()),
+        notes=(*table.notes, *notes),
+    )

@@ -24,6 +24,7 @@ from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
+from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
 from rrpolicy.estimate.sums.stated import Limits, between, inside, said_of
@@ -167,7 +168,7 @@ def mean(
         ends=found.ends,
         released=released,
         covariance=covariance,
-        notes=(*said_of(release.columns, sums.name), UNFLAGGED),
+        notes=(*said_of(release.columns, sums.name), *notes_on_labels(release, sums.by, read(where)), UNFLAGGED),
         value=sums.name,
         missing=numbers.missing,
         sizes=size.reshape(-1),

@@ -19,11 +19,12 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_values, grouping, groups_of, weighed
+from rrpolicy.estimate.counts.overlap import Overlap
 from rrpolicy.estimate.counts.scan import Number, count
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
-from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.flags import AS_RELEASED, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
+from rrpolicy.estimate.results.intervals import Ends, Ratios
 from rrpolicy.estimate.results.measured import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
@@ -130,6 +131,7 @@ def shares(
             max_records=release.max_records,
         )
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
+    bounds = None if release.design is not None else _by_labels(release, axes, masks, smaller, larger)
     if release.design is not None:
         ratio, covariance = _of_people(release, axes, masks, smaller, larger)
     else:
@@ -150,8 +152,8 @@ def shares(
         errors=ratio.errors(),
         range=ratio.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
-        flags=flags_of(ratio.doubts(level, target)),
-        ends=ratio.ends,
+        flags=flags_of((*ratio.doubts(level, target), (AS_RELEASED, _open(bounds, ratio.estimate, target)))),
+        ends=ratio.ends if bounds is None else _of_labels(bounds, ratio),
         covariance=covariance,
         max_records=release.max_records,
         sample=ratio.sample,
@@ -251,6 +253,49 @@ def _generalised(
     ]
     least, most, least_rest, most_rest, part, whole = sum(sums, np.zeros((6, 1)))
     return shares_of(least, most, least_rest, most_rest, ratio(part, whole))
+
+
+def _by_labels(
+    release: Release,
+    axes: Sequence[AxisWeights],
+    masks: Sequence[tuple[Mask, Mask]],
+    smaller: Condition,
+    larger: Condition,
+) -> Array | None:
+    """Return (rows, 2) certain bounds of shares of what released labels stand for; None where no labels overlap."""
+    if any(axis.randomised for axis in (*axes, *(axis for axis, _ in smaller.masks.values()))):
+        return None
+    codes, n = count(release.data, axes, larger.filter, larger.parameters)
+    inside, of, found, suppressed = [], [], False, np.zeros(1, dtype=bool)
+    for place, (axis, (part, whole)) in enumerate(zip(axes, masks, strict=True)):
+        records = np.bincount(codes[place], n, axis.counted).astype(float)
+        overlap = Overlap.of(release.columns, axis, part, records)
+        everything = np.zeros(part.shape[1], dtype=bool) if overlap is None else overlap.everything
+        suppressed = (suppressed[:, None] | everything).reshape(-1)
+        inside.append(axis if overlap is None else release.columns.spread[overlap.column])
+        of.append((part, whole) if overlap is None else (overlap.categories(part), overlap.categories(whole)))
+        found |= overlap is not None
+    if not found:
+        return None
+    known = _generalised(release, inside, of, smaller, larger)
+    return np.where(suppressed[:, None], np.nan, np.stack([known.low, known.high], axis=1))
+
+
+def _of_labels(bounds: Array, ratio: Ratios) -> Ends:
+    """Return bounds of shares by labels in place of intervals, of this table; those of the rest stay."""
+
+    def ends(level: float, target: Target) -> Array:
+        own = ratio.ends(level, target)
+        return np.where((target == "table") & ~np.isnan(bounds), bounds, own)
+
+    return ends
+
+
+def _open(bounds: Array | None, estimate: Array, target: Target) -> Mask:
+    """Return where other records than those released as such may belong to a share's part or whole."""
+    if bounds is None or target != "table":
+        return np.zeros(estimate.shape, dtype=bool)
+    return np.asarray((bounds != estimate[:, None]).any(axis=1) & ~np.isnan(bounds).any(axis=1))
 
 
 def _dealt(
