@@ -651,6 +651,7 @@ class Release:
         level: float = 0.95,
         *,
         tables: Mapping[str, Given] | None = None,
+        limits: Mapping[str, Limits] | None = None,
     ) -> Answer:
         """Answer `SELECT columns, aggregates FROM release WHERE … GROUP BY … HAVING …` by corrected estimates.
 
@@ -664,14 +665,15 @@ class Release:
             level: as for `crosstab`.
             tables: small tables of your own by name, with a row for each category of a released column: CSV files, data
                 frames, or columns by name. `JOIN labels ON release.region = labels.code` groups by what they say.
+            limits: of columns in bins under avg or sum, by name, as for `mean`.
 
         Raises:
             PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; RR508 for a table that
-                cannot be joined; else as `crosstab`.
+                cannot be joined; RR532 for limits that do not fit; else as `crosstab`.
         """
         from rrpolicy.estimate.query.answer import answer
 
-        return answer(self, sql, self.speaks_of(target), level, tables)
+        return answer(self, sql, self.speaks_of(target), level, tables, limits)
 
     def bootstrap(self, question: Callable[[Release], Result], draws: int = 999, seed: int = 0) -> Bootstrapped:
         """Ask a question again of releases that are drawn from the likeliest original table, for errors and intervals.

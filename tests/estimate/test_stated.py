@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -428,3 +429,77 @@ def test_bounds_of_exchanged_bins_cover_wherever_values_lie(publish, made, end):
     assert missed <= most
     assert wrong > most  # the interval of the middles alone
     assert missed > 0  # it is no wider than it must be
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "income < 10000",
+        "income >= 10000",
+        "NOT (income < 10000)",
+        "income >= 10000 AND income < 40000",
+        "income <= 90000.0",
+        "10000 > income",
+        "income < 10000 OR income >= 40000",
+        "income IS NOT NULL AND NOT (income >= 40000)",
+    ],
+)
+def test_comparisons_at_edges_of_bins_are_those_of_the_numbers_in_them(publish, made, where):
+    """The truth is DuckDB's count of the numbers themselves, some of them missing."""
+    import duckdb
+
+    numbers = [0, 1, 9999, 10000, 10001, 39999.5, 40000, 90000, None, None, 500]
+    labels = intervals([0, 10000, 40000, 90000])
+    place = [sum(v >= edge for edge in (10000, 40000)) if v is not None else 3 for v in numbers]
+    axis = binned(made.identity("income", [*labels, "unknown"]))
+    release = rrpolicy.open_release(publish([axis], {"income": [[*labels, "unknown"][i] for i in place]}))
+    columns = replace(release.columns, missing={"income": "unknown"})
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (income DOUBLE)")
+        connection.executemany("INSERT INTO t VALUES (?)", [[v] for v in numbers])
+        ((truth,),) = connection.execute(f"SELECT count(*) FROM t WHERE {where}").fetchall()
+
+    assert replace(release, columns=columns).crosstab(where=where).estimate == truth
+
+
+def test_comparisons_inside_bins_are_refused_and_name_the_nearest_edges(survey):
+    ages = {row.group["age"]: row.estimate for row in survey.crosstab("age").rows}
+    assert survey.crosstab(where="age >= 35").estimate == pytest.approx(ages["[35, 65)"] + ages["[65, inf)"])
+    for where, said in (
+        ("age < 40", "such as 35 or 65"),
+        ("age <= 35", "`<` or `>=` with an edge, such as 35"),
+        ("age BETWEEN 35 AND 65", "such as 65"),
+        ("age > 70", "such as 65"),
+        ("age < 0", "they go from 0 to inf"),
+    ):
+        problem = refusal(survey.crosstab, where=where)
+        assert problem.code == "RR265"
+        assert said in problem.hint
+
+
+def test_labels_of_bins_that_are_numbers_have_means(publish, made):
+    axis = binned(made.identity("age", ["20", "50.5", "75"]))
+    release = rrpolicy.open_release(publish([axis], {"age": ["20", "20", "50.5", "75"]}))
+
+    found = release.mean("age")
+
+    assert found.estimate[0] == pytest.approx((20 + 20 + 50.5 + 75) / 4)
+    assert "the bins of 'age' are labelled by numbers" in found.notes[0]
+    assert release.query("SELECT sum(age) FROM release").estimate[0, 0] == pytest.approx(165.5)
+
+
+def test_a_query_takes_limits_of_bins_without_an_end(survey, capsys):
+    truth = survey.mean("income", "sex", limits=(None, 100))
+    sql = "SELECT sex, avg(income) AS m, sum(income) AS t FROM release GROUP BY sex"
+
+    found = survey.query(sql, limits={"income": (None, 100)})
+
+    assert found.conf_int()[:, 0] == pytest.approx(truth.conf_int())
+    assert np.isfinite(found.conf_int()).all()
+    assert np.isinf(survey.query(sql).conf_int()).any()
+    folder = str(survey.folder)
+    assert main(["query", folder, sql, "--limits", "income=,100", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == found.to_csv()
+    for stops, code in (("income", "RR250"), ("income=1", "RR250"), ("income=a,b", "RR250"), ("sex=0,1", "RR532")):
+        assert main(["query", folder, sql, "--limits", stops]) == 2
+        assert code in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,11 @@ from rrpolicy.cli.analysis.result import (
 )
 from rrpolicy.errors import PolicyError, Problem
 
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.result import Result
+    from rrpolicy.estimate.sums.stated import Limits
+
 
 def command(  # noqa: PLR0917 each option is one
     bundle: Bundle,
@@ -38,6 +43,14 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(
             help="A small table of your own that the query joins, such as labels=labels.csv; repeat it for several.",
             metavar="NAME=FILE",
+        ),
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The least and the largest value of a column in bins of which the first or last has no end, for avg "
+            "and sum, such as income=0,250000 or income=,250000; repeat it for several.",
+            metavar="COLUMN=LOW,HIGH",
         ),
     ] = None,
     level: Level = 0.95,
@@ -68,7 +81,12 @@ def command(  # noqa: PLR0917 each option is one
     tables = dict(map(_named, table or ()))
     release = opened(bundle, plugin, design, no_verify=no_verify)
     target = target_of(population=population)
-    found = asked(release, lambda r: r.query(sql, target, level, tables=tables), bootstrap, seed, pairwise=pairwise)
+    stops = dict(map(_limited, limits or ()))
+
+    def question(asked_of: Release) -> Result:
+        return asked_of.query(sql, target, level, tables=tables, limits=stops)
+
+    found = asked(release, question, bootstrap, seed, pairwise=pairwise)
     show(found, form, plot, json=json)
     return 0
 
@@ -78,3 +96,16 @@ def _named(given: str) -> tuple[str, str]:
     if not (name and equals and path):
         raise PolicyError(Problem("RR250", f"--table {given!r} names no table with a file", expected="NAME=FILE"))
     return name, path
+
+
+def _limited(given: str) -> tuple[str, Limits]:
+    name, equals, ends = given.rpartition("=")
+    low, comma, high = ends.partition(",")
+    try:
+        found = tuple(float(end) if end.strip() else None for end in (low, high))
+    except ValueError:
+        found = ()
+    if not (name and equals and comma and found):
+        expected = "COLUMN=LOW,HIGH, one of which may be empty"
+        raise PolicyError(Problem("RR250", f"--limits {given!r} names no column with its limits", expected=expected))
+    return name, (found[0], found[1])

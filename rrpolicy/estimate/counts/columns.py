@@ -144,6 +144,14 @@ class Columns:
         edges = {label: interval_of(label) for label in self.domain(name)}
         return {label: (*of, str(label).endswith("]")) for label, of in edges.items() if of is not None}
 
+    def labelled_by_numbers(self, name: str) -> bool:
+        """Return whether the labels of a column's bins all spell numbers, but for that of missing values."""
+        column = self.columns.get(name)
+        if column is None or column.kind != "interval" or name not in self.axes:
+            return False
+        absent = self.missing.get(name)
+        return all(v == absent or told_number(v) is not None for v in self.domain(name))
+
     def numberless(self, name: str) -> tuple[Value, ...]:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
 

@@ -190,11 +190,13 @@ def _of_bins(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) 
         cut += [label] * (not inside and not beyond)
     edges = sorted({edge for low, high, _ in bins.values() for edge in (low, high)})
     if cut:
-        near = [max(e for e in edges if e <= value), min((e for e in edges if e >= value), default=edges[-1])]
-        exact = "`<` and `>=`" if not bins[cut[0]][2] or value < near[1] else "`<=` and `>`"
+        near = {max(e for e in edges if e <= value), min(e for e in edges if e >= value)}
+        _, high, closed = bins[cut[0]]
+        exact = "`<=` or `>`" if closed and value == high else "`<` or `>=`"
         message = f"{name!r} was released in bins, and {operator} {value:.15g} holds of a part of {cut[0]!r}"
-        named = " and ".join(f"{edge:.15g}" for edge in dict.fromkeys(near))
-        raise PolicyError(Problem("RR265", message, hint=f"compare with an edge, by {exact}: the nearest is {named}"))
+        named = " or ".join(f"{edge:.15g}" for edge in sorted(near) if abs(edge) < np.inf)
+        hint = f"compare by {exact} with an edge, such as {named}"
+        raise PolicyError(Problem("RR265", message, hint=hint))
     found = tuple(lower) if below else tuple(label for label in bins if label not in lower)
     if not found:
         message = f"no bin of {name!r} is {operator} {value:.15g}"

@@ -61,7 +61,7 @@ def sizes_of(columns: Columns, name: str, among: Mask) -> Sizes:
         told = [told_number(cell) for cell in labels]
     else:
         held = [v for v in labels if not any(same_category(v, a) for a in absent)]
-        if any(kind_of(v) != "number" for v in held):
+        if any(kind_of(v) != "number" for v in held) and not columns.labelled_by_numbers(name):
             raise _no_numbers(name, STATE)
         told = [float(v) if v in held else None for v in labels]
     known = np.array([v is not None for v in told])

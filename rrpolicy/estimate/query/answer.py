@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
 from rrpolicy.estimate.counts.missing import out_of_condition, out_of_count
@@ -24,7 +25,7 @@ from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
-from rrpolicy.estimate.sums.stated import said_of
+from rrpolicy.estimate.sums.stated import Limits, said_of
 from rrpolicy.estimate.sums.totals import totals
 from rrpolicy.frozen import frozen
 
@@ -36,10 +37,12 @@ _BASES: Mapping[str, str] = {
     "count": "count", "share": "share", "avg": "avg_{}", "sum": "sum_{}", "min": "min_{}", "max": "max_{}"
 }  # fmt: skip
 
+_UNLIMITED: Limits = (None, None)
+
 
 @frozen
 class _Asked:
-    """A query of a release: its sets of groups by exact names, and the groups of each."""
+    """A query of a release: its sets of groups by exact names, the groups of each, and where columns of bins stop."""
 
     release: Release
     query: Query
@@ -47,9 +50,17 @@ class _Asked:
     keys: tuple[Sequence[Key], ...]
     target: Target
     level: float
+    limits: Mapping[str, Limits]
 
 
-def answer(release: Release, sql: str, target: Target, level: float, tables: Mapping[str, Given] | None) -> Answer:
+def answer(  # noqa: PLR0917 what a query is asked with
+    release: Release,
+    sql: str,
+    target: Target,
+    level: float,
+    tables: Mapping[str, Given] | None,
+    limits: Mapping[str, Limits] | None,
+) -> Answer:
     """Answer a query; `Release.query` says how.
 
     Raises:
@@ -63,7 +74,9 @@ def answer(release: Release, sql: str, target: Target, level: float, tables: Map
     by = tuple(map(release.columns.name, query.by))
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
-    asked = _Asked(release, query, sets, keys, target, level)
+    stops = {release.columns.name(name): ends for name, ends in (limits or {}).items()}
+    asked = _Asked(release, query, sets, keys, target, level, stops)
+    _refuse_unused(asked)
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
     selected: list[Column | Measured] = []
@@ -76,6 +89,20 @@ def answer(release: Release, sql: str, target: Target, level: float, tables: Map
         sample=_sample(asked),
     )  # fmt: skip
     return _ordered(_having(found, asked), query)
+
+
+def _refuse_unused(asked: _Asked) -> None:
+    """Refuse limits of columns that no average or sum is of.
+
+    Raises:
+        PolicyError: RR532.
+    """
+    of = [*(item.of for item in asked.query.items), *(asked.query.having.of if asked.query.having else ())]
+    named = [part.value for part in of if isinstance(part, Aggregate) and part.kind in {"avg", "sum"} and part.value]
+    unused = set(asked.limits) - set(map(asked.release.columns.name, named))
+    if unused:
+        message = f"limits are given for {min(unused)!r}, which the query takes no average or sum of"
+        raise PolicyError(Problem("RR532", message, expected="limits of columns under avg(…) or sum(…)"))
 
 
 def _sample(asked: _Asked) -> Sample | None:
@@ -164,7 +191,10 @@ def _left_out(asked: _Asked) -> Iterator[str]:
     for value in values:
         yield from said_of(columns, value)
         if columns.numberless(value) or columns.bins(value) or value in lacking:
-            whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
+            stops = asked.limits.get(value, _UNLIMITED)
+            whole = mean(
+                asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level, limits=stops
+            )
             if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
@@ -249,9 +279,10 @@ def _estimator(asked: _Asked, what: Aggregate, part: Sequence[Expression]) -> Ca
             target=target,
             level=level,
         )
+    stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
     if what.kind == "avg":
-        return lambda by: mean(release, value, by, (*whole, *part), target=target, level=level)
-    return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level)
+        return lambda by: mean(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
+    return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
 
 
 def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[int]:

@@ -49,6 +49,8 @@ OF_BINS = (
     "middles; a mean of numbers that you state for the bins, by values=... or a joined table, has a standard error"
 )
 
+OF_LABELS = "the bins of {of!r} are labelled by numbers: estimates are of these numbers, not of {of!r} itself"
+
 
 def stated(release: Release, value: str, numbers: Mapping[Value, float | None]) -> tuple[Release, str]:
     """Return a release with a column of numbers that are stated for the categories of another, and its name.
@@ -90,6 +92,8 @@ def said_of(columns: Columns, name: str) -> Iterator[str]:
     """Yield what is to be known of means and totals of a column whose categories numbers stand for."""
     if columns.bins(name):
         yield OF_BINS.format(of=name)
+    elif columns.labelled_by_numbers(name):
+        yield OF_LABELS.format(of=name)
     elif name in columns.labels:
         yield OF_STATED.format(by=name, of=columns.labels[name][0])
 

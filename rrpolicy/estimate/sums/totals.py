@@ -19,7 +19,7 @@ from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
 from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.estimate.sums.spread_numbers import spread_numbers
-from rrpolicy.estimate.sums.stated import between, inside
+from rrpolicy.estimate.sums.stated import Limits, between, inside
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
@@ -48,6 +48,7 @@ def totals(
     *,
     target: Target = "table",
     level: float = 0.95,
+    limits: Limits = (None, None),
 ) -> Totals:
     """Estimate totals of a column of numbers; records without the number are left out.
 
@@ -58,6 +59,7 @@ def totals(
         condition: what records must satisfy.
         target: as for `Release.crosstab`.
         level: as for `Release.crosstab`.
+        limits: as for `Release.mean`.
 
     Raises:
         PolicyError: as `Release.mean`.
@@ -65,7 +67,7 @@ def totals(
     check_target(target, level, release.max_records)
     release = inside(release, value)
     binned = between(
-        release, value, condition, lambda of, edge: totals(of, edge, by, condition, target=target, level=level)
+        release, value, condition, lambda of, edge: totals(of, edge, by, condition, target=target, level=level), limits
     )
     if binned is not None:
         return binned
