@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -18,9 +19,19 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import rrpolicy
+from rrpolicy.blame.installed import install
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+@pytest.mark.parametrize("extra", PROJECT["project"]["optional-dependencies"])
+def test_what_an_extra_brings_is_named_by_a_command_that_needs_no_index_of_rrpolicy(extra: str) -> None:
+    """A checkout is on no index, so that `pip install 'rrpolicy[extra]'` would fail there."""
+    command, *libraries = shlex.split(install(extra).removeprefix("pip "))
+    stated = PROJECT["project"]["optional-dependencies"][extra]
+    assert command == "install"
+    assert set(map(Requirement, libraries)) == set(map(Requirement, stated))
 
 
 def test_packages_are_the_top_level_names_and_the_entry_points() -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.plugin import DataError, Problem
+from rrpolicy.plugin.engines import install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-INSTALL = "pip install 'rrpolicy[spark]', and Java 17 or later (Debian: openjdk-17-jre-headless)"
+INSTALL = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jre-headless)"
 
 
 @contextmanager

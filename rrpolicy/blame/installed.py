@@ -73,3 +73,14 @@ def _packages(entry: importlib.metadata.EntryPoint) -> set[str]:
     files = (entry.dist.files if entry.dist else None) or ()
     others = {path.parts[0].removesuffix(".py") for path in files if path.suffix == ".py"}
     return {entry.value.partition(":")[0].partition(".")[0], *(name for name in others if name.isidentifier())}
+
+
+def install(extra: str) -> str:
+    """Return the command that installs the libraries of an extra; it holds for a checkout and for a package alike.
+
+    Args:
+        extra: of rrpolicy's own distribution, such as `models`.
+    """
+    asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
+    marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
+    return "pip install " + " ".join(f"'{library.strip()}'" for library, _, of in asked if marker.search(of))

@@ -6,6 +6,7 @@ import math
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.blame.installed import install
 from rrpolicy.drawing.chart import Chart, Mark, Panel
 from rrpolicy.drawing.scale import written
 from rrpolicy.drawing.svg import COLOURS
@@ -27,7 +28,7 @@ def vega_lite(chart: Chart) -> alt.VConcatChart:
     try:
         import altair as alt
     except ImportError as error:
-        hint = 'install it: pip install "rrpolicy[altair]"; or use plot(), which needs nothing'
+        hint = f"{install('altair')}; or use plot(), which needs nothing"
         raise PolicyError(Problem("RR580", "Altair is not installed", hint=hint)) from error
     title = alt.TitleParams(text=chart.title, subtitle=[chart.subtitle, *chart.notes], anchor="start")
     panels = [_panel(alt, chart, panel) for panel in chart.panels]

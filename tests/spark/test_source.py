@@ -223,7 +223,7 @@ def test_without_spark_its_tables_are_refused_and_nothing_else_is(case: Case, mo
         rrpolicy.plan(policy, source="spark:people")
 
     assert "RR355: Spark is not installed, and this table is read by it" in str(caught.value)
-    assert "pip install 'rrpolicy[spark]'" in str(caught.value)
+    assert "pip install 'pyspark" in str(caught.value)
     assert rrpolicy.plan(policy).records == 700
 
 

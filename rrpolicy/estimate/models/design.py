@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.blame.installed import install
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen import frozen
 
@@ -58,10 +59,8 @@ def read_formula(text: str) -> Formula:
         import formulaic
         from formulaic.errors import FormulaicError
     except ImportError:
-        hint = "pip install 'rrpolicy[models]'"
-        raise PolicyError(
-            Problem("RR540", "formulas are read by formulaic, which is not installed", hint=hint)
-        ) from None
+        message = "formulas are read by formulaic, which is not installed"
+        raise PolicyError(Problem("RR540", message, hint=install("models"))) from None
     expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; odd names in `backticks`"
     left, tilde, right = text.partition("~")
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)

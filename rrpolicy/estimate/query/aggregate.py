@@ -24,6 +24,11 @@ from rrpolicy.frozen import frozen
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+EXPECTED = (
+    "SELECT columns, count(*), count(*) FILTER (WHERE condition) / count(*) FROM release "
+    "WHERE condition GROUP BY columns"
+)
+"""What RR272 expects, with the form that its hints advise."""
 Kind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
 EXTREMES = ("min", "max")
 
@@ -78,8 +83,9 @@ def refused(reason: str, hint: str | None = None, instead: str = "") -> PolicyEr
         hint: what to do.
         instead: what answers the same, where that can be told from what was written.
     """
-    expected = instead or "SELECT columns, count(*) FROM release WHERE condition GROUP BY columns"
-    return PolicyError(Problem("RR272", f"the query is not answered: {reason}", expected=expected, hint=hint))
+    return PolicyError(
+        Problem("RR272", f"the query is not answered: {reason}", expected=instead or EXPECTED, hint=hint)
+    )
 
 
 def counted(node: exp.Expr) -> str:
