@@ -143,7 +143,8 @@ def tables(
             max_records=release.max_records,
         )  # fmt: skip
         made = table.corrected(axes, [targets for _, targets in grouped])
-        found.append(made if certain is not None else _by_labels(release, made, first))
+        ends = (first, first) if certain is None else (certain, support)
+        found.append(_by_labels(release, made, ends))
     return found
 
 
@@ -162,14 +163,15 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
     return table.notes
 
 
-def _by_labels(release: Release, table: Crosstab, released: Array) -> Crosstab:
+def _by_labels(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
     """Return a table with what labels that overlap leave open of its cells; the same where none do.
 
     Args:
         release: opened.
         table: corrected.
-        released: the counts of released cells.
+        ends: of the released cells, the fewest records of each that satisfy the condition, and the most.
     """
+    least, released = ends
     places = range(released.ndim)
     overlaps: dict[int, Overlap] = {}
     for place, ((axis, targets), group) in enumerate(zip(table.axes, table.groups, strict=True)):
@@ -187,7 +189,7 @@ def _by_labels(release: Release, table: Crosstab, released: Array) -> Crosstab:
     notes = told_of(release, tuple(overlaps.values()), round(float(released.sum() - suppressed.sum())))
     if any(axis.randomised for axis, _ in table.axes):
         return replace(table, notes=(*table.notes, *notes))
-    least = most = released
+    most = released
     own = np.ones(table.estimate.shape, dtype=bool)
     for place, (axis, targets) in enumerate(table.axes):
         overlap = overlaps.get(place)
@@ -198,9 +200,11 @@ def _by_labels(release: Release, table: Crosstab, released: Array) -> Crosstab:
             shape[place] = -1
             own = own & (overlap.own & ~overlap.everything).reshape(shape)
     listed = np.flatnonzero((table.estimate != 0) | own)
-    return replace(
+    table = replace(
         table,
-        bounds=np.stack([least, most]),
         listed=None if listed.size == table.estimate.size else tuple(listed.tolist()),
         notes=(*table.notes, *notes),
+    )
+    return (
+        replace(table, certain=least, support=most) if table.biased else replace(table, bounds=np.stack([least, most]))
     )
