@@ -245,3 +245,30 @@ def test_a_text_for_what_is_outside_of_numbers_is_in_no_average(tmp_path):
     answer = release.query("SELECT avg(age) AS a FROM release")
     assert answer.estimate[0, 0] == pytest.approx(age.estimate[0])
     assert "without 'other' and 'unknown'" in answer.notes[0]
+
+
+def test_nulls_of_a_column_without_categories_are_left_out_and_said_as_well(tmp_path):
+    hours = [3, 4, None, 5, None, None, 3]
+    rows = "".join(f"{'fm'[i % 2]},{'' if h is None else h}\n" for i, h in enumerate(hours))
+    (tmp_path / "people.csv").write_text("sex,hours\n" + rows)
+    text = """\
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+hours = { role = "insensitive", nulls = "keep", unchanged = "a test", assume_unlinkable = "a test" }
+[[privacy]]
+model = "local-dp"
+epsilon = 6
+[mechanism]
+name = "pram"
+"""
+    (tmp_path / "policy.toml").write_text(policy_text(text))
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    release = open_release(tmp_path / "bundle")
+
+    found = release.crosstab(where="hours <> 3")
+    assert found.estimate == 2
+    assert found.notes == ("left out: 3 records without a value of 'hours', of which no comparison holds",)
+    assert release.crosstab(where="hours IS NULL").estimate == 3
+    counted = release.query("SELECT count(hours) FROM release")
+    assert counted.estimate[0, 0] == 4
+    assert counted.notes == ("left out of count(hours): 3 records without a value",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any
@@ -204,16 +204,19 @@ def _of_bins(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) 
     return found
 
 
-def left_out(where: Sequence[Expression], columns: Columns) -> Iterator[tuple[str, tuple[Expression, ...]]]:
+def left_out(
+    where: Sequence[Expression], columns: Columns, nulls: Collection[str]
+) -> Iterator[tuple[str, tuple[Expression, ...]]]:
     """Yield columns whose missing values a condition leaves out without naming them, with what counts such records.
 
     Args:
         where: the conjuncts of the condition.
         columns: of the release.
+        nulls: columns that may hold nulls.
     """
     typed = {part: rewrite(part, lambda leaf: _typed(leaf, columns)) for part in where}
     for name in dict.fromkeys(column for part in typed.values() for column in columns_of(part)):
-        own = {name: columns.missing[name]} if name in columns.missing else {}
+        own = {name: columns.missing.get(name, "")} if name in columns.missing or name in nulls else {}
         if any(known(part, own) != part for part in typed.values()):
             others = tuple(part for part, read_as in typed.items() if name not in columns_of(read_as))
             yield name, (*others, Null(name))

@@ -24,9 +24,10 @@ def out_of_condition(release: Release, where: str | Sequence[Expression] | None)
         release: opened.
         where: the condition.
     """
-    if where is None or not release.columns.missing:
+    nulls = {attribute.release_as for attribute in release.manifest.attributes if attribute.keeps_nulls}
+    if where is None or not (release.columns.missing or nulls):
         return
-    for name, those in left_out(read(where), release.columns):
+    for name, those in left_out(read(where), release.columns, nulls):
         yield f"left out: {_records(release, those)} without a value of {name!r}, of which no comparison holds"
 
 

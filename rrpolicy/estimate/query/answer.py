@@ -186,7 +186,7 @@ def _left_out(asked: _Asked) -> Iterator[str]:
     for chosen in asked.sets:
         yield from notes_on_labels(asked.release, chosen, asked.query.conjuncts)
     for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind == "count" and of.value):
-        if value in columns.missing:
+        if value in columns.missing or value in lacking:
             yield out_of_count(asked.release, value, asked.query.conjuncts)
     for value in values:
         yield from said_of(columns, value)
