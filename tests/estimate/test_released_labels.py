@@ -195,6 +195,19 @@ def test_suppressed_records_stand_beside_an_exact_0(publish, made):
     }
     assert "old,0.0,0.0,0.0,3.0,as released,0" in table.to_csv()
     assert "bounds that are certain" in table.plot()
+    assert "old: 0.000 (0.000 to 3.000); their bounds do not overlap" in table.plot()
+
+
+def test_a_share_of_nobody_makes_figures_no_estimates(publish, made):
+    """Nothing was drawn: that one row divides by 0 does not make the others estimates."""
+    rows = {"sex": ["f"] * 4, "ill": ["no", "yes"] * 2}
+    release = open_release(publish([made.identity("sex", ("f", "m")), made.identity("ill", ("no", "yes"))], rows))
+
+    found = release.query("SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release GROUP BY sex")
+
+    assert found.summary().startswith("Figures of ill by sex: of this table\n4 records; exact")
+    assert found.estimate[0, 0] == 0.5
+    assert np.isnan(found.estimate[1, 0])
 
 
 def test_labels_that_share_no_category_are_conditions_on_what_was_released(release, rows):

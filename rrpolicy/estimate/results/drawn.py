@@ -211,7 +211,7 @@ def _finding(found: Result, made: Sequence[Axis]) -> str:
     compared = [(line, mark) for line, mark in rows if line is not None and mark.has_ends]
     if compared and _ends(found) != "none":
         apart = [mark for line, mark in compared if not mark.low <= line.at <= mark.high]
-        (line, first), kind = compared[0], "bounds" if text.spread(found) else "intervals"
+        (line, first), kind = compared[0], "bounds" if _ends(found) == "certain" else "intervals"
         if len(compared) == 1:
             return f"{first.told}, which {'excludes' if apart else 'includes'} {line.name} ({written(line.at)})."
         named = f": {', '.join(m.told.partition(': ')[0] for m in apart[:_NAMED])}" if apart else ""
@@ -225,5 +225,7 @@ def _finding(found: Result, made: Sequence[Axis]) -> str:
         return f"{known[0].told}."
     most, least = max(known, key=lambda m: m.estimate), min(known, key=lambda m: m.estimate)
     overlap = "overlap" if most.low <= least.high else "do not overlap"
-    together = f"; their {'bounds' if text.spread(found) else 'intervals'} {overlap}" if _ends(found) != "none" else ""
+    together = (
+        f"; their {'bounds' if _ends(found) == 'certain' else 'intervals'} {overlap}" if _ends(found) != "none" else ""
+    )
     return f"Of {len(known)} the largest is {most.told}, the smallest {least.told}{together}."

@@ -126,7 +126,7 @@ def signs(found: Result) -> dict[str, str]:
 
 def told(found: Result, part: Measured) -> list[str]:
     """Return each estimate with its interval, in words."""
-    if found.exact:
+    if found.exact and not labelled(found):
         return next(iter(_exact(found, part).values()))
     ends = part.ends(found.level, found.target)
     said = []
