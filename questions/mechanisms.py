@@ -99,7 +99,7 @@ _GROUPS = """\
 model = "k-anonymity"
 k = {s.crowd}
 [mechanism]
-name = "l-diversity"
+name = "generalisation"
 algorithm = "ALGORITHM"
 """
 

@@ -19,11 +19,16 @@ class Offer:
         name: what policies call it; of an assessor, the privacy model's name.
         where: `package.module:attribute`; a class is called without arguments when first asked for.
         channel: of assessors, the kind of channel that they handle; they are imported for no other. Empty: for any.
+        recorded: of mechanisms, an earlier name, under which resolved policies record it: their digests, and with them
+            plans, ledgers and series, outlive the change of a name. Policies may use it too. Empty: the name.
+        aliases: of mechanisms, other names that policies may use.
     """
 
     name: str
     where: str
     channel: str = ""
+    recorded: str = ""
+    aliases: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """Import and return the thing."""
@@ -71,25 +76,29 @@ class Software:
 
 
 class Lazy(Mapping[str, T], Generic[T]):
-    """Things by name, each made when first looked up."""
+    """Things by name, each made when first looked up. An alias finds the thing too; only names are iterated over."""
 
-    def __init__(self, names: Mapping[str, Any], make: Callable[[str, Any], T]) -> None:
+    def __init__(
+        self, names: Mapping[str, Any], make: Callable[[str, Any], T], aliases: Mapping[str, str] | None = None
+    ) -> None:
         """Keep what to make and how.
 
         Args:
             names: name -> what `make` makes the thing from.
             make: called once with the name and that.
+            aliases: alias -> name.
         """
-        self._names, self._make = dict(names), make
+        self._names, self._make, self.aliases = dict(names), make, dict(aliases or {})
         self._made: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
+        name = self.aliases.get(name, name)
         if name not in self._made:
             self._made[name] = self._make(name, self._names[name])
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._names or name in self.aliases
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -60,12 +60,16 @@ class Names:
     privacy_models: Mapping[str, type[BaseModel]]
     utility_metrics: Mapping[str, type[BaseModel]]
     formats: Collection[str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    recorded: Mapping[str, str] = field(default_factory=dict)
 
     def keeping(self, mechanism: str, options: type[BaseModel]) -> Names:
         """Return the names with one of a mechanism that may be absent, whose options are then of the class given."""
+        if mechanism in self.mechanisms:
+            return self
         known = self.mechanisms
         names = dict.fromkeys([*known, mechanism])
-        return replace(self, mechanisms=Lazy(names, lambda name, _: known.get(name, options)))
+        return replace(self, mechanisms=Lazy(names, lambda name, _: known.get(name, options), self.aliases))
 
 
 class Registry:
@@ -147,18 +151,19 @@ class Registry:
     def _named(self, hook: str, name: Callable[[Any], str], what: str) -> Lazy[Any]:
         """Return what a hook offers by name; an `Offer` is imported when first looked up."""
         found: dict[str, tuple[str, Any]] = {}
+        claimed: dict[str, str] = {}
+        aliases: dict[str, str] = {}
         for plugin, thing in self._call(hook, what):
             key = thing.name if isinstance(thing, Offer) else name(thing)
-            if key in found:
-                raise RefusedError(
-                    Problem(
-                        "RR405",
-                        f"two plugins offer the {what} '{key}': {self._whose(found[key][0])} and {self._whose(plugin)}",
-                        hint="uninstall one of them, or take it out of `plugins`",
-                    )
-                )
+            for each in (key, *_others(thing)):
+                if each in claimed:
+                    whose = f"{self._whose(claimed[each])} and {self._whose(plugin)}"
+                    hint = "uninstall one of them, or take it out of `plugins`"
+                    raise RefusedError(Problem("RR405", f"two plugins offer the {what} '{each}': {whose}", hint=hint))
+                claimed[each] = plugin
             found[key] = (plugin, thing)
-        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what))
+            aliases |= dict.fromkeys(_others(thing), key)
+        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what), aliases)
 
     def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str], what: str = "") -> Any:
         """Return the thing behind an offer; refuse one that cannot be imported, lacks a member or has another name."""
@@ -175,17 +180,17 @@ class Registry:
         return loaded
 
     @cached_property
-    def mechanisms(self) -> Mapping[str, Mechanism[Any]]:
-        """Return mechanisms by name."""
+    def mechanisms(self) -> Lazy[Mechanism[Any]]:
+        """Return mechanisms by name; an alias finds one too."""
         return self._named("rrpolicy_mechanisms", lambda m: m.name, "mechanism")
 
     @cached_property
-    def privacy_models(self) -> Mapping[str, PrivacyModel[Any]]:
+    def privacy_models(self) -> Lazy[PrivacyModel[Any]]:
         """Return privacy models by name."""
         return self._named("rrpolicy_privacy_models", lambda m: m.name, "privacy model")
 
     @cached_property
-    def utility_metrics(self) -> Mapping[str, UtilityMetric[Any]]:
+    def utility_metrics(self) -> Lazy[UtilityMetric[Any]]:
         """Return utility metrics by name."""
         return self._named("rrpolicy_utility_metrics", lambda m: m.name, "utility metric")
 
@@ -369,11 +374,22 @@ class Registry:
         self._known[model, channel] = tuple(known)
         return tuple(known)
 
+    @cached_property
+    def _recorded(self) -> Mapping[str, str]:
+        """Return the earlier names that resolved policies record mechanisms under, by name."""
+        offers = [offer for _, offer in self._call("rrpolicy_mechanisms", "mechanism") if isinstance(offer, Offer)]
+        return {offer.name: offer.recorded for offer in offers if offer.recorded}
+
     @property
     def catalogue(self) -> Names:
         """Return what the policy language needs to know."""
         return Names(
-            _options(self.mechanisms), _options(self.privacy_models), _options(self.utility_metrics), self.formats
+            _options(self.mechanisms),
+            _options(self.privacy_models),
+            _options(self.utility_metrics),
+            self.formats,
+            self.mechanisms.aliases,
+            self._recorded,
         )
 
     def provider(self, assessor: Assessor) -> str:
@@ -420,6 +436,12 @@ class Registry:
         )
 
 
-def _options(things: Mapping[str, Any]) -> Lazy[type[BaseModel]]:
+def _others(thing: Any) -> tuple[str, ...]:
+    """Return the other names of what is offered, each once."""
+    names = (thing.recorded, *thing.aliases) if isinstance(thing, Offer) else ()
+    return tuple(dict.fromkeys(name for name in names if name and name != thing.name))
+
+
+def _options(things: Lazy[Any]) -> Lazy[type[BaseModel]]:
     """Return the options class of each thing, which is imported only when its class is asked for."""
-    return Lazy(dict.fromkeys(things), lambda name, _: things[name].options)
+    return Lazy(dict.fromkeys(things), lambda name, _: things[name].options, things.aliases)

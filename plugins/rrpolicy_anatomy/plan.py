@@ -52,7 +52,7 @@ def _not_eligible(layout: Layout, sensitive: Attribute, counts: Sequence[int]) -
         f" {layout.size}",
         layout.requirement.place,
         expected=f"an eligible table; groups are of whole records, and the largest eligible l is {largest}",
-        hint=f"{ask}split the value, leave its records out, or choose sensitive-addition or l-diversity",
+        hint=f"{ask}split the value, leave its records out, or choose sensitive-addition or generalisation",
     )
 
 

@@ -9,5 +9,6 @@ from rrpolicy.plugin import Offer, hookimpl
 
 @hookimpl
 def rrpolicy_mechanisms() -> Iterable[Offer]:
-    """Offer `l-diversity`."""
-    return [Offer("l-diversity", "rrpolicy_l_diversity.mechanism:LDiversity")]
+    """Offer `generalisation`, which was called `l-diversity`, like the privacy model."""
+    where = "rrpolicy_l_diversity.mechanism:Generalisation"
+    return [Offer("generalisation", where, recorded="l-diversity", aliases=("generalization",))]

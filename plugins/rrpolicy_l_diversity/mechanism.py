@@ -1,4 +1,4 @@
-"""`l-diversity`: outline without data, plan with them."""
+"""`generalisation`: outline without data, plan with them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NODE = Derived("node", "at which level each quasi-identifier is released was cho
 CUTS = Derived("cuts", "where the domain was cut into boxes was chosen from the data")
 
 
-class LDiversity:
+class Generalisation:
     """Generalisation until every equivalence class satisfies the policy's requirements."""
 
-    name = "l-diversity"
+    name = "generalisation"
     options = Options
 
     def outline(self, options: Options, policy: Policy) -> Outline:

@@ -1,4 +1,4 @@
-"""The [mechanism] table of `l-diversity`, as pydantic checks it before any attribute is looked at."""
+"""The [mechanism] table of `generalisation`, as pydantic checks it before any attribute is looked at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rrpolicy.plugin import Rational, exact
 
 
 class Options(BaseModel):
-    """What a policy may say under [mechanism] with name = "l-diversity"."""
+    """What a policy may say under [mechanism] with name = "generalisation"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -30,3 +30,13 @@ class Catalogue(Protocol):
     def formats(self) -> Collection[str]:
         """Return the formats that released data may have."""
         ...
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Return other names that policies may use of mechanisms -> their names."""
+        ...
+
+    @property
+    def recorded(self) -> Mapping[str, str]:
+        """Return mechanism name -> the earlier name that resolved policies record it under, where there is one."""
+        ...

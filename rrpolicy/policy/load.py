@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.policy.baseline.inherit import Alter, read_merged
+from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.policy.baseline.inherit import Aliases, Alter, read_merged
 from rrpolicy.policy.declared import governance
 from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.policy.folder.root import Root
@@ -47,7 +47,7 @@ def load_policy(
     """
     problems: list[Problem] = []
     files = Root.of(Path(path), root)
-    merged = read_merged(Path(path), problems, files, alter)
+    merged = read_merged(Path(path), problems, files, alter, _aliases(catalogue))
     problems += unfilled(merged.root)
     resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()
@@ -88,6 +88,20 @@ def load_policy(
         files=_files(merged.root),
         baselines=merged.baselines,
     )
+
+
+def _aliases(catalogue: Find) -> Aliases:
+    """Return what finds the other names of mechanisms; plugins that cannot be loaded have none here."""
+
+    def known(*trees: Node) -> Mapping[str, str]:
+        listed = [i.value for t in trees if (node := t.get("policy", "plugins")) is not None for i in node.items]
+        names = tuple(dict.fromkeys(name for name in listed if isinstance(name, str) and name.strip()))
+        try:
+            return catalogue(names, lambda _: None).aliases
+        except RRPolicyError:
+            return {}
+
+    return known
 
 
 def _of_units(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:

@@ -329,6 +329,8 @@ class MechanismChoice:
         plan_on_table: inside a database.
         as_stated: digest of the options as the policy's files state them; "" if they were read from a document. Where
             the mechanism is absent, that the files still state the same is all that can be known of them.
+        recorded: the earlier name that documents hold in place of the name, so that digests do not change with it; ""
+            if it has none.
     """
 
     name: str
@@ -337,6 +339,7 @@ class MechanismChoice:
     plan_on: str | None = None
     plan_on_table: str | None = None
     as_stated: str = field(default="", compare=False, metadata=UNWRITTEN)
+    recorded: str = field(default="", compare=False, metadata=UNWRITTEN)
 
     @property
     def elsewhere(self) -> bool:
@@ -345,7 +348,7 @@ class MechanismChoice:
 
     def to_json(self) -> dict[str, Json]:
         """Return the choice as plain data."""
-        return {**record(self), "plan_on": self.elsewhere}
+        return {**record(self), "name": self.recorded or self.name, "plan_on": self.elsewhere}
 
 
 @frozen

@@ -333,7 +333,10 @@ class Resolver:
             return None
         written = {key: one.plain() for key, one in node.table.items() if key not in {"name", *own}}
         stated = digest(json.dumps(written, default=str, sort_keys=True).encode())
-        return MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"), **where, as_stated=stated)
+        name = catalogue.aliases.get(str(at.value), str(at.value))
+        recorded = catalogue.recorded.get(name, "")
+        place = replace(at.place, key="mechanism")
+        return MechanismChoice(name, options, place, **where, as_stated=stated, recorded=recorded)
 
     def gates(self, catalogue: Catalogue) -> list[Gate]:
         """Read [[utility]]."""

@@ -49,7 +49,8 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     root = keyed[PolicyFile]
     definitions[ReleaseTable.__name__]["properties"]["format"]["enum"] = list(catalogue.formats)
     for entry, section, key in _NAMED:
-        variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed))
+        others = catalogue.aliases if section == "mechanism" else {}
+        variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed, others))
         if section == "mechanism":
             common = {k: v for k, v in definitions[entry.__name__]["properties"].items() if k != key}
             variants.append(_unnamed(common, [keyed[model] for model in offered[section].values()]))
@@ -68,18 +69,24 @@ def _opened(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dic
 
 
 def _variants(
-    entry: Mapping[str, Any], key: str, offered: Mapping[str, type[BaseModel]], keyed: Mapping[type[BaseModel], Any]
+    entry: Mapping[str, Any],
+    key: str,
+    offered: Mapping[str, type[BaseModel]],
+    keyed: Mapping[type[BaseModel], Any],
+    aliases: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     """Yield the table of each name: our keys, the name, and the options of its plugin."""
     for name, options in sorted(offered.items()):
         own = keyed[options]
         described = entry["properties"][key].get("description", "")
         properties = {k: v for k, v in entry["properties"].items() if k != key}
+        others = [alias for alias, of in aliases.items() if of == name]
+        called = {"enum": [name, *others]} if others else {"const": name}
         yield {
             "title": name,
             "description": own.get("description", name),
             "type": "object",
-            "properties": {key: {"const": name, "description": described}, **properties, **own.get("properties", {})},
+            "properties": {key: {**called, "description": described}, **properties, **own.get("properties", {})},
             "required": list(dict.fromkeys([key, *entry.get("required", []), *own.get("required", [])])),
             "additionalProperties": own.get("additionalProperties") is True,
             **({"oneOf": entry["oneOf"]} if "oneOf" in entry else {}),

@@ -30,12 +30,16 @@ class PlannedOptions(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-def mechanism_from_json(document: Mapping[str, Any], known: Mapping[str, type[BaseModel]]) -> MechanismChoice:
+def mechanism_from_json(document: Mapping[str, Any], catalogue: Catalogue | None) -> MechanismChoice:
     """Read the mechanism of a resolved policy, by the options classes that are at hand; it may be absent."""
-    name, options = document["name"], document["options"]
-    chosen = _options(known, name, options, "mechanism") if name in known else PlannedOptions.model_validate(options)
-    stated = {key: value for key, value in document.items() if key != "plan_on"}
-    return read(MechanismChoice, stated, {"options": chosen, "plan_on": "" if document["plan_on"] else None})
+    recorded, options = document["name"], document["options"]
+    if catalogue is not None and recorded in catalogue.mechanisms:
+        chosen, name = _options(catalogue.mechanisms, recorded, options, "mechanism"), catalogue.aliases.get(recorded)
+    else:
+        chosen, name = PlannedOptions.model_validate(options), None
+    stated = {key: value for key, value in document.items() if key != "plan_on"} | {"name": name or recorded}
+    own = {"options": chosen, "plan_on": "" if document["plan_on"] else None}
+    return read(MechanismChoice, stated, own | ({} if name is None else {"recorded": recorded}))
 
 
 def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
@@ -62,7 +66,7 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         source=source,
         attributes={a["name"]: read(Attribute, a) for a in document["attributes"]},
         requirements=tuple(requirement_from_json(r, catalogue, source.max_records) for r in document["privacy"]),
-        mechanism=mechanism_from_json(document["mechanism"], catalogue.mechanisms),
+        mechanism=mechanism_from_json(document["mechanism"], catalogue),
         gates=tuple(
             read(Gate, g, {"options": _options(catalogue.utility_metrics, g["metric"], g["options"], "utility metric")})
             for g in document["utility"]

@@ -31,7 +31,8 @@ def offered(registry: Registry, name: str) -> str | None:
         told += ["", "it does not cover", *(f"  {limit}" for limit in getattr(model, "not_covered", ())), ""]
     if name in registry.mechanisms:
         mechanism = registry.mechanisms[name]
-        told += [f"{name}: a mechanism", "", *_first(mechanism), *_keys(mechanism.options), ""]
+        other = "" if mechanism.name == name else f", another name of {mechanism.name}"
+        told += [f"{name}: a mechanism{other}", "", *_first(mechanism), *_keys(mechanism.options), ""]
     if name in registry.utility_metrics:
         metric = registry.utility_metrics[name]
         told += [f"{name}: a utility metric", "", metric.meaning, *_keys(metric.options), ""]
@@ -77,7 +78,7 @@ def names(registry: Registry) -> tuple[str, ...]:
 def _choices(every: Iterable[Table]) -> Iterator[tuple[Table, Key]]:
     """Yield the keys that choose among words, with their tables; not those that say which model or mechanism it is."""
     for table in every:
-        yield from ((table, key) for key in table.keys if len(_chosen(key)) > 1)
+        yield from ((table, key) for key in table.keys if len(_chosen(key)) > 1 and table.kind not in _chosen(key))
 
 
 def _chosen(key: Key) -> Sequence[str]:

@@ -144,8 +144,8 @@ def _of_policy(
 ) -> Iterator[Candidate]:
     made = open_policy(file, source=handed.uri, root=root)
     seen = set()
-    for name in mechanisms or (made.policy.mechanism.name,):
-        _known(name, made.registry)
+    for given in mechanisms or (made.policy.mechanism.name,):
+        name = _known(given, made.registry)
         for values in each:
             one = _candidate(os.fspath(file), made, name, dict(values), root, handed, named=bool(mechanisms))
             same = one.label if one.opened is None else one.opened.policy.digest()
@@ -154,11 +154,14 @@ def _of_policy(
                 yield one
 
 
-def _known(name: str, registry: Registry) -> None:
-    known = sorted(registry.catalogue.mechanisms)
+def _known(name: str, registry: Registry) -> str:
+    """Return the name of a mechanism, whichever of its names is given."""
+    name = registry.mechanisms.aliases.get(name, name)
+    known = sorted(registry.mechanisms)
     if name not in known:
         problem = Problem("RR250", f"there is no mechanism '{name}'", None, one_of(known), suggest(name, known))
         raise PolicyError(problem)
+    return name
 
 
 def _candidate(  # noqa: PLR0917 each is another thing

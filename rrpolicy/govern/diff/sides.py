@@ -119,11 +119,13 @@ def open_sides(named: PolicyLike, root: Path | None = None, trusted: Sequence[st
 
 
 def _of_file(path: Path, root: Path | None) -> Side:
-    return _side(str(path), open_policy(path, root=root), _tree(path, root))
+    made = open_policy(path, root=root)
+    return _side(str(path), made, _tree(path, root, made))
 
 
-def _tree(path: Path, root: Path | None) -> Node:
-    return read_merged(path, [], Root.of(path, root)).root
+def _tree(path: Path, root: Path | None, made: Opened) -> Node:
+    aliases = made.registry.mechanisms.aliases
+    return read_merged(path, [], Root.of(path, root), aliases=lambda *_: aliases).root
 
 
 def _side(file: str, made: Opened, tree: Node | None, moved: tuple[str, str] = ("", "")) -> Side:
@@ -139,7 +141,8 @@ def _of_revision(revision: Revision, path: str) -> Iterator[Side]:
         for name in revision.policies(path):
             file = revision.write(name, folder)
             try:
-                side = _side(f"{revision.named}:{name}", open_policy(file, root=folder), _tree(file, folder), moved)
+                made = open_policy(file, root=folder)
+                side = _side(f"{revision.named}:{name}", made, _tree(file, folder, made), moved)
             except RRPolicyError as error:
                 raise type(error)([_told(problem, *moved) for problem in error.problems]) from error
             here = str(revision.repository / Path(name).parent)  # where its table is: data are in no revision
@@ -158,7 +161,7 @@ def _of_release(bundle: Path, trusted: Sequence[str]) -> Side:
     if faults(record, SCHEMA) or made.policy.digest() != record["policy_digest"]:
         message = f"the policy in {bundle} is not the one that the release was made under"
         raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
-    return replace(_side(str(bundle), made, _tree(file, file.parent)), release=record["public"]["digest"])
+    return replace(_side(str(bundle), made, _tree(file, file.parent, made)), release=record["public"]["digest"])
 
 
 def _told(problem: Problem, folder: str, shown: str) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +19,8 @@ from rrpolicy.policy.tree.problems import mark, problems_of, spelled
 
 Alter: TypeAlias = Callable[[Node], Node]
 """Makes another policy of a file's own tree, before its baselines are held against it."""
+Aliases: TypeAlias = Callable[[Node, Node], Mapping[str, str]]
+"""The other names of mechanisms -> their names, by the plugins that a baseline and a policy list."""
 
 
 @frozen
@@ -38,7 +40,13 @@ class Merged:
     baselines: tuple[str, ...] = ()
 
 
-def read_merged(path: Path, problems: list[Problem], root: Root, alter: Alter | None = None) -> Merged:
+def read_merged(
+    path: Path,
+    problems: list[Problem],
+    root: Root,
+    alter: Alter | None = None,
+    aliases: Aliases = lambda *_: {},
+) -> Merged:
     """Read a policy file and its baselines.
 
     Args:
@@ -46,11 +54,12 @@ def read_merged(path: Path, problems: list[Problem], root: Root, alter: Alter | 
         problems: gets what is wrong with the shape of any of the files and with their inheritance.
         root: that the baselines must lie under.
         alter: makes another policy of what the file itself holds; by default it stays as it is.
+        aliases: called where a policy and its baseline name the mechanism in two ways.
 
     Raises:
         PolicyError: if the file itself cannot be read as TOML.
     """
-    return _merged(path, str(path), problems, (), root, alter)
+    return _merged(path, str(path), problems, (), root, aliases, alter)
 
 
 def _merged(  # noqa: PLR0917 each is another thing
@@ -59,6 +68,7 @@ def _merged(  # noqa: PLR0917 each is another thing
     problems: list[Problem],
     below: tuple[str, ...],
     reach: Root,
+    aliases: Aliases,
     alter: Alter | None = None,
 ) -> Merged:
     root = read_document(path, shown, reach if below else None)
@@ -69,9 +79,10 @@ def _merged(  # noqa: PLR0917 each is another thing
     own = _listed(root, "policy", "may_relax")
     if extends is None or extends.wrong:
         return Merged(root, own, extends is None)
-    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)), reach)
+    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)), reach, aliases)
     if base is None:
         return Merged(root, own, complete=False)
+    root = _named_alike(base.root, root, aliases)
     problems += below_floor(base.root, base.relaxable, root)
     stated = root.get("policy", "may_relax") is not None
     relaxable = base.relaxable & own if stated else base.relaxable
@@ -100,7 +111,9 @@ def _shape(root: Node) -> Iterator[Problem]:
                 yield problem
 
 
-def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...], root: Root) -> Merged | None:
+def _baseline(  # noqa: PLR0917 each is another thing
+    extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...], root: Root, aliases: Aliases
+) -> Merged | None:
     written = str(extends.value)
     if SCHEME.match(written):
         message = f"'{written}' is not a file"
@@ -117,7 +130,7 @@ def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[s
         problems.append(Problem("RR287", message, extends.place, "a baseline that people can follow"))
         return None
     try:
-        return _merged(Path(beside), beside, problems, below, root)
+        return _merged(Path(beside), beside, problems, below, root, aliases)
     except OutsideError:
         message, expected, hint = root.outside(written)
         problems.append(Problem("RR289", message, extends.place, expected, hint))
@@ -149,6 +162,19 @@ _ADDED = (
     ("ledger", "budget"),
 )
 """Lists that a policy adds to."""
+
+
+def _named_alike(base: Node, child: Node, aliases: Aliases) -> Node:
+    """Return a policy whose mechanism has the baseline's name, where both name one mechanism in two ways."""
+    old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
+    if old is None or new is None or old.value == new.value or old.wrong or new.wrong:
+        return child
+    known = aliases(base, child)
+    if known.get(str(old.value), old.value) != known.get(str(new.value), new.value):
+        return child
+    table = child.table["mechanism"]
+    named = Node({**table.table, "name": Node(old.value, new.place, new.key)}, table.place, table.key, table.wrong)
+    return Node({**child.table, "mechanism": named}, child.place, child.key, child.wrong)
 
 
 def _fold(base: Node, child: Node) -> Node:

@@ -167,7 +167,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
 def _before(document: Mapping[str, Any]) -> Before:
     """Return what a plan's document tells of plugins that may be absent by now."""
     mechanism = document["policy"]["resolved"]["mechanism"]
-    return Before(read(Software, document["software"]), mechanism_from_json(mechanism, {}))
+    return Before(read(Software, document["software"]), mechanism_from_json(mechanism, None))
 
 
 def _plan(path: Path) -> dict[str, Any]:

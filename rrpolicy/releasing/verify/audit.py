@@ -275,6 +275,15 @@ def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> N
         log.check(f"audit.json: {key}", record.get(key) == value, "RR121", failure)
 
 
+def _mechanism(log: Log, plan: Plan, side: PublicSide) -> str:
+    """Return what release.json is to call the mechanism: as it does, where that is one of the mechanism's names."""
+    stated, name, known = side.manifest.mechanism, plan.policy.mechanism.name, side.registry.mechanisms
+    if stated != name and name not in known:
+        log.undecided.append(f"the mechanism's name ({name} is not loaded)")
+        return stated
+    return stated if known.aliases.get(stated, stated) == name else name
+
+
 def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     """Check that the published description is what the plan gives."""
     plan, record = audit.plan, audit.record
@@ -286,7 +295,7 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     resolved = spelled and alike(policy, plan.policy.to_json())
     log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
     planned = manifests.manifest(plan, Assessment((), ()), {}, label=None, test=False)
-    differ = differences(side.manifest, planned, PLANNED)
+    differ = differences(side.manifest, replace(planned, mechanism=_mechanism(log, plan, side)), PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
     _check_collected(log, plan, side)
