@@ -16,7 +16,7 @@ BLOCKS = re.findall(
 
 def test_there_is_one_of_each_way_to_change_records() -> None:
     assert {tomllib.loads(text)["mechanism"]["name"] for text, _ in BLOCKS} == {
-        *("pram", "rr-both", "rr-s", "sensitive-addition", "anatomy", "l-diversity"),
+        *("pram", "rr-both", "rr-s", "sensitive-addition", "anatomy", "generalisation"),
     }
 
 
