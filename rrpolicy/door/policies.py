@@ -28,12 +28,22 @@ if TYPE_CHECKING:
 
 
 @blaming
-def init(source: Table, *, table: str | None = None, plugins: Sequence[str] = ()) -> Draft:
+def init(
+    source: Table,
+    *,
+    table: str | None = None,
+    mechanism: str | None = None,
+    models: Sequence[str] = (),
+    plugins: Sequence[str] = (),
+) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 
     Args:
         source: the table, as for `plan`.
         table: the table or view inside a database.
+        mechanism: that the draft protects with, such as `generalisation`; default: one that meets the models, `pram`
+            if there are none.
+        models: privacy models that the draft requires, such as `k-anonymity`; default: the mechanism's usual one.
         plugins: distributions to load, for a table that one of them opens, such as `acme-sqlite>=0.3`; the draft lists
             them.
 
@@ -42,17 +52,21 @@ def init(source: Table, *, table: str | None = None, plugins: Sequence[str] = ()
         in" is filled in. Its domains and bins are taken from the data: showing them to anybody discloses them.
 
     Raises:
+        PolicyError: RR149 if there is no draft with the mechanism or a model, or they do not fit.
         DataError: RR3xx if the table cannot be read; RR317 if it is empty.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.source.draft.draft import draft
+    from rrpolicy.source.draft.protection import protection
     from rrpolicy.source.memory.handed import handed
 
     given = handed(source)
     registry = load_registry(plugins).opening(given.engines)
+    name = None if mechanism is None else registry.mechanisms.aliases.get(mechanism, mechanism)
+    protected = protection(name, models) if name is not None or models else None
     with registry.naming_engines():
-        return draft(given.uri or "", table, registry.sources, plugins)
+        return draft(given.uri or "", table, registry.sources, plugins, protected)
 
 
 @blaming

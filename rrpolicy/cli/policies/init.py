@@ -18,6 +18,20 @@ def command(
         str, typer.Argument(help="A Parquet or CSV file, a glob, a DuckDB database, or demo:survey.", metavar="TABLE")
     ],
     table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="What protects, such as generalisation; default: pram, or what meets the models.", metavar="NAME"
+        ),
+    ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="A privacy model that must hold, such as k-anonymity; repeat it for several.",
+            metavar="NAME",
+        ),
+    ] = None,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
 ) -> None:
     """Draft a policy from a table, with guessed roles to be edited.
@@ -28,7 +42,7 @@ def command(
     """
     from rrpolicy.untrusted.printable import line
 
-    drafted = door.init(uri, table=table, plugins=plugins or ())
+    drafted = door.init(uri, table=table, mechanism=mechanism, models=models or (), plugins=plugins or ())
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {line(warning)}", file=sys.stderr)

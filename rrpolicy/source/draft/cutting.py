@@ -1,12 +1,19 @@
-"""Where a number or a date is cut into bins: at quantiles, rounded to what a person would have chosen."""
+"""Where a number or a date is cut into bins, and how neighbours are merged.
+
+Bins are cut at quantiles, rounded to what a person would have chosen. Neighbours are merged by their order alone: two,
+then four, then eight of them, until two or three groups are left.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
+from rrpolicy.canonical import Value
+from rrpolicy.policy.file import moment
+from rrpolicy.policy.model import intervals
 from rrpolicy.source.draft.profile import Cut, Profile
 
 PARTS = 5
@@ -91,3 +98,50 @@ def _spelled(edge: Any) -> str:
     if isinstance(edge, date):
         return edge.isoformat()
     return str(int(edge)) if edge == int(edge) and abs(edge) < LARGEST else repr(edge)
+
+
+Merged: TypeAlias = Iterator[Mapping[str, Sequence[Value]]]
+"""Levels of a hierarchy: what each group of one holds of the level below."""
+
+
+def merged_bins(bounds: Sequence[float | date]) -> Merged:
+    """Yield the levels that merge neighbouring bins into intervals.
+
+    Args:
+        bounds: the edges of the bins, as TOML reads them.
+    """
+    ends = [moment(e) if isinstance(e, date) else float(e) for e in bounds]
+    return _levels(len(ends) - 1, lambda starts: intervals([*(ends[start] for start in starts), ends[-1]]))
+
+
+def merged_values(values: Sequence[Value]) -> Merged:
+    """Yield the levels that merge neighbouring values into groups such as `16 to 19`.
+
+    Args:
+        values: in order.
+    """
+
+    def labels(starts: Sequence[int]) -> Sequence[Value]:
+        if len(starts) == len(values):
+            return values
+        ends = (*starts[1:], len(values))
+        return [f"{values[start]} to {values[end - 1]}" for start, end in zip(starts, ends, strict=True)]
+
+    return _levels(len(values), labels)
+
+
+def _levels(parts: int, labels: Callable[[Sequence[int]], Sequence[Value]]) -> Merged:
+    """Yield levels of two groups of the level below each, three in the last one of an odd number.
+
+    Args:
+        parts: how many are merged.
+        labels: names groups by the places of their first parts.
+    """
+    starts = [*range(parts)]
+    below = labels(starts)
+    while len(starts) > 3:  # noqa: PLR2004 fewer make one group
+        groups = len(starts) // 2
+        starts = starts[: 2 * groups : 2]
+        above = labels(starts)
+        yield {str(name): below[2 * i : 2 * i + 2 if i < groups - 1 else None] for i, name in enumerate(above)}
+        below = above

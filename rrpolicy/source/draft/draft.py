@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, says_nothing, settings_of
-from rrpolicy.source.draft.guessing import Guess, guess, listed
+from rrpolicy.source.draft.guessing import Guess, generalised, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
+from rrpolicy.source.draft.protection import Protection
 from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
 from rrpolicy.source.memory.kinds import SCHEME
 from rrpolicy.source.opening import engine, snapshot_of
@@ -48,7 +50,13 @@ class Draft:
     warnings: tuple[str, ...]
 
 
-def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: Sequence[str] = ()) -> Draft:
+def draft(
+    uri: str,
+    table: str | None,
+    sources: Mapping[str, Source],
+    plugins: Sequence[str] = (),
+    protected: Protection | None = None,
+) -> Draft:
     """Draft a policy.
 
     Args:
@@ -56,6 +64,7 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: S
         table: the table or view inside a database.
         sources: engines by scheme or ending.
         plugins: distributions that the draft lists.
+        protected: how; by default with `pram`, under local differential privacy.
 
     Raises:
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
@@ -73,8 +82,11 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: S
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
             kinds = snapshot.columns().items()
             guesses = {name: guess(profile(snapshot, name, kind), reading) for name, kind in kinds}
+    if protected is not None and protected.generalises:
+        guesses = {name: replace(found, keys=generalised(found)) for name, found in guesses.items()}
     read = "\n".join(_source(uri, table, records, guesses, reading))
-    return Draft(_written(_slug(uri), read, guesses, plugins), tuple(_warnings(guesses)))
+    tables = _USUAL if protected is None else protected.tables()
+    return Draft(_written(_slug(uri), read, guesses, plugins, tables), tuple(_warnings(guesses)))
 
 
 def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
@@ -128,7 +140,27 @@ def _slug(uri: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
 
 
-def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str]) -> str:
+_USUAL = """\
+# Whatever is randomised of a person is at most e^epsilon times as likely as had the person been another. For a promise
+# that counts the columns released as they are, too, write scope = "record" and give each of those an
+# assume_unlinkable = "reason".
+[[privacy]]
+model = "local-dp"
+epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
+scope = "attribute"
+
+# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
+# [[privacy]]
+# model = "pk-anonymity"
+# k = 2
+
+[mechanism]
+name = "pram"
+"""
+"""How a draft protects unless the caller names something else."""
+
+
+def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:
     attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
     needs = f"\nplugins = {listed(plugins)}" if plugins else ""
     return f"""\
@@ -155,22 +187,7 @@ purpose = "fill in: what the release is for"{needs}
 [attributes]
 {attributes}
 
-# Whatever is randomised of a person is at most e^epsilon times as likely as had the person been another. For a promise
-# that counts the columns released as they are, too, write scope = "record" and give each of those an
-# assume_unlinkable = "reason".
-[[privacy]]
-model = "local-dp"
-epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
-scope = "attribute"
-
-# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
-# [[privacy]]
-# model = "pk-anonymity"
-# k = 2
-
-[mechanism]
-name = "pram"
-
+{tables}
 # [release]
 # format = "csv" # or "duckdb"; without it, "parquet"
 """

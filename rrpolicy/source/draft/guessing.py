@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -12,7 +13,7 @@ from rrpolicy.engine.column_types import Family
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
-from rrpolicy.source.draft.cutting import edges
+from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
 from rrpolicy.source.draft.detection import coded_numbers, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 
@@ -142,6 +143,22 @@ def _categories(column: Profile) -> dict[str, str]:
         ordered = column.family is Family.INTEGER and column.distinct > MOST_NUMBERS  # fewer may be codes
         return {"domain": listed(column.values), **_nulls(column), **({"scale": '"ordinal"'} if ordered else {})}
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
+
+
+def generalised(found: Guess) -> Mapping[str, str]:
+    """Return the keys of an ordered column with a hierarchy that merges neighbours; else those that it has."""
+    keys = found.keys
+    role = found.otherwise if found.role == "excluded" else found.role
+    if "scale" not in keys or role != "quasi-identifier":
+        return keys
+    read = tomllib.loads("\n".join(f"{key} = {keys[key]}" for key in ("domain", "bins", "nulls") if key in keys))
+    own = [name for key, name in read.items() if key == "nulls"]
+    labels = merged_bins(read["bins"]) if "bins" in read else merged_values(read["domain"])
+    levels = [
+        "{ " + ", ".join(f"{spelled(group)} = {listed(members)}" for group, members in level.items()) + " }"
+        for level in ({**level, **{name: [name] for name in own}} for level in labels)
+    ]
+    return {**keys, "hierarchy": f"[{', '.join(levels)}]"} if levels else keys
 
 
 def _repeats(column: Profile) -> int:
