@@ -13,6 +13,7 @@ from handbook.commands import commands_page
 from handbook.functions import functions_page
 from handbook.keys import keys_page
 from handbook.measures import measures_page
+from handbook.terms import terms_page
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -22,6 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/commands.md": commands_page(),
         "reference/python.md": functions_page(),
         "reference/measures.md": measures_page(),
+        "reference/terms.md": terms_page(),
         **code_pages(),
     }
     for path, text in pages.items():

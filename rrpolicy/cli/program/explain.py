@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,18 +12,24 @@ from rrpolicy.cli.text.screen import wrapped
 from rrpolicy.codes import codes, page
 from rrpolicy.errors import PolicyError, Problem
 
+if TYPE_CHECKING:
+    from rrpolicy.registry import Registry
+
 UNKNOWN = (
     "a code is RR and three digits, as problems print it; `rrpolicy plugins` lists names, `plan --verbose` says what "
     "each of its numbers means, and docs/explanation/guarantees.md what each model promises"
 )
+
+NEAR = 0.8
+"""How much of two spellings agrees at least where one may be meant by the other: a wrong letter or two, not a word."""
 
 
 def command(
     name: Annotated[
         str,
         typer.Argument(
-            help="A code such as RR203, or the name of a privacy model, mechanism, utility metric or measure, or of a "
-            "key or role of a policy.",
+            help="A code such as RR203, the name of a privacy model, mechanism, utility metric or measure, or of a "
+            "key or role of a policy, or a term of other programs, such as 'top coding'.",
             metavar="NAME",
         ),
     ],
@@ -34,9 +40,10 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Explain a code or a name: of a code what it means, what to do, an example; of a name what it promises and takes.
+    """Explain a code, a name or a term: what it means, what to do, an example; of a name what it promises and takes.
 
-    A key may stand with its table, such as source.unit.
+    A key may have its table before it, such as source.unit. Of terms of sdcMicro, ARX and mu-Argus it says what does
+    the same here, or what comes nearest.
 
     A plugin's own codes and names are explained by the plugin, which is loaded where it is listed: --plugin.
     """
@@ -45,7 +52,8 @@ def command(
         print(page(wanted))
         return
     if plugins or not re.fullmatch(r"RR\d*", wanted):
-        from rrpolicy.cli.text.offered import names, offered
+        from rrpolicy.cli.text.offered import names
+        from rrpolicy.cli.text.terms import every
         from rrpolicy.discovery import load_registry
         from rrpolicy.untrusted.printable import line
 
@@ -53,20 +61,36 @@ def command(
         if wanted in registry.codes:
             print("\n".join(map(line, registry.codes[wanted].strip().splitlines())))
             return
-        told = offered(registry, name.strip().lower().partition("/")[0])
-        if told is not None:
+        told = _told(registry, name.strip())
+        if told:
             print(wrapped(told, sys.stdout))
             return
-        known, others = (*known, *registry.codes, *names(registry)), registry.unlisted
+        spellings = (name for term in every() for name in term.names)
+        known, others = (*spellings, *known, *registry.codes, *names(registry)), registry.unlisted
     raise PolicyError(Problem("RR251", f"there is no code or name '{name}'", hint=_hint(name.strip(), known, others)))
+
+
+def _told(registry: Registry, name: str) -> str:
+    """Return what is known of a name, however it is spelled: of what has the name here, and of a term; else nothing."""
+    from rrpolicy.cli.text.offered import names, offered
+    from rrpolicy.cli.text.terms import spelling, terms
+
+    spelled = {spelling(each): each for each in names(registry)}
+    term, lower = terms().get(spelling(name)), name.lower()
+    tried = dict.fromkeys((lower, spelled.get(spelling(name), lower), lower if term else lower.partition("/")[0]))
+    own, here = next(((each, told) for each in tried if (told := offered(registry, each))), ("", ""))
+    redundant = term is not None and own in term.see
+    return "\n\n".join(filter(None, (here, "" if term is None or redundant else term.text())))
 
 
 def _hint(wanted: str, known: tuple[str, ...], unlisted: tuple[str, ...]) -> str:
     """Return what may be meant, and who may know the code or the name."""
     import difflib
 
-    spelled = {each.upper(): each for each in known}
-    near = difflib.get_close_matches(wanted.upper(), spelled, n=1)
+    from rrpolicy.cli.text.terms import spelling
+
+    spelled = {spelling(each): each for each in known}
+    near = difflib.get_close_matches(spelling(wanted), spelled, n=1, cutoff=NEAR)
     hint = f"did you mean {spelled[near[0]]}?" if near else UNKNOWN
     if not unlisted:
         return hint

@@ -1,0 +1,66 @@
+"""Terms of other programs that protect microdata, and what does the same here or comes nearest: `terms.toml`."""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+
+from rrpolicy.frozen import frozen
+
+_GREEK = str.maketrans({"α": "alpha", "β": "beta", "δ": "delta", "ε": "epsilon", "μ": "mu", "µ": "mu"})
+
+
+@frozen
+class Term:
+    """A term.
+
+    Attributes:
+        names: that it has, the usual one first.
+        meaning: in a sentence or two.
+        here: what does it in rrpolicy; "" if nothing does.
+        nearest: what comes nearest to it; "" if something does it.
+        see: names that `rrpolicy explain` knows.
+    """
+
+    names: tuple[str, ...]
+    meaning: str
+    here: str = ""
+    nearest: str = ""
+    see: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> str:
+        """Return what does it here, or that nothing does and what comes nearest."""
+        return self.here or f"rrpolicy does not do this. Nearest: {self.nearest}"
+
+    def text(self) -> str:
+        """Return all of it, in some lines."""
+        others = [f"  also called: {', '.join(self.names[1:])}"] if self.names[1:] else []
+        more = [f"  more: {'; '.join(f'rrpolicy explain {name}' for name in self.see)}"] if self.see else []
+        lines = (f"{self.names[0]}: a term of statistical disclosure control", "", self.meaning, "", self.done)
+        return "\n".join((*lines, *([""] if others or more else []), *others, *more))
+
+
+def every() -> tuple[Term, ...]:
+    """Return the terms in the order of their table."""
+    table = importlib.resources.files(__package__ or "").joinpath("terms.toml").read_text("utf-8")
+    return tuple(
+        Term(tuple(entry.pop("names")), see=tuple(entry.pop("see", ())), **entry)
+        for entry in tomllib.loads(table)["term"]
+    )
+
+
+@cache
+def terms() -> Mapping[str, Term]:
+    """Return the terms by each of their names, as `spelling` has it."""
+    return {spelling(name): term for term in every() for name in term.names}
+
+
+def spelling(name: str) -> str:
+    """Return a name without what its spellings differ in: capitals, hyphens, -ize for -ise, Greek letters, a plural."""
+    letters = re.sub(r"[^a-z0-9]", "", name.casefold().translate(_GREEK))
+    british = re.sub(r"iz(?=e|ing|ation)", "is", letters)
+    return re.sub(r"(?<=[a-rt-z]{4})s$", "", british)
