@@ -25,6 +25,8 @@ FEW = Fraction(1, 20)
 """The share of records of which a plan says what suppressing them would save."""
 BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 
+MERGE = "give it a `hierarchy` that merges neighbours, as `rrpolicy init --mechanism generalisation` drafts it"
+
 
 def propose(options: Options, task: Task) -> Proposal:
     """Return the channel, where its levels come from, and what is to be said of the choice.
@@ -128,4 +130,6 @@ def _level(r: Recoded, level: int) -> str:
     groups = len(set(r.levels[level]))
     of = f"'{r.attribute.name}' is released at level {level} of {len(r.levels) - 1}"
     kept = "as they are" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
-    return f"{of}: its {len(r.levels[0])} categories {kept}"
+    ordered = r.attribute.scale == "ordinal" and r.attribute.hierarchy is None and len(r.chosen) > 1
+    told = f"; {MERGE}" if ordered and groups == 1 and len(r.levels[0]) > 3 else ""  # noqa: PLR2004 fewer have no levels
+    return f"{of}: its {len(r.levels[0])} categories {kept}{told}"

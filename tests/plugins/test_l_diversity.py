@@ -153,6 +153,24 @@ def test_tp_says_what_it_cannot_reach(write: Write, change: tuple[str, str], tol
     assert any(told in p.message for p in found)
 
 
+def test_an_ordered_column_that_becomes_one_group_for_want_of_a_hierarchy_gets_a_hint(write: Write) -> None:
+    merged = 'hierarchy = [{ "young" = ["[0, 20)", "[20, 40)"], "old" = ["[40, 60)", "[60, 80]"] }]'
+    age = 'scale = "ordinal"'
+    texts = [
+        next(
+            r.text
+            for r in planned(write("node = { sex = 1 }", head.replace("k = 3", "k = 600"))).plan.remarks
+            if r.name == "level-age"
+        )
+        for head in (POLICY, POLICY.replace(age, f"{age}, {merged}", 1))
+    ]
+
+    assert texts[0].startswith(
+        "'age' is released at level 1 of 1: its 4 categories as one group; give it a `hierarchy`"
+    )
+    assert texts[1] == "'age' is released at level 1 of 2: its 4 categories in 2 groups"
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_mechanism_conforms(write: Write, name: str) -> None:
     path = write(ALGORITHMS[name])
