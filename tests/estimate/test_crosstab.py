@@ -202,14 +202,14 @@ def test_estimates_are_not_clipped_and_intervals_are(publish, made):
     assert high.estimate == pytest.approx(142)
     assert low.low == 0
     assert high.high == 100
-    assert low.flags == ("few records", "outside the possible")
+    assert low.flags == ("outside the possible",)
     assert high.flags == ("outside the possible",)
 
 
 def test_an_interval_outside_the_possible_is_no_point(publish, made):
     sex = made.retention("sex", SEX, [((0, 1), "3/4")])
     table = open_release(publish([sex], {"sex": ["F"] * 96 + ["M"] * 4})).crosstab("sex")
-    half = 1.959963984540054 * table.se()
+    half = 1.959963984540054 * table.se() + 0.5
 
     assert (np.abs(table.estimate - np.clip(table.estimate, 0, 100)) > half).all()  # [0, 0] and [100, 100] if clipped
     assert table.conf_int().tolist() == [[pytest.approx(100 - half[0]), 100], [0, pytest.approx(half[1])]]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.stats import binom, norm
 
 from rrpolicy.channel.decoders import Block
 from rrpolicy.estimate.association.apart import independent
@@ -18,7 +19,7 @@ from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.association.products import products
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
-from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.intervals import Ratios, count_ends
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 
@@ -37,17 +38,20 @@ def ratio(n, d, v, within=(-math.inf, math.inf)):
     return Ratios.of(np.array([n]), np.array([d]), square=quadratic, own=none, sampled=quadratic, within=within)
 
 
-def test_a_share_that_nothing_is_randomised_in_has_wilsons_interval():
-    N, n, d = 10**9, 0.0, 30.0
-    found = Ratios.shares(np.array([n]), np.array([d]), (np.array([n]), np.array([n]), np.array([d])), N)
+def test_a_share_that_nothing_is_randomised_in_has_wilsons_interval_with_continuity_correction():
+    """Newcombe 1998, method 4, in his closed form."""
+    N, d = 10**9, 30.0
 
     for part in (0.0, 3.0, 15.0, 30.0):
         sums = (np.array([part]), np.array([part]), np.array([d]))
         found = Ratios.shares(np.array([part]), np.array([d]), sums, N)
         share = part / d
-        centre = (share + Z**2 / (2 * d)) / (1 + Z**2 / d)
-        half = Z / (1 + Z**2 / d) * math.sqrt(share * (1 - share) / d + Z**2 / (4 * d**2))
-        assert found.ends(0.95, "population")[0] == pytest.approx([centre - half, centre + half], abs=1e-7)
+        root = [Z * math.sqrt(Z**2 + s * 2 - 1 / d + 4 * share * (d * (1 - share) - s)) for s in (-1, 1)]
+        low, high = (
+            (2 * d * share + Z**2 + s * (1 + r)) / (2 * (d + Z**2)) for s, r in zip((-1, 1), root, strict=True)
+        )
+        expected = [0.0 if part == 0 else low, 1.0 if part == d else high]
+        assert found.ends(0.95, "population")[0] == pytest.approx(expected, abs=1e-7)
         assert found.ends(0.95, "table")[0] == pytest.approx([share, share])
 
 
@@ -254,3 +258,77 @@ def test_the_distance_from_independence_is_its_own_minimum():
     assert freedom == 1
     assert found == pytest.approx(region.distance(tables).min(), rel=0.02)
     assert found <= region.distance(tables).min() * (1 + 1e-6)
+
+
+COUNTS = (0, 1, 2, 3, 5, 8, 12, 20, 30, 100)
+KEPT = ((5, 0.999), (5, 0.97), (5, 0.9), (5, 0.6), (2, 0.9), (2, 0.55), (8, 0.99), (8, 0.5))
+
+
+def drawn(N, d, keep, n=None, share=None):
+    """Return T and its randomisation variance for every number X of released records of a cell, and the law of X.
+
+    Of this table with n records in the cell X is the sum of two binomials; of a sample, one binomial.
+    """
+    other = (1 - keep) / (d - 1)
+    if n is None:
+        law = binom.pmf(np.arange(N + 1), N, share * keep + (1 - share) * other)
+    else:
+        law = np.convolve(binom.pmf(np.arange(n + 1), n, keep), binom.pmf(np.arange(N - n + 1), N - n, other))
+    X, inside, outside = np.arange(N + 1), (1 - other) / (keep - other), -other / (keep - other)
+    T = X * inside + (N - X) * outside
+    return T, X * (inside**2 - inside) + (N - X) * (outside**2 - outside), law
+
+
+def held(ends, law, truth):
+    return float(law[(ends[:, 0] <= truth + 1e-9) & (truth <= ends[:, 1] + 1e-9)].sum())
+
+
+@pytest.mark.parametrize("N", [100, 400, 3000])
+@pytest.mark.parametrize(("d", "keep"), KEPT)
+def test_intervals_of_rare_counts_hold_over_all_draws(N, d, keep):
+    """The share of draws whose interval holds, computed from the law of the released count: nothing is simulated."""
+    for n in (n for n in COUNTS if n < N):
+        T, noise, law = drawn(N, d, keep, n=n)
+        assert held(count_ends(T, noise, Z, N, sampled=False), law, n) >= 0.93
+    for n in (0.0, 0.2, 0.5, 1.0, 1.5, *COUNTS[2:-1]):
+        T, noise, law = drawn(N, d, keep, share=n / N)
+        assert held(count_ends(T, noise, Z, N, sampled=True), law, n) >= 0.93
+
+
+def test_normal_intervals_of_rare_counts_do_not_hold_and_a_flag_by_the_draw_makes_it_worse():
+    """What the intervals are held against: of half a person expected, those released five times or more."""
+    T, noise, law = drawn(300, 5, 0.999, share=0.5 / 300)
+    half = Z * np.sqrt(np.maximum((noise + T - T**2 / 300) * 300 / 299, 0))
+    ends = np.clip(np.stack([T - half, T + half], axis=1), 0, 300)
+
+    many = np.arange(301) >= 5
+
+    assert held(ends, law, 0.5) < 0.6
+    assert held(ends[many], law[many] / law[many].sum(), 0.5) < 0.1
+
+
+def test_a_count_that_is_not_random_has_its_own_value_as_interval():
+    assert count_ends(np.array([0.0, 7.0, 20.0]), np.zeros(3), Z, 20, sampled=False).tolist() == [
+        [0, 0],
+        [7, 7],
+        [20, 20],
+    ]
+
+
+@given(
+    st.floats(-50, 250),
+    st.floats(0, 1e4),
+    st.sampled_from([0.5, 0.8, 0.95, 0.99]),
+    st.integers(1, 200),
+    st.booleans(),
+)
+def test_intervals_of_counts_are_in_order_and_hold_what_is_possible_of_the_estimate(T, noise, level, N, sampled):
+    T = min(max(T, -N), 2 * N)
+    (low, high) = count_ends(np.array([T]), np.array([noise]), norm.ppf((1 + level) / 2), N, sampled=sampled)[0]
+    wider = count_ends(np.array([T]), np.array([noise + 1]), norm.ppf((1 + level) / 2), N, sampled=sampled)[0]
+
+    assert 0 <= low <= high <= N
+    assert low - 1e-6 <= min(max(T, 0), N) <= high + 1e-6
+    if 0 <= T <= N:
+        assert wider[0] <= low + 1e-6
+        assert high - 1e-6 <= wider[1]

@@ -29,7 +29,7 @@ MIDDLE = "middles of bins"
 OPEN = "bins without an end"
 AS_RELEASED = "as released"
 MEANINGS: Mapping[str, str] = {
-    FEW_RECORDS: f"fewer than {FEW} released records speak for this cell: the normal interval is unreliable",
+    FEW_RECORDS: f"fewer than {FEW} released records speak for this number: the interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
     OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",

@@ -1,4 +1,6 @@
-"""How intervals are made: normal ones for what is linear in the counts, Fieller's set for ratios.
+"""How intervals are made: score intervals of counts, normal ones of other sums, Fieller's set for ratios.
+
+A count is a whole number: its intervals, and those of shares, have Yates' continuity correction of half a record.
 
 Measures of association have theirs from `rrpolicy.estimate.association.reach`. What all have in common: the ends depend
 on the level and on what is spoken of, and no end is invented where the data give none.
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
-from rrpolicy.estimate.results.possible import clipped, quantile
+from rrpolicy.estimate.results.possible import clipped, outside, quantile
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.results.variance import bessel, of_table
 from rrpolicy.frozen import frozen
@@ -42,6 +44,43 @@ def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array, 
     return ends
 
 
+STEP = 0.5
+"""Yates' continuity correction: half of the step between two possible counts."""
+
+
+def count_ends(count: Array, noise: Array, reach: float, records: int, *, sampled: bool) -> Array:
+    """Return (rows, 2) score intervals of counts of records, with the continuity correction, within [0, N].
+
+    They hold the n with |T - n| - 1/2 <= z sqrt(V(n)). Of this table V is the variance that randomisation gives T. Of
+    the population the sampling variance of a count n is added, N/(N-1) n (1 - n/N), so that it does not depend on how
+    many records of the cell happened to be drawn. Without randomisation that is Wilson's interval with continuity
+    correction; this table's count is then certain.
+
+    Args:
+        count: (rows,) T, unbiased.
+        noise: (rows,) variance of T by randomisation alone.
+        reach: z.
+        records: N.
+        sampled: whether the records are a random sample of the population that is counted.
+
+    References:
+        Wilson 1927; Yates 1934; Newcombe 1998, "Two-sided confidence intervals for the single proportion", method 4.
+    """
+    square, sampling = reach**2, bessel(records) if sampled else 0.0
+    within = np.array([[0.0, records]])
+    step = np.where((noise > 0) | sampled, STEP, 0.0)
+    middle = np.where(outside(count, step + reach * np.sqrt(noise), within), np.clip(count, 0, records), count)
+    ends = []
+    for side in (-1.0, 1.0):
+        near = middle + side * step
+        # the roots n of A n^2 - 2 B n + C: there the squared distance of n from `near` is z^2 V(n)
+        A, B, C = 1 + square * sampling / records, near + square * sampling / 2, near**2 - square * noise
+        end = (B + side * np.sqrt(np.maximum(B**2 - A * C, 0.0))) / A
+        free = near <= 0 if side < 0 else near >= records
+        ends.append(np.where(free, 0.0 if side < 0 else records, np.clip(end, 0.0, records)))
+    return np.stack(ends, axis=1)
+
+
 def reach_of(level: float, target: Target, sample: Sample | None) -> float:
     """Return how many standard errors an interval reaches to each side: Student's, where a design was sampled."""
     return quantile(level) if sample is None else quantile(level, sample.degrees_for(target))
@@ -63,6 +102,7 @@ class Ratios:
         within: (rows, 2) what is possible for R.
         centre: what was subtracted from the numbers averaged, and is added to R; `within` has it.
         sample: how the records were sampled; None for a simple random sample.
+        step: the continuity correction of the numerators: `STEP` where they are counts of records.
     """
 
     n: Array = field(repr=False)
@@ -72,6 +112,7 @@ class Ratios:
     within: Array = field(repr=False)
     centre: float = 0.0
     sample: Sample | None = None
+    step: float = 0.0
 
     @classmethod
     def of(
@@ -123,7 +164,8 @@ class Ratios:
         drawn, more = np.maximum(whole, 0.0), bessel(records)
         v0, v1, v2 = square
         sampled = (more * (v0 - part), more * (v1 - part - drawn / 2), more * (v2 - whole - drawn))
-        return cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
+        found = cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
+        return replace(found, step=STEP)
 
     @classmethod
     def joined(cls, parts: Sequence[Ratios]) -> Ratios:
@@ -136,6 +178,7 @@ class Ratios:
             np.concatenate([part.within for part in parts]),
             parts[0].centre,
             parts[0].sample,
+            parts[0].step,
         )
 
     def picked(self, rows: Ints) -> Ratios:
@@ -178,11 +221,25 @@ class Ratios:
         the possible, distances are counted from that of the nearest possible value, so that no set is empty (Fieller
         1954; Cox 1967 for ratios with limits).
         """
+        if not self.step:
+            return self._set(self.n, level, target)
+        v0, v1, v2 = self.variances[target]
+        step = np.where((v0 != 0) | (v1 != 0) | (v2 != 0), self.step, 0.0)
+        low, high = self._set(self.n - step, level, target)[:, 0], self._set(self.n + step, level, target)[:, 1]
+        least, most = self.within.T
+        ends = [
+            np.where((step > 0) & (self.n - step <= (least - self.centre) * self.d), least, low),
+            np.where((step > 0) & (self.n + step >= (most - self.centre) * self.d), most, high),
+        ]
+        return np.stack(ends, axis=1)
+
+    def _set(self, n: Array, level: float, target: Target) -> Array:
+        """Return (rows, 2) Fieller's sets of some numerators."""
         low, high = (self.within - self.centre).T
         v0, v1, v2 = self.variances[target]
         cut = reach_of(level, target, self.sample) ** 2 + self._beyond(target)
         # A r^2 - 2 B r + C <= 0
-        A, B, C = self.d**2 - cut * v2, self.n * self.d - cut * v1, self.n**2 - cut * v0
+        A, B, C = self.d**2 - cut * v2, n * self.d - cut * v1, n**2 - cut * v0
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(np.maximum(B**2 - A * C, 0.0))
             first, second = np.sort([(B - root) / A, (B + root) / A], axis=0)

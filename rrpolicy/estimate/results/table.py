@@ -25,7 +25,7 @@ from rrpolicy.estimate.results.flags import (
     flags_of,
     speak_few,
 )
-from rrpolicy.estimate.results.intervals import reach_of
+from rrpolicy.estimate.results.intervals import STEP, count_ends, reach_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, outside
 from rrpolicy.estimate.results.result import Result
@@ -170,7 +170,7 @@ class Crosstab(Result):
         return np.sqrt(self.variance(target)[0])
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
-        """Return (cells, 2) normal intervals, `clipped` to [0, N]; the estimates are never clipped.
+        """Return (cells, 2) intervals within [0, N]: `count_ends`; of counts by a survey's design, normal ones.
 
         Of spread counts: what is certain of this table, whatever the level; NaN for the population, and where a
         randomised column is counted by as well. Of counts by labels that overlap: the records of this table that are
@@ -191,8 +191,17 @@ class Crosstab(Result):
             return np.where(known, bounds, np.nan)
         if self.bounds is not None and target == "table":
             return np.stack([*self.bounds], axis=-1).reshape(-1, 2)
-        half = reach_of(level, target, self.sample) * self.se(target)
-        return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
+        reach, moment = reach_of(level, target, self.sample), self.moment.reshape(-1)
+        if self.sample is not None:
+            return clipped(moment, reach * self.se(target).reshape(-1), self._possible)
+        return count_ends(moment, self._noise(target), reach, self.records, sampled=target == "population")
+
+    def _noise(self, target: Target) -> Array:
+        """Return (cells,) the variance of the counts by randomisation alone, as intervals for a target take it."""
+        if target == "table":
+            return self.variance(target)[0].reshape(-1)
+        table, _ = of_table(self.second_moment, self.moment, np.zeros_like(self.moment))
+        return table.reshape(-1)
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance matrix of all estimates, in the order of `rows`.
@@ -252,18 +261,21 @@ class Crosstab(Result):
     def flags(self) -> Flags:
         """Return the flags of each cell."""
         spread, stand_in = self.variance()
-        variance = spread.reshape(-1)
-        half = reach_of(self.level, self.target, self.sample) * np.sqrt(variance)
-        return flags_of(
-            (
-                (SPREAD, variance != 0)
-                if self.biased
-                else (FEW_RECORDS, speak_few(self.support.reshape(-1), variance)),
-                (POPULATION_VARIANCE, stand_in.reshape(-1)),
-                (AS_RELEASED, self._open),
-                (OUTSIDE, outside(self.moment.reshape(-1), half, self._possible)),
-            )
-        )
+        variance, moment = spread.reshape(-1), self.moment.reshape(-1)
+        reach = reach_of(self.level, self.target, self.sample)
+        half, doubts = reach * np.sqrt(variance), list[tuple[str, Mask]]()
+        if self.biased:
+            doubts.append((SPREAD, variance != 0))
+        elif self.sample is not None:
+            doubts.append((FEW_RECORDS, speak_few(self.support.reshape(-1), variance)))
+        else:
+            half = STEP + reach * np.sqrt(self._noise(self.target))
+        doubts += [
+            (POPULATION_VARIANCE, stand_in.reshape(-1)),
+            (AS_RELEASED, self._open),
+            (OUTSIDE, outside(moment, half, self._possible)),
+        ]
+        return flags_of(doubts)
 
     @property
     def _open(self) -> Mask:

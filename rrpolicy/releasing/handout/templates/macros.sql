@@ -33,8 +33,12 @@
 --     est_mean({{ wx }})             the mean of a column that was released as it is, over the records that w counts
 --     est_mean_se({{ wx }})          its standard error of this table
 --
--- Columns released as they are take a plain WHERE or GROUP BY; a randomised column never does. An interval of few records
+-- Columns released as they are take a plain WHERE or GROUP BY; a randomised column never does.
+{%- if weight %} An interval of few records
 -- (fewer than 5 that were released with these values) is unreliable.
+{% else %}
+
+{% endif %}
 {% if weight %}
 --
 -- The release states a survey's weights: d is how many people a record stands for, here {{ weight|comment }}. Estimates are of people,
@@ -69,18 +73,25 @@ CREATE OR REPLACE TEMP MACRO est_se({{ w }}) AS CASE
     WHEN sum({{ d2 }}w * w) < sum({{ d2 }}w) THEN {{ stand_in }}
     ELSE sqrt(sum({{ d2 }}w * w) - sum({{ d2 }}w)) END;
 
+CREATE OR REPLACE TEMP MACRO est_half({{ w }}) AS
+{% if weight %}
+    1.959963984540054 * est_se({{ w }});
+{% else %}
+    CASE WHEN est_se(w) > 0 THEN 1.959963984540054 * est_se(w) + 0.5 ELSE 0 END;
+{% endif %}
+
 CREATE OR REPLACE TEMP MACRO est_middle({{ w }}) AS CASE
-    WHEN sum({{ d }}w) + 1.959963984540054 * est_se({{ w }}) <= 0 THEN 0
+    WHEN sum({{ d }}w) + est_half({{ w }}) <= 0 THEN 0
 {% if not weight %}
-    WHEN sum(w) - 1.959963984540054 * est_se(w) >= {{ records }} THEN {{ records }}
+    WHEN sum(w) - est_half(w) >= {{ records }} THEN {{ records }}
 {% endif %}
     ELSE sum({{ d }}w) END;
 
 CREATE OR REPLACE TEMP MACRO est_low({{ w }}) AS
-    {{ least }}greatest(est_middle({{ w }}) - 1.959963984540054 * est_se({{ w }}), 0){{ most_of }};
+    {{ least }}greatest(est_middle({{ w }}) - est_half({{ w }}), 0){{ most_of }};
 
 CREATE OR REPLACE TEMP MACRO est_high({{ w }}) AS
-    {{ least }}greatest(est_middle({{ w }}) + 1.959963984540054 * est_se({{ w }}), 0){{ most_of }};
+    {{ least }}greatest(est_middle({{ w }}) + est_half({{ w }}), 0){{ most_of }};
 
 CREATE OR REPLACE TEMP MACRO est_at(r, v0, v1, v2) AS v0 - 2 * r * v1 + r * r * v2;
 

@@ -90,10 +90,14 @@ rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, 
   stand_in <- target == "table" & !none & own < 0
   variance <- if (target == "population") population else ifelse(none, 0, ifelse(own < 0, population, own))
   se <- sqrt(variance)
-  most <- if (is.null(release$design)) release$records else Inf
-  ends <- .rr_clipped(s$first, .rr_reach(release, target, level) * se, 0, most)
+  reach <- .rr_reach(release, target, level)
+  ends <- if (is.null(release$design)) {
+    noise <- if (target == "table") variance else ifelse(none, 0, pmax(own, 0))
+    .rr_count_ends(s$first, noise, reach, release$records, target == "population")
+  } else .rr_clipped(s$first, reach * se, 0, Inf)
   flags <- .rr_flags(list(
-    "few records" = s$speaks < 5 & variance != 0, "population variance" = stand_in, "outside the possible" = ends$outside
+    "few records" = !is.null(release$design) & s$speaks < 5 & variance != 0,
+    "population variance" = stand_in, "outside the possible" = ends$outside
   ))
   data.frame(.rr_keys(asked), estimate = s$first, se = se, low = ends$low, high = ends$high, released = s$speaks,
              flags = flags, check.names = FALSE, stringsAsFactors = FALSE)
@@ -126,7 +130,8 @@ rr_share <- function(release, part, within = list(), by = character(), rows = NU
       if (stand_in[i]) sampled[, i] else table[, i], numeric(3))
   v <- matrix(v, 3)
   se <- sqrt(pmax(at(v, ratio), 0)) / s$whole
-  ends <- .rr_fieller(s$part, s$whole, v, .rr_reach(release, target, level))
+  step <- if (is.null(release$design)) ifelse(colSums(v != 0) > 0, 1 / 2, 0) else 0
+  ends <- .rr_fieller(s$part, s$whole, v, .rr_reach(release, target, level), step)
   flags <- .rr_flags(list("population variance" = stand_in & target == "table", "outside the possible" = ends$outside,
                           "not estimable" = is.na(ratio)))
   data.frame(.rr_keys(asked), estimate = ratio, se = se, low = ends$low, high = ends$high, flags = flags,
@@ -355,22 +360,45 @@ rr_weights <- function(release, where) {
   list(low = pmin(pmax(middle - half, least), most), high = pmin(pmax(middle + half, least), most), outside = outside)
 }
 
-# The ratios r for which n - r d is within z standard errors of 0 (Fieller 1954); within [0, 1].
-.rr_fieller <- function(n, d, v, reach) {
+# The counts n with |T - n| - 1/2 <= z sqrt(V(n)): V is the noise of T and, of a population, the sampling variance of n
+# (Wilson 1927, with Yates' continuity correction); within [0, N].
+.rr_count_ends <- function(count, noise, reach, N, sampled) {
+  square <- reach^2
+  sampling <- if (sampled) N / max(N - 1, 1) else 0
+  step <- ifelse(noise > 0 | sampled, 1 / 2, 0)
+  half <- step + reach * sqrt(noise)
+  outside <- half > 0 & (count + half <= 0 | count - half >= N)
+  middle <- ifelse(outside, pmin(pmax(count, 0), N), count)
+  end <- function(side) {
+    near <- middle + side * step
+    A <- 1 + square * sampling / N; B <- near + square * sampling / 2; C <- near^2 - square * noise
+    found <- pmin(pmax((B + side * sqrt(pmax(B^2 - A * C, 0))) / A, 0), N)
+    if (side < 0) ifelse(near <= 0, 0, found) else ifelse(near >= N, N, found)
+  }
+  list(low = end(-1), high = end(1), outside = outside)
+}
+
+# The ratios r for which n - r d is within z standard errors, and the continuity correction `step`, of 0 (Fieller 1954);
+# within [0, 1].
+.rr_fieller <- function(n, d, v, reach, step) {
   R <- ifelse(d > 0, n / d, NA)
   edge <- pmin(pmax(R, 0), 1)
   far <- (n - edge * d)^2 / (v[1, ] - 2 * edge * v[2, ] + edge^2 * v[3, ])
   beyond <- ifelse(!is.na(R) & edge != R & !is.na(far) & far > 0, far, 0)
   z2 <- reach^2
   cut <- z2 + beyond
-  A <- d^2 - cut * v[3, ]; B <- n * d - cut * v[2, ]; C <- n^2 - cut * v[1, ]
-  root <- sqrt(pmax(B^2 - A * C, 0))
-  first <- pmin((B - root) / A, (B + root) / A); second <- pmax((B - root) / A, (B + root) / A)
-  outer <- A < 0 & root > 0
-  low <- ifelse(A > 0, first, ifelse(outer & first < 0, second, 0))
-  high <- ifelse(A > 0, second, ifelse(outer & second > 1, first, 1))
-  low <- ifelse(d > 0 & !is.na(low), pmin(pmax(low, 0), 1), 0)
-  high <- ifelse(d > 0 & !is.na(high), pmin(pmax(high, 0), 1), 1)
+  ends <- function(n) {
+    A <- d^2 - cut * v[3, ]; B <- n * d - cut * v[2, ]; C <- n^2 - cut * v[1, ]
+    root <- sqrt(pmax(B^2 - A * C, 0))
+    first <- pmin((B - root) / A, (B + root) / A); second <- pmax((B - root) / A, (B + root) / A)
+    outer <- A < 0 & root > 0
+    low <- ifelse(A > 0, first, ifelse(outer & first < 0, second, 0))
+    high <- ifelse(A > 0, second, ifelse(outer & second > 1, first, 1))
+    list(low = ifelse(d > 0 & !is.na(low), pmin(pmax(low, 0), 1), 0),
+         high = ifelse(d > 0 & !is.na(high), pmin(pmax(high, 0), 1), 1))
+  }
+  low <- ifelse(step > 0 & n - step <= 0, 0, ends(n - step)$low)
+  high <- ifelse(step > 0 & n + step >= d, 1, ends(n + step)$high)
   list(low = low, high = high, outside = beyond > z2)
 }
 

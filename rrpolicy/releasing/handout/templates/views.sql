@@ -56,7 +56,7 @@ FROM weighted GROUP BY ALL ORDER BY {{ by }};
 {% macro corrected(view) %}
 {% set z = 1.959963984540054 %}
 {% set N %}{{ records }}::DOUBLE{% endset %}
-{% set n, w, square, variance, population, middle = free(view.columns, "n", "w", "sum_w2", "var_table", "var_population", "middle") %}
+{% set n, w, square, variance, population, middle, half = free(view.columns, "n", "w", "sum_w2", "var_table", "var_population", "middle", "half") %}
 {% set estimate, se, se_population, low, high = free(view.columns, "estimate", "se", "se_population", "low", "high") %}
 {% set by = view.columns|map("identifier")|join(", ") %}
 {{ grouped(view, n, w) }}, sums AS (
@@ -72,12 +72,12 @@ FROM weighted GROUP BY ALL ORDER BY {{ by }};
         sqrt({{ population }}) AS {{ se_population }}
     FROM variances
 ), centred AS (
-    SELECT *, CASE WHEN {{ estimate }} + {{ z }} * {{ se }} <= 0 THEN 0 WHEN {{ estimate }} - {{ z }} * {{ se }} >= {{ N }} THEN {{ N }}
+    SELECT *, CASE WHEN {{ estimate }} + {{ half }} <= 0 THEN 0 WHEN {{ estimate }} - {{ half }} >= {{ N }} THEN {{ N }}
         ELSE {{ estimate }} END AS {{ middle }}
-    FROM errors
+    FROM (SELECT *, CASE WHEN {{ se }} > 0 THEN {{ z }} * {{ se }} + 0.5 ELSE 0 END AS {{ half }} FROM errors)
 )
 SELECT {{ by }}, {{ estimate }}, {{ se }}, {{ se_population }},
-    least(greatest({{ middle }} - {{ z }} * {{ se }}, 0), {{ N }}) AS {{ low }},
-    least(greatest({{ middle }} + {{ z }} * {{ se }}, 0), {{ N }}) AS {{ high }}
+    least(greatest({{ middle }} - {{ half }}, 0), {{ N }}) AS {{ low }},
+    least(greatest({{ middle }} + {{ half }}, 0), {{ N }}) AS {{ high }}
 FROM centred ORDER BY {{ by }};
 {% endmacro %}
