@@ -478,10 +478,12 @@ class Release:
             column: another one.
             where: as for `crosstab`.
             method: "released": Pearson's chi-square on the released table as it is, whose level holds and whose power
-                is lower. "wald": by the covariance of the corrected table. "rao-scott": Pearson's chi-square of the
-                corrected table, corrected by its covariance, which is also that of a design (Rao, Scott 1984). None:
-                by a design, where one is known, the last; else the first, and Wald's where it is not valid. Never on
-                a corrected table by the chi-square law: that rejects half the time at independence.
+                is lower. "score": by the covariance that the corrected table has under independence, of tables of up
+                to 36 cells. "wald": by that of the corrected table itself, which rejects too often where expected
+                cells are small. "rao-scott": Pearson's chi-square of the corrected table, corrected by its
+                covariance, which is also that of a design (Rao, Scott 1984). None: where a design is known, and of
+                larger tables, the last; else the first, and the score test where it is not valid. Never on a
+                corrected table by the chi-square law: that rejects half the time at independence.
 
         Raises:
             PolicyError: as `crosstab`; RR276 where the test asked for is not valid, RR288 where labels of a column
@@ -490,7 +492,7 @@ class Release:
         from rrpolicy.estimate.association.independence import independence
 
         self.speaks_of("population")
-        if method in {"released", "wald"}:
+        if method in {"released", "score", "wald"}:
             refuse_design(self, f"the test {method!r}")
         return independence(self, row, column, where, method)
 

@@ -15,10 +15,10 @@ def command(  # noqa: PLR0917 each option is one
     column: Annotated[str, typer.Argument(help="Another column.", metavar="COLUMN")],
     where: Where = None,
     method: Annotated[
-        Literal["released", "wald", "rao-scott"] | None,
+        Literal["released", "score", "wald", "rao-scott"] | None,
         typer.Option(
-            help="Pearson's test on the released table, Wald's, or Rao and Scott's, which knows a design; default: the "
-            "last where a design is known, else the first that is valid."
+            help="Pearson's test on the released table, a score test or Wald's on the corrected one, or Rao and "
+            "Scott's, which knows a design; default: the last where a design is known, else the first that is valid."
         ),
     ] = None,
     plugin: Plugins = None,

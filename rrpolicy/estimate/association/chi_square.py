@@ -76,7 +76,10 @@ def rao_scott(table: Array, covariance: Array, degrees: float, *, observed: bool
     V = to_shares @ covariance @ to_shares.T
     D = (p if observed else fitted).reshape(-1, 1)
     C = np.kron(*(np.eye(n)[:, 1:] - 1 / n for n in p.shape))
-    effects = np.linalg.solve(C.T @ (C / D), (C / D).T @ V @ (C / D))
+    try:
+        effects = np.linalg.solve(C.T @ (C / D), (C / D).T @ V @ (C / D))
+    except np.linalg.LinAlgError:
+        return RaoScott(np.nan, np.nan, np.nan, np.nan)
     first, second = float(np.trace(effects)), float(np.trace(effects @ effects))
     rounding = float(np.trace(V)) <= _ROUNDING * float((p**2).sum())  # as of a single cluster
     if not (first > 0 and second > 0 and degrees > 0) or rounding:

@@ -28,7 +28,9 @@ Ends: TypeAlias = "Callable[[float, Target], Array]"
 """(level, target) -> (rows, 2) intervals; NaN for none, infinite where an end is not bounded."""
 
 
-def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array, sample: Sample | None = None) -> Ends:
+def normal_ends(
+    estimate: Array, errors: Mapping[Target, Array], within: Array, sample: Sample | None = None, step: float = 0.0
+) -> Ends:
     """Return normal intervals, clipped to what is possible.
 
     Args:
@@ -36,10 +38,12 @@ def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array, 
         errors: target -> (rows,) standard errors.
         within: (rows, 2) what is possible.
         sample: how the records were sampled, by whose degrees of freedom intervals of the population reach.
+        step: continuity correction of what is not certain: `STEP` of numbers of records.
     """
 
     def ends(level: float, target: Target) -> Array:
-        return clipped(estimate, reach_of(level, target, sample) * errors[target], within)
+        half = reach_of(level, target, sample) * errors[target]
+        return clipped(estimate, np.where(half > 0, half + step, half), within)
 
     return ends
 

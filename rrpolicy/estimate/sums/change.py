@@ -21,7 +21,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED
-from rrpolicy.estimate.results.intervals import normal_ends
+from rrpolicy.estimate.results.intervals import STEP, normal_ends
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Spoken, Target
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -120,7 +120,7 @@ def change(  # noqa: PLR0917 those of the method
         range=within,
         estimator=(MOMENT,) * estimate.size,
         flags=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(before.flags, after.flags, strict=True)),
-        ends=normal_ends(estimate, errors, within),
+        ends=normal_ends(estimate, errors, within, step=STEP),
         released=np.minimum(before.support, after.support).reshape(-1),
         notes=(_said(series, share, earlier.records, after), UNFLAGGED),
         max_records=max(earlier.max_records, later.max_records),
