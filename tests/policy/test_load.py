@@ -194,6 +194,21 @@ def test_credentials_are_not_repeated(load, write):
         assert "swordfish" not in str(to_json(problems))
 
 
+def test_a_missing_key_is_listed_with_the_values_it_takes(write):
+    import rrpolicy
+
+    text = POLICY.replace('model = "k"\nk = 5', 'model = "l-diversity"\nl = 2')
+    text = text.replace('role = "sensitive", domain = ["none", "flu"], ', 'domain = ["none", "flu"], ', 1)
+
+    with pytest.raises(PolicyError) as caught:
+        rrpolicy.check(write(text))
+    found = {p.message: p.expected for p in caught.value.problems if p.code == "RR206"}
+
+    assert found["the key 'kind' is missing in [[privacy]] 1"] == "one of: distinct, frequency, entropy, recursive"
+    roles = "one of: identifier, excluded, quasi-identifier, sensitive, insensitive"
+    assert found["the key 'role' is missing in [attributes.disease]"] == roles
+
+
 def test_a_refused_plugin_stands_among_the_other_problems(write):
     def find(plugins, place):
         raise RefusedError(Problem("RR404", "not installed"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, get_args
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
 from rrpolicy.frozen import frozen
@@ -133,9 +135,8 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
     node, error = group[0].node, group[0].error
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "missing":
-        return Problem(
-            "RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, f"a value for '{last}'"
-        )
+        expected = _wanted(last, _fields(model, error["loc"]))
+        return Problem("RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, expected)
     if error["type"] == "extra_forbidden":
         known, above = known_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
         hint = suggest(last, known)
@@ -177,9 +178,29 @@ def _percent(value: object, told: str) -> str | None:
 
 def _example(model: type[BaseModel], path: list[str]) -> str | None:
     """Return how a key's value is written, where its field has an example."""
-    fields = [(f.alias or n, f) for m in _classes(model, path[:-1]) for n, f in m.model_fields.items()]
-    examples = [example for name, f in fields if path and name == path[-1] for example in f.examples or ()]
+    examples = [example for field in _fields(model, path) for example in field.examples or ()]
     return f"such as `{path[-1]} = {_written(examples[0])}`" if examples else None
+
+
+def _wanted(key: str, fields: Iterable[FieldInfo]) -> str:
+    """Return the value that a missing key needs: the names to choose from, else its description."""
+    for field in fields:
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Enum):
+            return one_of(str(member.value) for member in field.annotation)
+        if get_origin(field.annotation) is Literal:
+            return one_of(map(str, get_args(field.annotation)))
+        if field.description:
+            text = field.description.removesuffix(".")
+            return f"a value for '{key}': {text[0].lower()}{text[1:]}"
+    return f"a value for '{key}'"
+
+
+def _fields(model: type[BaseModel], path: Sequence[str | int]) -> list[FieldInfo]:
+    """Return the fields that a path to a key may name."""
+    if not path:
+        return []
+    fields = [(f.alias or n, f) for m in _classes(model, path[:-1]) for n, f in m.model_fields.items()]
+    return [field for name, field in fields if name == path[-1]]
 
 
 def _written(value: Any) -> str:
