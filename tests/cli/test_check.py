@@ -230,3 +230,75 @@ def test_of_a_folder_every_policy_is_checked(policy, tmp_path, capsys):
     policy.unlink()
     assert main(["check", str(tmp_path)]) == 2
     assert f"RR200 the folder {tmp_path} holds no policy" in capsys.readouterr().err
+
+
+WITHOUT_LIMIT = {
+    'model = "local-dp"\nepsilon = 20.5': ("pram", "limits nothing in practice"),
+    'model = "identity-disclosure"\nthreshold = 1': ("pram", "limits nothing: no probability exceeds 1"),
+    'model = "attribute-disclosure"\nthreshold = 1': ("pram", "limits nothing: no probability exceeds 1"),
+    'model = "attribute-disclosure"\nthreshold = 0.9\nthresholds = { none = 1 }': ("pram", "sets no limit for none"),
+    'model = "k-anonymity"\nk = 1': ("l-diversity", "limits nothing: every class has one record"),
+    'model = "l-diversity"\nkind = "entropy"\nl = 1': ("l-diversity", "limits nothing"),
+    'model = "l-diversity"\nkind = "recursive"\nl = 1\nc = 2': ("l-diversity", "limits nothing"),
+    'model = "t-closeness"\nt = 1': ("l-diversity", "limits nothing: no distance exceeds 1"),
+    'model = "alpha-k-anonymity"\nalpha = 1\nk = 1': ("l-diversity", "limits nothing: no share exceeds 1"),
+}
+LIMITING = {
+    'model = "local-dp"\nepsilon = 20': "pram",
+    'model = "attribute-disclosure"\nthreshold = 0.9\nthresholds = { none = 0.95 }': "pram",
+    'model = "l-diversity"\nkind = "recursive"\nl = 1\nc = 0.9': "l-diversity",
+    'model = "alpha-k-anonymity"\nalpha = 1\nk = 2': "l-diversity",
+}
+
+
+def _asks(entry, mechanism):
+    text = POLICY.replace(
+        '"observed"', '["none", "asthma", "diabetes", "heart disease", "depression", "arthritis", "Narcolepsy"]'
+    )
+    return text.replace('model = "local-dp"\nepsilon = 6', entry).replace('"pram"', f'"{mechanism}"')
+
+
+@pytest.mark.parametrize("entry", WITHOUT_LIMIT)
+def test_a_requirement_that_limits_nothing_is_a_warning(entry, policy, capsys):
+    mechanism, reason = WITHOUT_LIMIT[entry]
+    policy.write_text(_asks(entry, mechanism))
+
+    assert main(["check", str(policy)]) == 0
+
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "[warning/no-limit]" in line)
+    assert reason in line
+
+
+@pytest.mark.parametrize("entry", LIMITING)
+def test_a_requirement_that_limits_something_is_no_warning(entry, policy, capsys):
+    policy.write_text(_asks(entry, LIMITING[entry]))
+
+    assert main(["check", str(policy)]) == 0
+    assert "no-limit" not in capsys.readouterr().out
+
+
+def test_whoever_decides_reads_that_a_requirement_limits_nothing(policy, tmp_path):
+    import rrpolicy
+
+    entry = 'model = "attribute-disclosure"\nthreshold = 0.9\nthresholds = { none = 1 }'
+    text = _asks(entry, "pram").replace('uri = "demo:survey"', 'uri = "demo:survey"\nother_columns = "excluded"')
+    policy.write_text(text)
+
+    released = rrpolicy.release(policy, tmp_path / "release")
+
+    read = (released.bundle / "audit" / "report.html").read_text()
+    assert "sets no limit for none" in read
+    assert "sets no limit" not in (released.public / "report.html").read_text()
+    policy.write_text(text + _WAIVER)
+    assert rrpolicy.check(policy).warnings == ()
+    (waived,) = rrpolicy.plan(policy).to_json()["waived"]
+    assert waived["what"] == "warning/no-limit"
+
+
+_WAIVER = """
+[[waivers]]
+finding = "warning/no-limit"
+reason = "`none` is no secret"
+approver = "data protection officer"
+until = 2999-01-01
+"""

@@ -18,6 +18,7 @@ from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_E
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 from rrpolicy.privacy.promised import chance, of
+from rrpolicy.untrusted.printable import listed
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ANOTHER_RECORD = (
@@ -67,6 +68,13 @@ class AttributeDisclosure:
             + (f", {OTHERS_KNOWN}" if options.known_sensitive else "")
             + (", decided by an estimate" if options.decided_by == "estimate" else "")
         )
+
+    def without_limit(self, options: Options) -> str | None:
+        """Return that all values, or which, may be read with certainty."""
+        free = [value for value, limit in options.thresholds.items() if limit >= 1]
+        if len(free) == len(options.thresholds) and (options.threshold is None or options.threshold >= 1):
+            return "limits nothing: no probability exceeds 1"
+        return f"sets no limit for {listed(free)}: no probability exceeds 1" if free else None
 
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""

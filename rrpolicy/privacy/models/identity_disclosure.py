@@ -40,6 +40,10 @@ class IdentityDisclosure:
             return f"link <= {options.threshold}"
         return f"mean link of the {options.percentile} % most at risk <= {options.threshold}"
 
+    def without_limit(self, options: Options) -> str | None:
+        """Return that a threshold of 1 limits nothing."""
+        return "limits nothing: no probability exceeds 1" if options.threshold >= 1 else None
+
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"

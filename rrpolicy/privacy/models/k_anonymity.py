@@ -73,6 +73,10 @@ class KAnonymity:
         """Return such as `k >= 5`."""
         return f"k >= {options.k}"
 
+    def without_limit(self, options: Options) -> str | None:
+        """Return that k = 1 limits nothing."""
+        return "limits nothing: every class has one record" if options.k == 1 else None
+
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         if options.k == 1:

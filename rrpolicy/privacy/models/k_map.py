@@ -115,6 +115,10 @@ class KMap:
         decided = ", decided by an estimate" if options.decided_by == "estimate" else ""
         return f"k >= {options.k} people of the population{how}{decided}"
 
+    def without_limit(self, options: Options) -> str | None:
+        """Return that k = 1 limits nothing."""
+        return "limits nothing: every class is of one person at least" if options.k == 1 else None
+
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (

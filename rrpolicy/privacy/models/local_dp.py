@@ -65,6 +65,11 @@ ADVERSARY = {
 }
 
 
+MOST_EPSILON = 20
+"""Above it odds may change by more than e^20, about 500,000,000: 1 in 1,000,000 becomes 500 to 1."""
+BEYOND = "odds of 1 in 1,000,000 may become 500 to 1"
+
+
 class Options(BaseModel):
     """What a policy may say under [[privacy]] with model = "local-dp"."""
 
@@ -101,6 +106,11 @@ class LocalDP:
     def describe(self, options: Options) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""
         return f"epsilon <= {exact(options.epsilon)} ({options.scope} scope)"
+
+    def without_limit(self, options: Options) -> str | None:
+        """Return that an epsilon above `MOST_EPSILON` limits nothing in practice."""
+        nothing = options.epsilon > MOST_EPSILON
+        return f"limits nothing in practice: {BEYOND}" if nothing else None
 
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""

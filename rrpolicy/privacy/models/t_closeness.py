@@ -89,6 +89,10 @@ class TCloseness:
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.distance.value} distance <= {exact(options.t)}{of}"
 
+    def without_limit(self, options: Options) -> str | None:
+        """Return that t = 1 limits nothing."""
+        return "limits nothing: no distance exceeds 1" if options.t >= 1 else None
+
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (

@@ -5,7 +5,7 @@ No numpy, no engine: fast enough for a pre-commit hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.series import unfit
-from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part, unfounded
+from rrpolicy.releasing.plan.waivers import NO_LIMIT, Terms, Waived, due, part, unfounded
 from rrpolicy.source.units import UNTOLD, untold
 
 MANY_RECORDS = 2**62
@@ -82,7 +82,11 @@ class Checked(Decided):
     @property
     def _judged(self) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
         said = untold(self.policy)
-        points = (*((Remark(UNTOLD, said),) if said else ()), *foreseen(self.policy))
+        points = (
+            *((Remark(UNTOLD, said),) if said else ()),
+            *without_limit(self.policy, self.stated),
+            *foreseen(self.policy),
+        )
         return part(points, self.policy.governance, self.terms)
 
 
@@ -93,10 +97,14 @@ class Stated:
     Attributes:
         origin: the baseline that states it; None if the policy itself does.
         void: why it adds nothing, in words; None if it adds something.
+        words: the requirement with its limit.
+        without_limit: what it leaves without a limit, in words; None if it limits everything that it names.
     """
 
     origin: str | None = None
     void: str | None = None
+    words: str = ""
+    without_limit: str | None = None
 
     def __str__(self) -> str:
         """Return what is said of it behind the requirement; nothing if there is nothing to say."""
@@ -202,10 +210,27 @@ def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator
 
 def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
     """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
-    return tuple(
-        Stated(_origin(r, policy), next((_void(r, o, policy, registry) for o in _beside(r, policy, registry)), None))
-        for r in policy.requirements
-    )
+
+    def of(requirement: Requirement) -> Stated:
+        beside = _beside(requirement, policy, registry)
+        void = next((_void(requirement, other, policy, registry) for other in beside), None)
+        free = getattr(registry.privacy_models[requirement.model], "without_limit", None)
+        without = None if free is None else returning(str | None, free)(requirement.options)
+        return Stated(_origin(requirement, policy), void, words(requirement, registry), without)
+
+    return tuple(map(of, policy.requirements))
+
+
+def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
+    """Yield a warning for every requirement that leaves something without a limit.
+
+    Args:
+        policy: resolved.
+        each: of its requirements, in order.
+    """
+    for requirement, one in zip(policy.requirements, each, strict=True):
+        if one.without_limit:
+            yield Remark(NO_LIMIT, f"{requirement.model}, {one.words}, {one.without_limit}")
 
 
 def _origin(requirement: Requirement, policy: Policy) -> str | None:

@@ -33,12 +33,14 @@ from rrpolicy.releasing.plan.check import (
     nowhere_to_plan,
     outlined,
     refusals,
+    stated,
     unanswered,
     uncut,
     undeclared,
     undesigned,
     unexplained,
     unreferenced,
+    without_limit,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
 from rrpolicy.releasing.plan.judgement import held_by_one, survey_design
@@ -230,9 +232,9 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)
-    points: tuple[Remark, ...] = ()
+    points = tuple(without_limit(resolved, stated(resolved, registry)))
     if not isinstance(original, int):
-        points = (*held_by_one(resolved, channel, original), *survey_design(resolved, channel, original))
+        points += (*held_by_one(resolved, channel, original), *survey_design(resolved, channel, original))
     return Plan(
         policy=resolved,
         policy_digest=policy.digest(),

@@ -22,7 +22,9 @@ from rrpolicy.releasing.plan.judgement import HELD_BY_ONE, SURVEY_DESIGN
 from rrpolicy.releasing.plan.kept_formulas import KEPT
 from rrpolicy.source.units import UNTOLD
 
-WARNINGS = (HELD_BY_ONE, KEPT, SURVEY_DESIGN, UNTOLD)
+NO_LIMIT = "no-limit"
+"""Names the warning of a requirement that leaves something without a limit."""
+WARNINGS = (HELD_BY_ONE, KEPT, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
 """Names of what needs a person's judgement; a mechanism's other remarks tell how it chose."""
 DUE = ("RR415", "RR416")
 """Codes of what the day brings."""
