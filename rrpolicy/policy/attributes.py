@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value, category_text, same_category
 from rrpolicy.errors import Problem
+from rrpolicy.policy.directions import REJECT
 from rrpolicy.policy.file import AttributeTable, category, moment
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, listed, read_hierarchy
@@ -20,7 +21,6 @@ from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, intervals, 
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import spelled, suggest
 
-REJECT = "reject"
 KEEP = "keep"
 """What `nulls` says of a column that is released as it is: they stay nulls."""
 _LACKING: Mapping[DesignPart, str] = {

@@ -13,6 +13,8 @@ from enum import Enum
 from rrpolicy.frozen import frozen
 
 NAME = "name"
+REJECT = "reject"
+"""What `nulls` and `outside` of a column say where such values are refused."""
 
 
 class Direction(Enum):
@@ -21,11 +23,14 @@ class Direction(Enum):
     NEVER = "never"
     APPENDED = "never: entries are added to the baseline's, none is taken away"
     STATED = "when stated, where the baseline does not state it"
+    ASSUMED = "when stated, where the baseline does not state it, or for another reason"
     ADMITTED = "when stated of a column that the baseline names without it"
     SET = "when it is"
     LOWERED = "when lowered"
     RAISED = "when raised"
     CHANGED = "when other than the baseline's"
+    TABLE = "when other than the baseline's, or stated where the baseline names its table and does not state it"
+    HELD = "when a category of the baseline holds something else under the same name"
     FINER = "when it tells apart what the baseline does not, or is in another order, or is not declared"
     UNIT = "when other units of protection are told apart than in the baseline, or none"
     ROLE = "when changed, but to a dropped role, or from insensitive"
@@ -46,8 +51,8 @@ class Rule:
         why: the reason, for docs/how-to/baselines.md.
         value: of LEDGER, the strictest value, which stands where none is stated; of SET, the weaker value; of WIDER,
             the values from the narrowest on; of STATED and ADMITTED, the value that says nothing; of LOWERED and
-            RAISED, the number that stands where none is stated, None for no limit; of CHANGED, NAME where text names
-            no file.
+            RAISED, the number that stands where none is stated, None for no limit; of CHANGED and TABLE, NAME where
+            text names no file.
     """
 
     direction: Direction
@@ -80,7 +85,9 @@ RULES: Mapping[str, Rule] = {
     "policy.may_relax": Rule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
     "source.uri": Rule(Direction.NEVER, _LOCATION),
     "source.table": Rule(Direction.NEVER, _LOCATION),
-    "source.multiplicity": Rule(Direction.NEVER, _LOCATION),
+    "source.multiplicity": Rule(
+        Direction.TABLE, "a column of counts, or of anything else, would say how many people a row is", NAME
+    ),
     "source.min_rows": Rule(Direction.LOWERED, "a table that came in part is accepted"),
     "source.missing": Rule(Direction.CHANGED, _CODES),
     "source.csv.delimiter": Rule(Direction.NEVER, _LOCATION),
@@ -97,13 +104,16 @@ RULES: Mapping[str, Rule] = {
     "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
     "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),
     "attributes.*.bins": Rule(Direction.FINER, "more is told of each person"),
-    "attributes.*.labels": Rule(Direction.NEVER, "the bins say what is told apart"),
-    "attributes.*.outside": Rule(Direction.ADMITTED, "values that were refused are accepted", "reject"),
-    "attributes.*.nulls": Rule(Direction.ADMITTED, "nulls that were refused are accepted", "reject"),
+    "attributes.*.labels": Rule(
+        Direction.HELD,
+        "a requirement of a category would hold for other people; so with `nulls` and `outside`",
+    ),
+    "attributes.*.outside": Rule(Direction.ADMITTED, "values that were refused are accepted", REJECT),
+    "attributes.*.nulls": Rule(Direction.ADMITTED, "nulls that were refused are accepted", REJECT),
     "attributes.*.scale": Rule(Direction.NEVER, "a requirement that goes by distances names them itself"),
     "attributes.*.hierarchy": Rule(Direction.CHANGED, "t-closeness by the hierarchy would measure something else"),
     "attributes.*.release_as": Rule(Direction.NEVER, "it is a name"),
-    "attributes.*.assume_unlinkable": Rule(Direction.STATED, "every guarantee rests on it"),
+    "attributes.*.assume_unlinkable": Rule(Direction.ASSUMED, "every guarantee rests on it"),
     "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
     "attributes.*.design": Rule(Direction.NEVER, "it tells analysts how the sample was drawn, and decides nothing"),
     "attributes.*.rounding": Rule(Direction.CHANGED, "more may be told of each person by the weight", NAME),
@@ -115,16 +125,16 @@ RULES: Mapping[str, Rule] = {
     "privacy.*": Rule(Direction.APPENDED, _REQUIRED),
     "mechanism.name": Rule(Direction.NEVER, _DECIDED),
     "mechanism.plan_on": Rule(
-        Direction.CHANGED, "parameters would be chosen on another table, such as the source itself"
+        Direction.TABLE, "parameters would be chosen on another table, such as the source itself"
     ),
-    "mechanism.plan_on_table": Rule(Direction.CHANGED, "parameters would be chosen on another table", NAME),
+    "mechanism.plan_on_table": Rule(Direction.TABLE, "parameters would be chosen on another table", NAME),
     "mechanism.*": Rule(Direction.NEVER, _DECIDED),
     "utility.metric": Rule(Direction.APPENDED, _REQUIRED),
     "utility.max": Rule(Direction.APPENDED, _REQUIRED),
     "utility.min": Rule(Direction.APPENDED, _REQUIRED),
     "utility.*": Rule(Direction.APPENDED, _REQUIRED),
-    "reference.uri": Rule(Direction.CHANGED, "another table would be taken for the population"),
-    "reference.table": Rule(Direction.CHANGED, "another table would be taken for the population", NAME),
+    "reference.uri": Rule(Direction.TABLE, "another table would be taken for the population"),
+    "reference.table": Rule(Direction.TABLE, "another table would be taken for the population", NAME),
     "release.format": Rule(Direction.NEVER, "the same values are written"),
     "release.rows_per_file": Rule(Direction.NEVER, "the same values are written in the same order"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),

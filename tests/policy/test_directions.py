@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
+import rrpolicy
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.directions import RELAXABLE, RULES, Direction, Rule
 from rrpolicy.policy.file import PolicyFile
@@ -113,6 +114,11 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "attributes.*.bins": [
         ("attributes.age", "bins", "[0, 20, 30, 40, inf]", True),
         ("attributes.age", "bins", "[0, 40, inf]", False),
+    ],
+    "source.multiplicity": [("source", "multiplicity", '"n"', True)],
+    "attributes.*.labels": [
+        ("attributes.age", "labels", '["[20, 40)", "[0, 20)", "[40, inf)"]', True),
+        ("attributes.age", "labels", '["young", "middle", "old"]', False),
     ],
     "attributes.*.outside": [
         ("attributes.sex", "outside", '"other"', True),
@@ -298,6 +304,76 @@ def test_the_baseline_may_let_it_be_relaxed(load, write, case):
             assert extended(load, write, section, key, value, relaxed=names) == []
 
 
+AGES = '"quasi-identifier"', "[0, 20, 40, inf]"
+NAMED = [
+    (f"bins = {AGES[1]}\nlabels = {labels}", f"bins = {bins}\nlabels = {others}", "labels")
+    for labels, bins, others in (
+        ('["young", "middle", "old"]', AGES[1], '["old", "middle", "young"]'),
+        ('["young", "middle", "old"]', "[0, 40, inf]", '["young", "old"]'),
+    )
+] + [
+    ('domain = ["a", "b"]\nnulls = "x"\noutside = "y"', 'domain = ["a", "b"]\nnulls = "y"\noutside = "x"', "outside"),
+    ('domain = ["a", "b"]\nnulls = "x"', 'domain = ["a", "b"]\nnulls = "a"', "nulls"),
+    ('domain = [1, 2]\nnulls = "x"', "domain = [1, 2]\nnulls = 1", "nulls"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "key"), NAMED)
+def test_a_category_holds_in_a_policy_what_it_holds_in_the_baseline(load, write, before, after, key):
+    column = f'[attributes]\nsex = {{ role = "excluded" }}\n[attributes.v]\nrole = {AGES[0]}\n'
+    rest = '\n[[privacy]]\nmodel = "k"\nk = 2\n[mechanism]\nname = "flip"\n'
+    base = f"schema = 1\n[policy]\nname = 'b'\nversion = '1.0.0'\n[source]\nuri = 'a.csv'\n{column}{before}{rest}"
+    write(base, "base.toml")
+    child = f"schema = 1\n[policy]\nextends = 'base.toml'\n{column}"
+
+    with pytest.raises(PolicyError) as caught:
+        load(write(child + after, "child.toml"))
+    (problem,) = caught.value.problems
+    assert problem.code == "RR243"
+    assert problem.place.key == f"attributes.v.{key}"
+    assert 'may_relax = ["labels"]' in problem.hint
+    load(write(child + before, "child.toml"))
+    write(base.replace("[source]", 'may_relax = ["labels"]\n[source]'), "base.toml")
+    load(write(child + after, "child.toml"))
+
+
+@pytest.mark.parametrize(
+    ("section", "stated"),
+    [
+        ("source", 'multiplicity = "n"'),
+        ("source", 'uri = "counts:n:survey.csv"'),
+        ("mechanism", 'plan_on = "census.csv"'),
+        ("reference", 'uri = "register.csv"'),
+    ],
+)
+def test_a_table_is_not_added_to_those_that_a_baseline_reads(load, write, section, stated):
+    base = {name: dict(table) for name, table in BASE.items() if name != "reference"}
+    base["mechanism"] = {"name": '"flip"'}
+    key, _, value = stated.partition(" = ")
+    child = written({"policy": {"extends": '"base.toml"'}, section: {key: value}})
+    write(written(base), "base.toml")
+
+    with pytest.raises(PolicyError) as caught:
+        load(write(child, "child.toml"))
+    assert {(p.code, p.place.key) for p in caught.value.problems} == {("RR243", f"{section}.{key}")}
+    del base["source"]["uri"]  # a policy that names the table says how it is read, too
+    write(written(base), "base.toml")
+    tables = {"policy": {"extends": '"base.toml"'}, "source": {"uri": '"own.csv"'}}
+    load(write(written({**tables, section: {**tables.get(section, {}), key: value}}), "child.toml"))
+
+
+def test_the_reason_that_a_baseline_accepts_is_not_exchanged(load, write):
+    reason = {"assume_unlinkable": '"hours are known to nobody"'}
+    base = {**BASE, "attributes.hours": BASE["attributes.hours"] | reason}
+    write(written(base), "base.toml")
+    child = {"policy": {"extends": '"base.toml"'}, "attributes.hours": base["attributes.hours"]}
+    load(write(written(child), "child.toml"))
+
+    with pytest.raises(PolicyError) as caught:
+        load(write(written(child).replace("known to nobody", "of no interest"), "child.toml"))
+    assert [(p.code, p.place.key) for p in caught.value.problems] == [("RR243", "attributes.hours.assume_unlinkable")]
+
+
 def test_categories_may_not_be_left_out_of_a_column_that_is_named_again(load, write):
     for column, values, key in (("sex", "domain", "bins"), ("age", "bins", "domain")):
         write(written(BASE), "base.toml")
@@ -450,3 +526,33 @@ def test_a_budget_is_added_to_the_baselines_and_the_ledger_stays_the_same_file(l
     assert [r.options.k for r in policy.ledger.budget] == [2, 4]
     assert policy.ledger.file == "../releases.jsonl"
     assert policy.place("ledger.budget.0").file.endswith("base.toml")
+
+
+def test_a_value_with_a_limit_of_its_own_does_not_join_one_without_a_limit(tmp_path):
+    base = """\
+schema = 1
+[policy]
+name = "base"
+version = "1.0.0"
+[source]
+uri = "people.csv"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+ill = { role = "sensitive", domain = ["none", "cold", "hiv"], outside = "none" }
+[[privacy]]
+model = "attribute-disclosure"
+threshold = "1/5"
+THRESHOLDS
+[mechanism]
+name = "pram"
+"""
+    child = 'schema = 1\n[policy]\nextends = "base.toml"\n[attributes]\nill = { role = "sensitive", DOMAIN }\n'
+    narrowed = child.replace("DOMAIN", 'domain = ["none", "cold"], outside = "none"')
+    (tmp_path / "child.toml").write_text(narrowed)
+    for thresholds, codes in (("thresholds = { none = 1 }", ["RR243"]), ("", [])):
+        (tmp_path / "base.toml").write_text(base.replace("THRESHOLDS", thresholds))
+        try:
+            found = rrpolicy.check(tmp_path / "child.toml").problems
+        except PolicyError as error:
+            found = error.problems
+        assert [problem.code for problem in found] == codes

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from rrpolicy.canonical import Value, category_text
 from rrpolicy.codec.writing import plain
 from rrpolicy.frozen import frozen
 from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import OBSERVED, effect
+from rrpolicy.policy.baseline.held import held, shortened
 from rrpolicy.policy.directions import RULES, Direction, Rule
 from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.policy.model import Attribute, Policy, intervals
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that only policies which extend this one feel: they are read from the file."""
@@ -138,11 +140,15 @@ def waivers(old: Side, new: Side) -> Iterator[Altered]:
         if one == other:
             continue
         if one is not None and other is not None:
-            does = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+            said = [(w.reason, w.approver) for w in (one, other)]
+            later = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+            does = Effect.together([later, Effect.NEUTRAL if said[0] == said[1] else Effect.INCOMPARABLE])
         else:
             does = effect(rule, one, other)
         days = ["not waived" if w is None else f"waived until {w.until}" for w in (one, other)]
         why = f"{days[0]} before, {days[1]} now"
+        if does is Effect.INCOMPARABLE:
+            why += ", for another reason or by another approver"
         at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
         yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
 
@@ -159,7 +165,7 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
     if attribute.bins is not None:
         edges = attribute.bins.edges
         found["bins"] = _Stated("attributes.*.bins", edges, list(edges))
-        found["labels"] = _Stated("attributes.*.labels", None, attribute.bins.labels)
+    found["labels"] = _labels(attribute, policy)
     categories = _categories(attribute)
     if attribute.bins is None and categories is not None:
         found["domain"] = _Stated("attributes.*.domain", categories, categories)
@@ -178,6 +184,23 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
         if value is not None:
             found[key] = _Stated(f"attributes.*.{key}", value, value)
     return {f"attributes.{attribute.name}.{key}": stated for key, stated in found.items()}
+
+
+def _labels(attribute: Attribute, policy: Policy) -> _Stated:
+    """Return what each category holds; names that say it themselves are not shown."""
+    spare, bins = (attribute.outside, attribute.nulls), attribute.bins
+    if bins is not None:
+        cells: dict[Value, str] = dict(zip(bins.labels, intervals(bins.edges), strict=True))
+    else:
+        cells = {value: category_text(value) for value in attribute.domain or () if value not in spare}
+    limited = {name for r in policy.requirements for name in getattr(r.options, "thresholds", ())}
+    contents = held(cells, *spare, limited)
+    told = [
+        f"{category_text(name)}: {shortened(content)}"
+        for (_, name), content in contents.items()
+        if content != {category_text(name)}
+    ]
+    return _Stated("attributes.*.labels", contents, told)
 
 
 def _categories(attribute: Attribute) -> Any:

@@ -33,10 +33,10 @@ def _falls(rule: Rule, old: Any, new: Any) -> bool:
 
 
 def _more(old: Any, new: Any) -> bool:
-    """Return whether something is stated, or listed, that was not."""
+    """Return whether something is stated, or listed, that was not; another reason is another statement."""
     if isinstance(new, Sequence) and not isinstance(new, str):
         return any(item not in (old or ()) for item in new)
-    return old is None and new is not None
+    return new is not None and new != old
 
 
 def _above(number: int | None, limit: int | None, unstated: Any) -> bool:
@@ -54,9 +54,15 @@ def _finer(old: Any, new: Any) -> bool:
     return not all(item in rest for item in new)
 
 
+def _renamed(old: Any, new: Any) -> bool:
+    """Return whether a category that both have holds something else."""
+    return any(name in old and old[name] != content for name, content in (new or {}).items()) if old else False
+
+
 _WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
     Direction.NEVER: lambda *_: False,
     Direction.STATED: lambda _, old, new: _more(old, new),
+    Direction.ASSUMED: lambda _, old, new: _more(old, new),
     Direction.PASSED_ON: lambda _, old, new: _more(old, new),
     Direction.WIDENED: lambda _, old, new: bool(old) and (not new or _more(old, new)),
     Direction.APPENDED: lambda _, old, new: _more(new, old),
@@ -67,6 +73,8 @@ _WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
     Direction.LATER: lambda _, old, new: old is not None and (new is None or new > old),
     Direction.WIDER: lambda order, old, new: old is not None and (new is None or order.index(new) > order.index(old)),
     Direction.CHANGED: lambda _, old, new: old is not None and new != old,
+    Direction.TABLE: lambda _, old, new: new != old,
+    Direction.HELD: lambda _, old, new: _renamed(old, new),
     Direction.LEDGER: lambda strictest, old, new: new not in (old, strictest),
     Direction.CLAIMED: lambda _, old, new: new is not None and (old is None or new < old),
     Direction.UNIT: lambda _, old, new: old is not None and new != old,

@@ -85,9 +85,10 @@ class FileAccount:
         assert book is not None
         if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
             return
-        withdrawn = Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN)
-        released = Settlement(book.ledger.head, place.entry, "released", release)
-        book.append(withdrawn if release is None else released)
+        if release is None:
+            book.append(Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN))
+        else:
+            book.append(Settlement(book.ledger.head, place.entry, "released", release))
 
 
 def _refuse_contradicted(entry: Release, ledger: Ledger, policy: Policy) -> None:

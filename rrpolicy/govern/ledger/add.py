@@ -61,8 +61,10 @@ def withdraw(ledger: Path, entry: str, reason: str) -> str:
 
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if no open release has that hash.
+        PolicyError: RR250 if no open release has that hash, or the reason is empty.
     """
+    if not reason.strip():
+        raise PolicyError(Problem("RR250", "the reason is empty", expected="how it is known that no bundle appeared"))
     given = entry.removeprefix("sha256:")
     with locked(ledger) as book:
         named = [own for own in book.ledger.open if given and own.removeprefix("sha256:").startswith(given)]

@@ -145,6 +145,12 @@ class Settlement:
     release: str | None = None
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        withdrawn = self.release is None and bool((self.reason or "").strip())
+        released = self.release is not None and self.reason is None
+        if not (withdrawn if self.outcome == "withdrawn" else released):
+            raise ValueError("a withdrawn release has a reason and no digest, a released one a digest and no reason")
+
     @property
     def parents(self) -> tuple[str, ...]:
         """Return the entry before."""

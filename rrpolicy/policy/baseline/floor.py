@@ -10,7 +10,9 @@ from typing import Any
 
 from rrpolicy.errors import Problem
 from rrpolicy.frozen import frozen
+from rrpolicy.policy.baseline.held import held_by, named_at, shortened
 from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import spelled
@@ -30,7 +32,7 @@ class _Compared:
         old: the baseline's value, if it states one.
         new: the policy's, if it states one.
         above: the policy's table that the key stands in, or would.
-        named: the baseline has the table, too.
+        named: the baseline has the column, too; of what is no column's, it says where its data are.
     """
 
     key: str
@@ -71,6 +73,8 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
                 yield from _passed_on(compared, relaxable)
             elif rule.direction is Direction.ROLE:
                 yield from _role(compared)
+            elif rule.direction is Direction.HELD and not covered(compared.key, relaxable):
+                yield from _renamed(compared, base)
             else:
                 weaker = _OF_LEDGER.get(rule.direction, _weaker)
                 for at, what in weaker(compared, rule):
@@ -101,9 +105,29 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
         if of_baseline is not None:
             yield _Compared(key, None, base.get(key), of_baseline, child, named=True)
     elif section and last != "*":
-        above = child.get(*section.split("."))
-        if above is not None and (above.get(last) is not None or _another_mechanism(section, base, child)):
-            yield _Compared(key, None, base.get(*key.split(".")), above.get(last), above, named=True)
+        above, before = (root.get(*section.split(".")) for root in (child, base))
+        if above is None:
+            return
+        named = base.get("source", "uri") is not None
+        old, new = _key(before, last), _key(above, last)
+        if new is not None or _another_mechanism(section, base, child) or _read_otherwise(key, above, before):
+            yield _Compared(key, None, old, new, above, named)
+
+
+def _key(table: Node | None, last: str) -> Node | None:
+    """Return what a table states under a key; the column of counts may stand in the uri, too."""
+    stated = None if table is None else table.get(last)
+    uri = None if table is None or last != "multiplicity" else table.get("uri")
+    if stated is not None or uri is None:
+        return stated
+    counts = parted(str(uri.value))[0]
+    return None if counts is None else Node(counts, uri.place, uri.key)
+
+
+def _read_otherwise(key: str, above: Node, before: Node | None) -> bool:
+    """Return whether a policy names another uri in place of one that says which column counts."""
+    inherited = before is None or before.get("multiplicity") is not None
+    return key == "source.multiplicity" and not inherited and above.get("uri") is not None
 
 
 def _waived_of(base: Node, waivers: Node | None) -> Node | None:
@@ -167,8 +191,8 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
     """Yield in what a key is weaker: where, and what the policy does there."""
     old, new = one.old, one.new
     match rule.direction:
-        case Direction.STATED if new is not None:
-            yield from _stated(one, new)
+        case Direction.STATED | Direction.ASSUMED if new is not None:
+            yield from _stated(one, new, rule)
         case Direction.ADMITTED if new is not None and one.named and new.value != rule.value:
             if old is None or old.value == rule.value:
                 yield new, f"states {one.told}, which the baseline does not"
@@ -178,11 +202,20 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
         case Direction.LOWERED | Direction.RAISED | Direction.LATER | Direction.WIDER if new is not None:
             yield from _beyond(one, new, rule)
         case Direction.WIDENED if new is not None and old is not None:
-            yield from _stated(one, new)
-        case Direction.CHANGED if old is not None and not one.dropped and (new is None or not _same(old, new, rule)):
-            yield new or one.above, f"has another {one.told} than the baseline"
+            yield from _stated(one, new, rule)
         case Direction.FINER if old is not None and not one.dropped:
             yield from _finer(one, old)
+        case Direction.CHANGED | Direction.TABLE if not one.dropped:
+            yield from _changed(one, rule)
+
+
+def _changed(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+    """Yield that a value is not the baseline's; of a table that the baseline reads, also that it states none."""
+    old, new = one.old, one.new
+    if old is not None and (new is None or not _same(old, new, rule)):
+        yield new or one.above, f"has another {one.told} than the baseline"
+    elif old is None and new is not None and rule.direction is Direction.TABLE and one.named:
+        yield new, f"states {one.told}, which the baseline does not of its table"
 
 
 def _claimed(one: _Compared, _: Rule) -> Iterator[tuple[Node, str]]:
@@ -228,11 +261,13 @@ def _beyond(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]
         yield new, f"{_VERBS[rule.direction]} {one.told} from {limit} to {new.value}"
 
 
-def _stated(one: _Compared, new: Node) -> Iterator[tuple[Node, str]]:
+def _stated(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]:
     """Yield what is stated that the baseline does not state; of a list, each item."""
     if not isinstance(new.value, list):
         if one.old is None:
             yield new, f"states {one.told}, which the baseline does not"
+        elif one.old.value != new.value and rule.direction is Direction.ASSUMED:
+            yield new, f"gives another reason under {one.told} than the baseline"
         return
     known = [item.plain() for item in one.old.items] if one.old is not None else []
     for item in new.items:
@@ -257,6 +292,21 @@ def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:
         if item.plain() not in rest:
             what = f"lists {spelled(item.value)} under {one.told}"
             yield item, f"{what}, which the baseline does not, or in another place"
+            return
+
+
+def _renamed(one: _Compared, base: Node) -> Iterator[Problem]:
+    """Yield that a category of the baseline holds something else under the same name."""
+    before = base.get("attributes", str(one.column))
+    if before is None or one.dropped:
+        return
+    limited = {name for entry in _entries(base) if (at := entry.get("thresholds")) is not None for name in at.table}
+    old, new = held_by(before, limited), held_by(one.above, limited)
+    for name, content in new.items():
+        if old.get(name, content) != content:
+            there = shortened(old[name])
+            what = f"uses the name {spelled(name[1])} of '{one.column}' for other values than the baseline ({there})"
+            yield _refusal(one.key, named_at(one.above, name), what)
             return
 
 

@@ -13,6 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.govern.diff import sides
+from tests.govern.diff.conftest import POLICY
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRY = '[[policy.changes]]\nversion = "{}"\nwhat = "{}"\nwhy = "no table was left"\nwho = "data protection officer"\n'
@@ -355,3 +356,71 @@ def test_a_policy_that_the_table_refuses_is_why_guarantees_are_not_compared(writ
     assert main(["diff", str(old), str(new), "--source", "demo:survey?records=500"]) == 1
 
     assert "there is no plan of the old policy (RR318) and the new policy (RR318)" in capsys.readouterr().out
+
+
+COLUMNS = 'age = { role = "quasi-identifier", bins = [16, 30, 45, 65, inf] }'
+LABELS = COLUMNS.replace(" }", ', labels = ["young", "middle", "old", "oldest"] }')
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        (
+            LABELS,
+            LABELS.replace("young", "x").replace("oldest", "young").replace('"x"', '"oldest"'),
+            "attributes.age.labels",
+        ),
+        (
+            COLUMNS.replace(" }", ', nulls = "none", outside = "child" }'),
+            COLUMNS.replace(" }", ', nulls = "child", outside = "none" }'),
+            "attributes.age.labels",
+        ),
+        ('uri = "demo:survey"', 'uri = "demo:survey"\nmultiplicity = "hours"', "source.multiplicity"),
+        ('name = "pram"', 'name = "pram"\nplan_on = "census.csv"', "mechanism.plan_on"),
+        ("nobody knows them of others", "of no interest", "attributes.hours.assume_unlinkable"),
+    ],
+)
+def test_what_a_name_or_a_table_stands_for_is_compared(write, before, after, key):
+    base = (COLUMNS, before) if before.startswith("age") else ("schema = 1", "schema = 1")
+    old = write("old.toml", base)
+    new = write("new.toml", base, (before, after))
+
+    for one, other in ((old, new), (new, old)):
+        found = {change.key: change.effect for c in rrpolicy.diff(one, other).comparisons for change in c.changes}
+        assert found[key] == "incomparable", found
+
+
+def test_another_name_for_the_same_bins_is_no_change_of_protection(write):
+    old = write("old.toml", (COLUMNS, LABELS))
+    new = write("new.toml", (COLUMNS, LABELS.replace("oldest", "retired")))
+    (comparison,) = rrpolicy.diff(old, new).comparisons
+
+    assert {(change.key, change.effect) for change in comparison.changes} == {("attributes.age.labels", "neutral")}
+
+
+def test_a_waiver_for_another_reason_or_by_somebody_else_is_looked_at(write):
+    waiver = (
+        '[[waivers]]\nfinding = "warning/held-by-one"\nreason = "a pilot"\napprover = "the owner"\nuntil = 2027-01-01\n'
+    )
+    old = write("old.toml", (SOURCE, waiver + SOURCE))
+    for change in (("a pilot", "because"), ("the owner", "an intern")):
+        found = rrpolicy.diff(old, write("new.toml", (SOURCE, waiver + SOURCE), change)).comparisons[0].changes
+        assert [change.effect for change in found] == ["incomparable"]
+
+
+ESTIMATED = 'sampling_fraction = "1/2"\ndecided_by = "estimate"\n'
+REFERENCE = '[reference]\nuri = "{}.csv"\n'
+
+
+@pytest.mark.parametrize("before", [ESTIMATED, REFERENCE.format("register")])
+def test_another_population_cannot_be_compared(write, before):
+    head = POLICY.partition('model = "pk-anonymity"')[0]
+    sex, age = 'domain = ["female", "male"]', "bins = [16, 30, 45, 65, inf]"
+    head = head.replace(sex, f'{sex}, hierarchy = [{{ "*" = ["female", "male"] }}]').replace(age, 'domain = ["a", "b"]')
+    table = '[mechanism]\nname = "l-diversity"\nnode = { sex = 1 }\n'
+    texts = [f'{head}model = "k-map"\nk = 2\n{stated}{table}' for stated in (before, REFERENCE.format("others"))]
+    old, new = (write(f"{i}.toml", text=text) for i, text in enumerate(texts))
+
+    for one, other in ((old, new), (new, old)):
+        (comparison,) = rrpolicy.diff(one, other).comparisons
+        assert {c.key: c.effect for c in comparison.changes}["reference.uri"] == "incomparable"

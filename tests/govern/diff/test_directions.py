@@ -206,11 +206,14 @@ def test_every_direction_is_told_both_ways(direction):
         Direction.NEVER: ("a", "b", "neutral"),
         Direction.APPENDED: (("a", "b"), ("a",), "weaker"),
         Direction.STATED: (None, "because", "weaker"),
+        Direction.ASSUMED: (None, "because", "weaker"),
         Direction.ADMITTED: (None, "other", "weaker"),
         Direction.SET: (False, True, "weaker"),
         Direction.LOWERED: (100, 50, "weaker"),
         Direction.RAISED: (1, 2, "weaker"),
         Direction.CHANGED: ("a", "b", "incomparable"),
+        Direction.TABLE: (None, "register.csv", "incomparable"),
+        Direction.HELD: ({"old": "[40, inf)"}, {"old": "[0, 20)", "new": "[20, inf)"}, "incomparable"),
         Direction.FINER: ((0, 20, 40), (0, 10, 20, 40), "weaker"),
         Direction.LEDGER: (None, "others", "weaker"),
         Direction.CLAIMED: (3, 2, "weaker"),
@@ -230,3 +233,9 @@ def test_every_direction_is_told_both_ways(direction):
     assert effect(rule, old, new) == expected
     assert effect(rule, new, old) == back
     assert effect(rule, old, old) == "neutral"
+
+
+@pytest.mark.parametrize("direction", [Direction.STATED, Direction.ASSUMED])
+def test_another_reason_is_a_change_that_somebody_has_to_look_at(direction):
+    rule = next(r for r in RULES.values() if r.direction is direction)
+    assert effect(rule, "hours are known to nobody", "of no interest") == "incomparable"

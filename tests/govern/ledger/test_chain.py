@@ -185,6 +185,43 @@ def test_a_release_that_was_withdrawn_counts_no_more_and_one_that_appeared_is_no
     assert ledger.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"outcome": "withdrawn"},
+        {"outcome": "withdrawn", "release": None},
+        {"outcome": "withdrawn", "release": None, "reason": " "},
+        {"release": None},
+        {"reason": "because"},
+    ],
+)
+def test_a_last_line_that_withdraws_without_a_reason_is_found(ledger, capsys, edited):
+    *before, last = lines(ledger)
+    ledger.write_bytes(b"".join(before) + canonical({**json.loads(last), **edited}) + b"\n")
+
+    status, told = verified(ledger, capsys)
+    assert (status, "RR440" in told, "line 5 is no entry" in told) == (4, True, True)
+
+
+def test_a_last_line_that_was_edited_with_care_is_missed_by_its_head(ledger, capsys):
+    head = read_ledger(ledger).head
+    *before, last = lines(ledger)
+    forged = {**json.loads(last), "outcome": "withdrawn", "release": None, "reason": "it never left the office"}
+    ledger.write_bytes(b"".join(before) + canonical(forged) + b"\n")
+
+    status, told = verified(ledger, capsys, "--expect-head", head)
+    assert (status, "RR440" in told) == (4, True)
+
+
+def test_withdrawing_needs_a_reason(ledger, capsys):
+    entry = next(iter(read_ledger(ledger).open))
+    before = ledger.read_bytes()
+
+    assert main(["ledger", "add", str(ledger), "--withdraw", entry, "--reason", " "]) == 2
+    assert "RR250 the reason is empty" in capsys.readouterr().err
+    assert ledger.read_bytes() == before
+
+
 def hostile(name: str, whole: list[bytes]) -> bytes:
     first, second = whole[0], json.loads(whole[1])
     end: dict[str, Any] = {
