@@ -168,6 +168,22 @@ class TableOriginal:
         self.snapshot.unchanged()
         return self._whole.content
 
+    def inside(self) -> bytes | None:
+        """Return the fingerprint of the weights that are kept inside, with the released values of each record.
+
+        None if the policy keeps none inside; b"" if the table lacks them.
+
+        Raises:
+            RefusedError: RR410 if the table changed.
+        """
+        if not self.policy.weights_inside:
+            return None
+        weight = self._own_weight
+        if weight is None:
+            return b""
+        carried = [*(a.name for a in self.carried), weight.name]
+        return row_digest(self.snapshot.tally(self.categorical, carried))
+
     def sample(self, *columns: str) -> pa.Table:
         """Return every s-th record in canonical order, at least 125,000; all of a table that has no more."""
         return self._whole.sample.select(list(columns))

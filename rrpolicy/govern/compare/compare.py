@@ -202,7 +202,7 @@ def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | 
     governance = policy.governance
     dated = governance.waivers or governance.context.review is not None
     return call.kept.key(
-        b"" if isinstance(original, int) else original.content(),
+        b"" if isinstance(original, int) else original.content() + (original.inside() or b""),
         original if isinstance(original, int) else original.records,
         plain(software(registry)),
         policy.digest(),

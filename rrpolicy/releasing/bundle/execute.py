@@ -32,7 +32,7 @@ from rrpolicy.releasing.metadata.files import metadata_files
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
-from rrpolicy.releasing.plan.keys import series_id, source_tag, tag_bytes
+from rrpolicy.releasing.plan.keys import series_id, tag_bytes, tag_of
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of, refuse_contradictions, same_software
 from rrpolicy.releasing.plan.series import refuse_others, series_of
 from rrpolicy.releasing.plan.waivers import Terms
@@ -223,7 +223,7 @@ def current(  # noqa: PLR0917 each is another thing
         stale.append("rrpolicy or a plugin is of another version")
     if plan.records != original.records:
         stale.append("the table has another number of records")
-    tag = source_tag(key, original.content())
+    tag = tag_of(key, original, plan.source_tag)
     if plan.source_tag not in {None, tag} and plan.records == original.records:
         stale.append("the table's values changed, or the key is not the plan's")
     if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):

@@ -37,7 +37,7 @@ from rrpolicy.releasing.plan.keys import (
     read_key,
     read_series_key,
     require,
-    source_tag,
+    tag_of,
 )
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.plan import Plan, make_plan
@@ -325,18 +325,18 @@ def _bound(plan: Plan, original: Original, held: KeyFile | None, kept: Kept) -> 
     if held is not None:
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
             _fresh(plan, held, original)
-        require(held, plan.digest(), original.content())
+        require(held, plan.digest(), original)
         if plan.source_tag not in {None, held.source_tag}:
             raise _of_another_run(kept.path)
         return held
     if kept.secret is not None:
-        made = derived_key(kept.secret, plan.digest(), original.content())
+        made = derived_key(kept.secret, plan.digest(), original)
         if plan.source_tag not in {None, made.source_tag}:
             message = "the secret is another one than that which the plan was made with, or the table has changed"
             raise RefusedError(Problem("RR403", message, hint="name the secret of the plan, or plan again"))
         return made
     secret = new_key()
-    return KeyFile(secret, plan.digest(), source_tag(secret, original.content()), kept.protect)
+    return KeyFile(secret, plan.digest(), tag_of(secret, original), kept.protect)
 
 
 def _protected(key: KeyFile | SeriesKey, kept: Kept) -> None:
@@ -382,7 +382,7 @@ def _key_of_series(series: str, kept: Kept, staging: Staging, begun: Begun | Non
 
 def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:
     """Refuse a plan, made with the key at hand, whose table has changed."""
-    if plan.source_tag != source_tag(held.key, original.content()):
+    if plan.source_tag != tag_of(held.key, original, plan.source_tag):
         raise stale("the table has changed")
 
 

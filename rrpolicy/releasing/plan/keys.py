@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
@@ -29,8 +29,14 @@ from rrpolicy.passphrase import NoPassphraseError, passphrase
 from rrpolicy.releasing.plan.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
 from rrpolicy.untrusted.document import faults
 
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
 KEY_BYTES = 32
 _TAG = b"rrpolicy.source-tag/1\0"
+_TAG_INSIDE = b"rrpolicy.source-tag/2\0"
+_PREFIX, _PREFIX_INSIDE = "hmac-sha256:", "hmac-sha256/2:"
+"""How tags of the two laws begin: the second also covers columns that a release uses and does not contain."""
 _SERIES = b"rrpolicy.series-id/1\0"
 _SERIES_HINT = "use the key that the first release of the series made, with its passphrase"
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
@@ -87,19 +93,19 @@ def series_id(key: bytes, series: str) -> str:
     return "hmac-sha256:" + hmac.new(key, _SERIES + series.encode(), hashlib.sha256).hexdigest()
 
 
-def derived_key(secret: Secret, plan_digest: str, content: bytes) -> KeyFile:
+def derived_key(secret: Secret, plan_digest: str, original: Original) -> KeyFile:
     """Return the key of a plan on a table that is derived from a secret elsewhere.
 
     Args:
         secret: where it stands.
         plan_digest: of the plan.
-        content: `Original.content()`.
+        original: the table.
 
     Raises:
         RefusedError: RR403 if there is no such secret.
     """
-    key = secret.key(plan_digest, content)
-    return KeyFile(key, plan_digest, source_tag(key, content))
+    key = secret.key(plan_digest, original.content())
+    return KeyFile(key, plan_digest, tag_of(key, original))
 
 
 def file_passphrase() -> bytes:
@@ -120,19 +126,34 @@ def new_key() -> bytes:
     return os.urandom(KEY_BYTES)
 
 
-def source_tag(key: bytes, content: bytes) -> str:
-    """Return the keyed fingerprint of a source: HMAC-SHA256 over its content digest, `hmac-sha256:…`.
+def tag_of(key: bytes, original: Original, like: str | None = None) -> str:
+    """Return the keyed fingerprint of a source, which covers every column that a release reads.
+
+    Args:
+        key: of the release.
+        original: the source.
+        like: a tag to compare with, whose law is used: releases from before the second law stay verifiable. None for
+            the law of new releases.
+    """
+    old = like is not None and like.startswith(_PREFIX)
+    return source_tag(key, original.content(), None if old else original.inside())
+
+
+def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
+    """Return a keyed fingerprint: HMAC-SHA256 over a content digest, `hmac-sha256:…` or `hmac-sha256/2:…`.
 
     Args:
         key: of the release.
         content: `Original.content()`; unkeyed, it would let small counts be guessed.
+        inside: `Original.inside()`; None for the first law.
     """
-    return "hmac-sha256:" + hmac.new(key, _TAG + content, hashlib.sha256).hexdigest()
+    domain, prefix = (_TAG, _PREFIX) if inside is None else (_TAG_INSIDE, _PREFIX_INSIDE)
+    return prefix + hmac.new(key, domain + content + (inside or b""), hashlib.sha256).hexdigest()
 
 
 def tag_bytes(tag: str) -> bytes:
     """Return the bytes of a source tag, which the streams of a draw depend on."""
-    return bytes.fromhex(tag.removeprefix("hmac-sha256:"))
+    return bytes.fromhex(tag.partition(":")[2])
 
 
 def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
@@ -272,20 +293,20 @@ def _other_kind(content: bytes, schema: str) -> str:
     return _SERIES_HINT if schema == SeriesKey.schema else _HINT
 
 
-def require(key: KeyFile, plan_digest: str, content: bytes) -> None:
+def require(key: KeyFile, plan_digest: str, original: Original) -> None:
     """Refuse a key that was made for another plan or another source.
 
     Args:
         key: as read.
         plan_digest: of the plan to be executed.
-        content: `Original.content()` of the table at hand.
+        original: the table at hand.
 
     Raises:
         RefusedError: RR403.
     """
     if not hmac.compare_digest(key.plan_digest, plan_digest):
         raise RefusedError(Problem("RR403", "the key was made for another plan", hint=_HINT))
-    if not hmac.compare_digest(key.source_tag, source_tag(key.key, content)):
+    if not hmac.compare_digest(key.source_tag, tag_of(key.key, original, key.source_tag)):
         raise RefusedError(Problem("RR403", "the key was made for another source: the table differs", hint=_HINT))
 
 

@@ -17,7 +17,7 @@ from rrpolicy.releasing.appearing import refuse_existing
 from rrpolicy.releasing.field.questionnaire import Questionnaire, uncollectable
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
 from rrpolicy.releasing.plan.file import plan_document, save_plan, save_questionnaire
-from rrpolicy.releasing.plan.keys import KeyFile, derived_key, new_key, refuse_existing_key, source_tag
+from rrpolicy.releasing.plan.keys import KeyFile, derived_key, new_key, refuse_existing_key, tag_of
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.plan.preview import MarginalError, Outlook, look_ahead
@@ -188,12 +188,12 @@ def _looked(
 
 def _bound(outlook: Outlook, original: Original, secret: Secret | None) -> tuple[Outlook, KeyFile]:
     """Bind a plan to a table: by a fresh key, or by that which a secret gives for both."""
-    digest, content = outlook.plan.digest(), original.content()
+    digest = outlook.plan.digest()
     if secret is None:
         fresh = new_key()
-        held = KeyFile(fresh, digest, source_tag(fresh, content))
+        held = KeyFile(fresh, digest, tag_of(fresh, original))
     else:
-        held = derived_key(secret, digest, content)
+        held = derived_key(secret, digest, original)
     original.unchanged()
     return outlook.with_tag(held.source_tag), held
 

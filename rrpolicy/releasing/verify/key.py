@@ -14,7 +14,7 @@ from rrpolicy.finding import Origin
 from rrpolicy.releasing.account import draw_id
 from rrpolicy.releasing.bundle.audit import writers
 from rrpolicy.releasing.bundle.execute import draw_into, streams_of
-from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, series_id, source_tag
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, series_id, tag_of
 from rrpolicy.releasing.plan.plan import make_plan, people_of
 from rrpolicy.releasing.plan.series import series_of
 from rrpolicy.releasing.verify.audit import CHOICE, PLAN, RECORD, AuditSide
@@ -51,7 +51,7 @@ def verify_key(
     log.level = Level.KEY
     plan, record = audit.plan, audit.record
     _check_key(log, audit, side, key)
-    tag = source_tag(key.key, original.content())
+    tag = tag_of(key.key, original, record["source_tag"])
     failure = "the source's values are not those that were released from, or the key is not this release's"
     if not log.check("source tag", tag == record["source_tag"], "RR126", failure):
         return

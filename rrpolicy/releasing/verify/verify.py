@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
-from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key, source_tag
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key, tag_of
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.attacked import check_attacked
-from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_reference, verify_source
+from rrpolicy.releasing.verify.audit import AuditSide, verify_audit, verify_elsewhere, verify_reference, verify_source
 from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification
 from rrpolicy.releasing.verify.pages import check_audit_page
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 ATTESTATIONS = "attestations"
 """The folder of signed statements, beside public/ and audit/."""
+INSIDE = "the survey's weights, which are kept inside: only the key shows whether they are those of the release (--key)"
+"""What stays undecided without a key, where a release uses weights that it does not contain."""
 BELOW = {
     Level.PUBLIC: "what audit/ states",
     Level.AUDIT: "whether the release conforms to its channel",
@@ -166,10 +168,12 @@ def _further(  # noqa: PLR0917 each level adds an input
     opening = open_original(policy, side.registry.sources, scratch / "spill")
     with side.registry.naming_engines(), open_source(opening) as original:
         held = _key(key, audit.plan, original) if level is Level.KEY and key is not None else None
-        tagged = held is not None and source_tag(held.key, original.content()) == audit.record["source_tag"]
+        tagged = held is not None and _tagged(held, audit, original)
         conforms = check_released_from(log, audit, side, original, scratch, tagged=tagged)
         if conforms is None:
             return
+        if held is None and original.inside() is not None:
+            log.undecided.append(INSIDE)
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         log.findings.append(conforms)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
@@ -178,6 +182,12 @@ def _further(  # noqa: PLR0917 each level adds an input
         if held is not None:
             progress("drawing again", 0.8)
             verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
+
+
+def _tagged(held: KeyFile | SeriesKey, audit: AuditSide, original: Original) -> bool:
+    """Return whether a table has the tag that the record states."""
+    stated: str = audit.record["source_tag"]
+    return tag_of(held.key, original, stated) == stated
 
 
 def _with_people(policy: Policy, reference: str | None) -> Policy:
@@ -203,7 +213,7 @@ def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile | SeriesKey:
             return SeriesKey(key.key_of_series(series), series)
         return read_series_key(key, series)
     if isinstance(key, Secret):
-        return derived_key(key, plan.digest(), original.content())
+        return derived_key(key, plan.digest(), original)
     return read_key(key)
 
 

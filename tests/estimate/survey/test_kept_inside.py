@@ -11,6 +11,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RRPolicyError
+from rrpolicy.source.original import TableOriginal
 
 from .conftest import sample
 
@@ -186,3 +187,95 @@ def test_every_way_to_read_a_table_rounds(released, tmp_path, form):
 
     one, two = (pq.read_table(r.data.paths[0])["weight"].to_pylist() for r in (release, other))
     assert sorted(one) == sorted(two)
+
+
+KEPT = """\
+schema = 1
+[policy]
+name = "kept"
+version = "1.0.0"
+owner = "survey unit"
+[source]
+uri = "people.csv"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+ill = { role = "sensitive", domain = ["no", "yes"] }
+weight = { role = "excluded", design = "weight" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+
+
+def kept(tmp_path, weights=(2, 3)):
+    """Write a table of eighty people with these two weights in turn, and the policy; return both files."""
+    rows = [f"{'fm'[i % 2]},{['no', 'yes'][i % 3 == 0]},{weights[i % 2]}" for i in range(80)]
+    table = tmp_path / "people.csv"
+    table.write_text("\n".join(["sex,ill,weight", *rows, ""]))
+    (tmp_path / "kept.toml").write_text(KEPT)
+    return tmp_path / "kept.toml", table
+
+
+def test_the_tag_of_the_source_covers_weights_that_are_kept_inside(tmp_path, capsys):
+    policy, table = kept(tmp_path)
+    bundle, key = tmp_path / "bundle", tmp_path / "release.key"
+    rrpolicy.release(policy, bundle, key=key)
+    assert rrpolicy.verify(bundle, source=str(table), key=key).passed
+    assert json.loads((bundle / "audit" / "audit.json").read_text())["source_tag"].startswith("hmac-sha256/2:")
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines[:5], lines[5].rpartition(",")[0] + ",2.0001", *lines[6:], ""]))
+
+    found = rrpolicy.verify(bundle, source=str(table), key=key)
+    assert not found.passed
+    assert ("source tag", False) in {(check.name, check.passed) for check in found.checks}
+    assert [w for w in rrpolicy.verify(bundle, source=str(table)).undecided if "only the key shows" in w]
+    table.write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n")
+    assert main(["verify", str(bundle), "--source", str(table), "--key", str(key)]) != 0
+
+
+def test_a_release_whose_tag_does_not_cover_its_weights_is_verified_by_the_law_of_its_day(tmp_path, monkeypatch):
+    policy, table = kept(tmp_path)
+    bundle, key = tmp_path / "bundle", tmp_path / "release.key"
+    with monkeypatch.context() as patch:
+        patch.setattr(TableOriginal, "inside", lambda _: None)
+        rrpolicy.release(policy, bundle, key=key)
+    assert json.loads((bundle / "audit" / "audit.json").read_text())["source_tag"].startswith("hmac-sha256:")
+
+    assert rrpolicy.verify(bundle, source=str(table), key=key).passed
+
+
+@pytest.mark.parametrize(
+    ("role", "column"),
+    [
+        ("stratum", 'extra = { role = "insensitive", assume_unlinkable = "so", design = "stratum" }'),
+        ("cluster", 'extra = { role = "insensitive", assume_unlinkable = "so", design = "cluster" }'),
+        ("weight", 'extra = { role = "insensitive", assume_unlinkable = "so", design = "weight" }'),
+        ("multiplicity", 'extra = { role = "excluded" }'),
+        ("kept inside", 'extra = { role = "excluded", design = "weight" }'),
+    ],
+)
+def test_every_role_of_a_column_that_a_release_reads_is_in_the_tag(tmp_path, role, column):
+    policy, table = kept(tmp_path)
+    text = KEPT.replace(KEPT.splitlines()[10], column)
+    if role == "multiplicity":
+        text = text.replace(column + "\n", "").replace("[attributes]", 'multiplicity = "extra"\n[attributes]')
+    policy.write_text(text)
+    table.write_text(table.read_text().replace("weight", "extra"))
+    key, bundle = tmp_path / "release.key", tmp_path / "bundle"
+    rrpolicy.release(policy, bundle, key=key)
+    lines = table.read_text().splitlines()
+    (first, second) = (i for i, line in enumerate(lines) if line in {lines[1], lines[2]} and i < 3)
+    swapped = [
+        lines[i].rpartition(",")[0] + "," + lines[j].rpartition(",")[2] for i, j in ((first, second), (second, first))
+    ]
+    table.write_text("\n".join([lines[0], *swapped, *lines[3:], ""]))
+
+    try:
+        failed = [
+            check.name for check in rrpolicy.verify(bundle, source=str(table), key=key).checks if not check.passed
+        ]
+    except RRPolicyError as error:
+        failed = [problem.code for problem in error.problems]
+    assert failed
