@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable
 _UNUSUAL = re.compile(r"[^ -~]")
 _PLAIN = re.compile(r"[\w.:+/-]+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_COMMAND = re.compile(r"^(\s*)(:)(?=:)|(#)(?=#\[)")
-"""What a runner of CI jobs takes for a command: `::name` that begins a line, `##[name]` anywhere in one."""
+_ANYWHERE = r"#(?=#[\w.-]*\[)|section_(?:start|end)(?=:)"
+_COMMAND = re.compile(rf"^\s*:(?=:)|{_ANYWHERE}")
+_INSIDE = re.compile(_ANYWHERE)
+"""What a runner of CI jobs takes for a command: `::name` at the beginning of a line (GitHub); anywhere in a line
+`##[name]`, `##vso[name]`, `##teamcity[name]` (GitHub, Azure, TeamCity) and `section_start:` (GitLab)."""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -28,7 +31,7 @@ def visible(text: str) -> str:
 
 def line(text: str) -> str:
     """Return text as one line of a terminal, or of a CI job's log: visible, and no command to the job's runner."""
-    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[2] or found[3]):02x}", visible(text))
+    return _COMMAND.sub(lambda found: _escaped(found, "\\x{:02x}"), visible(text))
 
 
 def lines(text: str) -> str:
@@ -37,8 +40,13 @@ def lines(text: str) -> str:
 
 
 def inert(document: str) -> str:
-    """Return JSON that says the same, and holds nothing that a runner of CI jobs takes for a command of its own."""
-    return document.replace("##[", "\\u0023#[")
+    """Return JSON, or a string of TOML, that means the same and holds no command to a runner of CI jobs."""
+    return _INSIDE.sub(lambda found: _escaped(found, "\\u{:04x}"), document)
+
+
+def _escaped(found: re.Match[str], escape: str) -> str:
+    """Return the beginning of a command with its last character escaped."""
+    return found[0][:-1] + escape.format(ord(found[0][-1]))
 
 
 def visible_lines(text: str) -> str:

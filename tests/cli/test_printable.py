@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import unicodedata
 from pathlib import Path
@@ -97,6 +98,90 @@ def test_no_command_prints_what_is_not_seen(folder: Path, capsys: Any) -> None:
     page = (folder / out / "public" / "report.html").read_text(encoding="utf-8")
     assert not hidden(page)
     assert visible(COLUMN) in page
+
+
+STEERS = re.compile(r"^\s*::|##[\w.-]*\[|section_(start|end):|\x1b", re.MULTILINE)
+"""What GitHub, Azure, TeamCity and GitLab take for a command in a log of a job."""
+STEERING = "##vso[task.setvariable variable=a]b"
+LABELS = ["section_start:1:a", "::error::b", "##[error]c", "##teamcity[d]"]
+STEERED = f"""
+schema = 1
+[policy]
+name = "{LABELS[0]}"
+version = "1.0.0"
+owner = "{STEERING}"
+purpose = "::set-output name=a::b"
+[source]
+uri = "t.csv"
+[attributes]
+{json.dumps(STEERING)} = {{ role = "quasi-identifier", domain = {json.dumps(LABELS)} }}
+"::other" = {{ role = "sensitive", domain = {json.dumps(LABELS)} }}
+"section_end:kept" = {{ role = "insensitive", unchanged = "##[group]why" }}
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+scope = "attribute"
+[mechanism]
+name = "pram"
+[ledger]
+file = "l.jsonl"
+"""
+
+
+def test_no_command_prints_what_steers_the_runner_of_a_job(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow([STEERING, "::other", "section_end:kept"])
+        rows.writerows([LABELS[i % 4], LABELS[i // 4 % 4], LABELS[i % 3]] for i in range(160))
+    (tmp_path / "p.toml").write_text(STEERED)
+    (tmp_path / "q.toml").write_text(STEERED.replace("epsilon = 2", "epsilon = 3"))
+    (tmp_path / "wrong.toml").write_text(STEERED.replace('role = "sensitive"', 'role = "##vso[x]"'))
+    ask = f'SELECT "{STEERING}", count(*) FROM release GROUP BY 1'
+    runs = [
+        ("ledger", "init", "l.jsonl"),
+        ("check", "p.toml"),
+        ("check", "p.toml", "--source"),
+        ("check", "wrong.toml"),
+        ("plan", "p.toml"),
+        ("diff", "p.toml", "q.toml"),
+        ("compare", "p.toml", "q.toml"),
+        ("release", "p.toml", "--out", "o"),
+        ("verify", "o"),
+        ("verify", "o", "--source", "t.csv"),
+        ("attack", "o", "--source", "t.csv"),
+        ("ledger", "show", "l.jsonl"),
+        ("ledger", "verify", "l.jsonl", "--bundle", "o"),
+        ("estimate", "o", "--by", STEERING),
+        ("estimate", "o", "--by", f"{STEERING},::other"),
+        ("estimate", "o", "--by", "##vso[none]"),
+        ("query", "o", ask),
+        ("query", "o", "SELECT ##vso[x] FROM release"),
+        ("association", "o", STEERING, "::other"),
+        ("independence", "o", STEERING, "::other"),
+        ("rules", "o", "--min-support", "0.1", "--min-confidence", "0.1"),
+        ("what-holds", "o"),
+        ("init", "t.csv"),
+        ("check-table", "t.csv", "--qi", STEERING, "--sensitive", "::other"),
+        ("check-table", "t.csv", "--qi", "##[none]"),
+        ("explain", "##vso[x]"),
+        ("##vso[x]",),
+        ("plugins", "--plugin", "##vso[x]"),
+    ]
+    wrong, statuses = [], {}
+    for call in runs:
+        for form in ("", "--json", "--output=github") if call[0] in {"check", "plan"} else ("",):
+            statuses[call, form] = main([*call, *filter(None, [form])])
+            told = capsys.readouterr()
+            printed = told.out + told.err
+            own = form == "--output=github" and re.compile(r"^::(error|warning|notice) [^\n]*$", re.MULTILINE)
+            found = STEERS.findall(own.sub("", printed) if own else printed)
+            if found:
+                wrong.append((call, form, [line for line in printed.split("\n") if STEERS.search(line)][:3]))
+    assert not wrong, wrong
+    assert 70 not in statuses.values()
+    works = {call for call in runs if statuses[call, ""] in {0, 1}}
+    assert len(works) >= 20
 
 
 def test_a_printed_command_can_be_pasted() -> None:

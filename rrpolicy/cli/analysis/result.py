@@ -15,7 +15,7 @@ from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.screen import wrapped
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.untrusted.printable import visible_lines
+from rrpolicy.untrusted.printable import lines, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -227,7 +227,7 @@ def show(found: Shown, form: Format, plot: Path | None = None, *, json: bool = F
         write_new(plot.parent, {plot.name: found.plot().save})
     form = Format.JSON if json else form
     if form is Format.TABLE:
-        print(wrapped(found.summary(), sys.stdout))
+        print(wrapped(lines(found.summary()), sys.stdout))
     elif form is Format.JSON:
         print_json(found.to_dict())
     else:

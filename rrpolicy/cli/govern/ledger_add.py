@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 
 class Overlap(StrEnum):
@@ -57,4 +57,4 @@ def command(  # noqa: PLR0917 each option is one
         reason=reason,
         plugins=plugin or (),
     )
-    print(visible(f"{ledger}: {entry}"))
+    print(line(f"{ledger}: {entry}"))

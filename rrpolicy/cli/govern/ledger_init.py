@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 
 def command(
@@ -19,5 +19,5 @@ def command(
     Keep the file in the repository beside the policies: it holds nothing that release.json does not publish.
     """
     head = door.init_ledger(ledger)
-    print(visible(f"wrote {ledger}; its head is {head}"))
-    print(visible(f'next: name it in the policy, relative to that: [ledger] file = "{ledger.name}"'))
+    print(line(f"wrote {ledger}; its head is {head}"))
+    print(line(f'next: name it in the policy, relative to that: [ledger] file = "{ledger.name}"'))

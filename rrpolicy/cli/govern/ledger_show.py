@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import lines
 
 
 def command(
@@ -30,4 +30,4 @@ def command(
         print_json(found.to_json())
         return
     for line in found.lines():
-        print(visible(line))
+        print(lines(line))

@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import lines
 
 
 def command(
@@ -35,5 +35,5 @@ def command(
         print_json(found.to_json())
         return 0
     for line in found.lines():
-        print(visible(line))
+        print(lines(line))
     return 0

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from rrpolicy.untrusted.printable import spelled_out
+from rrpolicy.untrusted.printable import inert, spelled_out
 
 
 def spelled(value: Any) -> str:
@@ -15,7 +15,7 @@ def spelled(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return spelled_out(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}")
+        return inert(spelled_out(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}"))
     if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else repr(value)
