@@ -332,6 +332,7 @@ class TableOriginal:
         yield from problems
         for attribute, way in zip(coded, ways, strict=True):
             yield from surprises.check_observed(attribute, way)
+            yield from surprises.check_units(attribute, int((way.n == 1).sum()), self.records)
         if not problems:
             self._tables.update({frozenset(t.attributes): t for t in tables})
         for attribute in [*self.carried, *dropped]:
@@ -358,7 +359,8 @@ class TableOriginal:
             yield from surprises.check_carried(attribute, *(found or (0, 0)))
             return
         rounding = attribute.rounding if family(self.types[attribute.name]) in {Family.INTEGER, Family.REAL} else None
-        if found is None or attribute.assume_unlinkable is None or rounding is not None:
+        design = attribute.design in {"stratum", "cluster"}
+        if found is None or attribute.assume_unlinkable is None or rounding is not None or design:
             singles, nulls, unlike = 0, 0, 0
             for batch in self.snapshot.tally([], [attribute.name]):
                 n = as_numpy(batch.column(1))
@@ -367,7 +369,8 @@ class TableOriginal:
                 if rounding is not None:
                     unlike += int(n[_unrounded(as_numpy(batch.column(0), 0), rounding)].sum())
             yield from surprises.check_rounded(attribute, unlike)
-            yield from surprises.check_singles(attribute, singles, self.records)
+            alone = [*surprises.check_units(attribute, singles, self.records)]
+            yield from alone or surprises.check_singles(attribute, singles, self.records)
             found = found or (nulls, 0)
         yield from surprises.check_carried(attribute, *found)
 

@@ -22,6 +22,7 @@ class SamplingUnits:
         alone_records: their records.
         shared: clusters whose name stands in several strata.
         shared_records: their records.
+        single: records, if each of them is a cluster of its own; else 0.
     """
 
     clustered: bool
@@ -29,6 +30,7 @@ class SamplingUnits:
     alone_records: int
     shared: int
     shared_records: int
+    single: int = 0
 
     @classmethod
     def counted(cls, rows: Iterable[pa.RecordBatch], strata: int, clusters: int) -> SamplingUnits:
@@ -51,6 +53,7 @@ class SamplingUnits:
                 if clusters:
                     places[cluster] += 1
                     inside[cluster] += n
+        size = sum(records.values())
         alone = [stratum for stratum, n in units.items() if n == 1]
         shared = [cluster for cluster, n in places.items() if n > 1]
         return cls(
@@ -59,6 +62,7 @@ class SamplingUnits:
             sum(records[stratum] for stratum in alone),
             len(shared),
             sum(inside[cluster] for cluster in shared),
+            size if clusters and sum(units.values()) == size > 1 else 0,
         )
 
     def told(self) -> Iterator[str]:
@@ -74,6 +78,11 @@ class SamplingUnits:
             yield (
                 f"{_many(self.shared, 'name of a cluster stands', 'names of clusters stand')} in several strata, with "
                 f"{_many(self.shared_records, 'record', 'records')}: each is taken for another cluster in each stratum"
+            )
+        if self.single:
+            yield (
+                f"each of {self.single:,} records is a cluster of its own: stratum and cluster together identify "
+                "every record; leave the clusters out, and each record is taken for a sampling unit"
             )
 
 

@@ -315,6 +315,25 @@ def check_rounded(attribute: Attribute, unlike: int) -> Iterator[Problem]:
         )
 
 
+def check_units(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
+    """Yield a problem if every record is a stratum or a cluster of its own: the column identifies every record.
+
+    Args:
+        attribute: the attribute.
+        singles: number of its values that occur once.
+        records: N.
+    """
+    if attribute.design in {"stratum", "cluster"} and singles == records > 1:
+        yield Problem(
+            "RR319",
+            f"'{attribute.name}' is a {attribute.design}, and every record has a value of its own: it identifies each "
+            "of them, whatever is assumed, and estimates gain nothing by it",
+            attribute.place,
+            "a column of the sample's design, whose values several records share",
+            'exclude it: `role = "excluded"`; without clusters each record is taken for a sampling unit',
+        )
+
+
 def check_singles(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
     """Yield a problem if too many records have a value of a carried column that occurs once."""
     if attribute.assume_unlinkable is None and singles > SINGLE_SHARE * records:

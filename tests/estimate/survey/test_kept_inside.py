@@ -279,3 +279,34 @@ def test_every_role_of_a_column_that_a_release_reads_is_in_the_tag(tmp_path, rol
     except RRPolicyError as error:
         failed = [problem.code for problem in error.problems]
     assert failed
+
+
+@pytest.mark.parametrize("part", ["stratum", "cluster"])
+@pytest.mark.parametrize("spelled", ["R{:03}", "{}"])
+def test_a_part_of_the_design_that_identifies_every_record_is_refused(tmp_path, part, spelled):
+    policy, table = kept(tmp_path)
+    column = f'weight = {{ role = "insensitive", assume_unlinkable = "so", design = "{part}" }}'
+    policy.write_text(KEPT.replace(KEPT.splitlines()[10], column))
+    header, *lines = table.read_text().splitlines()
+    rows = [line.rpartition(",")[0] + "," + spelled.format(i) for i, line in enumerate(lines)]
+    table.write_text("\n".join([header, *rows, ""]))
+    with pytest.raises(RRPolicyError) as caught:
+        rrpolicy.plan(policy)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place.key) == ("RR319", "attributes.weight")
+
+    rows[-1] = rows[-1].rpartition(",")[0] + "," + rows[0].rpartition(",")[2]  # two records share one
+    table.write_text("\n".join([header, *rows, ""]))
+    assert rrpolicy.plan(policy).passed
+
+
+def test_clusters_of_one_record_within_strata_are_a_point_that_needs_judgement(tmp_path):
+    policy, table = kept(tmp_path)
+    parts = ("stratum", "cluster")
+    columns = [f'{p} = {{ role = "insensitive", assume_unlinkable = "so", design = "{p}" }}' for p in parts]
+    policy.write_text(KEPT.replace(KEPT.splitlines()[10], "\n".join(columns)))
+    rows = [f"{'fm'[i % 2]},{['no', 'yes'][i % 3 == 0]},{i % 4},{i // 4}" for i in range(80)]
+    table.write_text("\n".join(["sex,ill,stratum,cluster", *rows, ""]))
+
+    told = [str(remark) for remark in rrpolicy.plan(policy).plan.remarks]
+    assert [text for text in told if "each of 80 records is a cluster of its own" in text]
