@@ -23,6 +23,8 @@ from rrpolicy.policy.tree.problems import spelled, suggest
 
 KEEP = "keep"
 """What `nulls` says of a column that is released as it is: they stay nulls."""
+_WORDS = (REJECT, KEEP, "refuse", "suppress", "drop")
+"""Words that tell what is to be done with a value, in this language or in another: no names for a category of it."""
 _LACKING: Mapping[DesignPart, str] = {
     "weight": "a weight of 0 leaves a record out of every estimate",
     "cluster": "a person of no known cluster is one of its own",
@@ -287,6 +289,13 @@ class _Reader:
             message = f"'{self.name}' is released as it is, and what stands for its nulls cannot be {spelled(value)}"
             hint = f'`nulls = "{KEEP}"` releases them as nulls; a `domain` or `bins` makes room for a category'
             self.refuse("RR214", message, at, f'"{KEEP}" or "{REJECT}"', hint)
+        elif self.categorical and value in _WORDS and not (value != KEEP and self.named(value)):
+            words = f'"{REJECT}", which refuses the records' + (
+                f'; "{KEEP}" is for columns without categories' if key == "nulls" else ""
+            )
+            message = f"{spelled(value)} says what to do with values, and would become a category of '{self.name}'"
+            hint = f'name the category, such as `{key} = "unknown"`; the only word here is {words}'
+            self.refuse("RR214", message, at, "the name of a category", hint)
         if key == "outside" and self.node.get("bins") is None and not isinstance(self.table.domain, list):
             self.refuse(
                 "RR214",
@@ -295,6 +304,13 @@ class _Reader:
                 "a declared domain or bins",
             )
         return value
+
+    def named(self, value: Value) -> bool:
+        """Return whether the policy lists a category of its own by a name."""
+        return value in (
+            *(self.table.labels or ()),
+            *(self.table.domain if isinstance(self.table.domain, list) else ()),
+        )
 
     def extended(self, domain: tuple[Value, ...] | None, *spare: Value | None) -> tuple[Value, ...] | None:
         """Return the domain with the categories of `outside` and `nulls`; these may also be text beside numbers."""

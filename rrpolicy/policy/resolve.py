@@ -40,7 +40,7 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
+from rrpolicy.policy.tree.problems import at_home, entry, known_keys, one_of, problems_of, spelled, suggest, unknown
 from rrpolicy.untrusted import formulas
 
 Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
@@ -412,7 +412,9 @@ class Resolver:
             for key in strange:
                 at = rest.table.pop(key)
                 message = f"unknown key '{key}' in {entry(node.place.key)}: {what} '{name.value}' has none of that name"
-                self.problems.append(Problem("RR205", message, at.key, one_of(keys), suggest(key, keys)))
+                self.problems.append(
+                    Problem("RR205", message, at.key, one_of(keys), at_home(key) or suggest(key, keys))
+                )
         try:
             options.model_validate_json(json.dumps(rest.plain(), default=_jsonable), strict=True)
             validated = options.model_validate(rest.plain())

@@ -556,3 +556,27 @@ name = "pram"
         except PolicyError as error:
             found = error.problems
         assert [problem.code for problem in found] == codes
+
+
+@pytest.mark.parametrize("key", [key for key in RULES if "." in key and not key.endswith(".*")])
+def test_a_key_in_a_wrong_table_is_told_where_it_belongs(load, write, key):
+    above, _, last = key.rpartition(".")
+    wrong = "release" if above != "release" else "context"
+    home = {"attributes.*": "[attributes.age]"}.get(above, f"[{above}]")
+    for text in (f'schema = 1\n{last} = "x"\n', f'schema = 1\n[{wrong}]\n{last} = "x"\n'):
+        with pytest.raises(PolicyError) as caught:
+            load(write(text, "p.toml"))
+        found = [problem for problem in caught.value.problems if problem.code == "RR205"]
+        if not found:  # another table has a key of this name, and it stands there
+            assert last in {other.rpartition(".")[2] for other in RULES if other.rpartition(".")[0] in {"", wrong}}
+            continue
+        (problem,) = found
+        assert home in problem.hint, problem
+
+
+def test_a_key_of_the_language_among_options_is_told_where_it_belongs(load, write):
+    text = written({**BASE, "mechanism": {"name": '"flip"', "uri": '"x"', "extends": '"y"'}})
+    with pytest.raises(PolicyError) as caught:
+        load(write(text, "p.toml"))
+    hints = [problem.hint for problem in caught.value.problems]
+    assert hints == ["`uri` belongs under [source] or [reference]", "`extends` belongs under [policy]"]

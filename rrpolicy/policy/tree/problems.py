@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from rrpolicy.errors import Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.culprit import culprit
+from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.untrusted.printable import listed
 
@@ -47,6 +48,23 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {k.lower(): k for k in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f"did you mean '{by_lower[near[0]]}'?" if near else None
+
+
+def at_home(key: str) -> str | None:
+    """Return a hint under which tables a key of the language belongs; None if it is no key of it."""
+    homes = [above for above, _, last in (known.rpartition(".") for known in RULES) if last == key]
+    if not homes:
+        return None
+    told = " or ".join(dict.fromkeys(_TABLES.get(above, f"[{above}]") for above in homes))
+    return f"`{key}` belongs {told if homes == [''] else f'under {told}'}"
+
+
+_TABLES = {
+    "": "at the top of the file, above every table",
+    "attributes.*": "a column, such as [attributes.age]",
+    **{several: f"[[{several}]]" for several in ("privacy", "utility", "waivers", "policy.changes", "ledger.budget")},
+}
+"""How messages name a table of the language that is not written in single brackets."""
 
 
 def one_of(known: Iterable[str]) -> str:
@@ -139,7 +157,8 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
         return Problem("RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, expected)
     if error["type"] == "extra_forbidden":
         known, above = known_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
-        hint = suggest(last, known)
+        policy = {"policy", "mechanism"} <= {*known_keys(model)}
+        hint = (at_home(last) if policy else None) or suggest(last, known)
         if hint is None and last in known_keys(model):
             hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
         return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
