@@ -285,6 +285,11 @@ class TableOriginal:
             found.take(batch.column(0), as_numpy(batch.column(1)))
         return found.count()
 
+    def shared(self, column: str) -> Units | None:
+        """Return how many records share each value of a column; None if that cannot be counted."""
+        count = getattr(self.snapshot, "units", None)
+        return None if count is None or column not in self.snapshot.columns() else count(column)
+
     def weighted(self) -> Mapping[str, Array] | None:
         """Return, by categorical attribute, (V,) the sums of the survey's weights over the records of each category.
 

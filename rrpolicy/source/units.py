@@ -10,6 +10,7 @@ does the other: the identifiers of both are the same.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
@@ -64,10 +65,39 @@ def untold(policy: Policy) -> str | None:
     if policy.unit is not None or len(identifiers) < 2:  # noqa: PLR2004
         return None
     listed = ", ".join(f"'{name}'" for name in identifiers)
-    return (
-        f"{listed} are identifiers, and which of them tells people apart is not said: that a person has one record is "
-        f"not tested. Say so under [source]: unit = {spelled(identifiers[0])}"
+    stated = " or ".join(f"unit = {spelled(name)}" for name in identifiers if not numbers_rows(name))
+    proposed = (
+        f"Name under [source] the one that all records of a person share, {stated}; a number of rows is none"
+        if stated
+        else "Their names are those of numbers of rows: add the column that all records of a person share, as `unit`"
     )
+    return (
+        f"{listed} are identifiers, and the policy does not say which of them identifies people: that a person has one "
+        f"record is not tested. {proposed}"
+    )
+
+
+def numbers_rows(name: str) -> bool:
+    """Return whether a column's name is that of a number of rows."""
+    return words_of(name)[-1:] in _ROWS
+
+
+def identifies_people(name: str) -> bool:
+    """Return whether a column's name is that of an identifier of people, households or other units."""
+    words = words_of(name)
+    return not numbers_rows(name) and (words in _WHOLE or words[-1:] in _KEYS)
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a column's name in lower case, without its digits."""
+    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+_ROWS = [
+    [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
+]
+_WHOLE = [[w] for w in ("hh", "household", "person", "patient", "subject", "respondent", "participant", "client")]
+_KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
 
 def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.releasing.plan.opening import open_policy
@@ -275,6 +276,65 @@ def test_of_several_identifiers_the_draft_check_and_plan_ask_which_tells_people_
     for command in ("check", "plan"):
         assert main([command, str(policy)]) == 0
         assert "are identifiers" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["pid", "hh", "patient_id", "householdId"])
+def test_a_repeated_column_that_looks_like_a_key_is_a_candidate_for_the_unit(parquet, tmp_path, capsys, name):
+    people = [f"p{i // 6:02}" for i in range(180)]
+    path = parquet({name: people, "sex": [["F", "M"][i // 6 % 2] for i in range(180)]}, "diary.parquet")
+    assert main(["init", str(path)]) == 0
+    draft = capsys.readouterr().out
+    assert f'# unit = "{name}" # 30 values, each in up to 6 records' in draft
+    assert "# max_records = 6 # derived from the data" in draft
+    assert "p07" not in draft  # no value of it is written
+    policy = tmp_path / "policy.toml"
+
+    policy.write_text(fill(draft))
+    for command in (["plan", str(policy)], ["release", str(policy), "--out", str(tmp_path / "o")]):
+        assert main(command) == 0
+    found = rrpolicy.plan(policy)
+    (point,) = [remark for remark in found.plan.remarks if remark.name == "untested-units"]
+    assert f"'{name}' (excluded) has 30 values in 180 records, 6.0 each on average" in point.text
+    assert f'unit = "{name}" and max_records = 6' in point.text
+    assert "6.0 each on average" not in "".join(p.read_text() for p in (tmp_path / "o" / "public").glob("*.[jhm]*"))
+    policy.write_text(fill(draft).replace("# unit", "unit").replace("# max_records", "max_records"))
+    assert not [remark for remark in rrpolicy.plan(policy).plan.remarks if remark.name == "untested-units"]
+
+
+def test_a_number_of_rows_is_never_proposed_as_unit(parquet, tmp_path, capsys):
+    visits = range(180)
+    path = parquet({"row": visits, "patient_id": [i // 6 for i in visits], "sex": ["F", "M"] * 90}, "visits.parquet")
+    text = f"""\
+schema = 1
+[policy]
+name = "visits"
+version = "1.0.0"
+owner = "o"
+[source]
+uri = "{path.name}"
+UNIT
+[attributes]
+row = {{ role = "identifier" }}
+patient_id = {{ role = "identifier" }}
+sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+    policy = path.parent / "policy.toml"
+    policy.write_text(text.replace("UNIT", ""))
+    assert main(["check", str(policy)]) == 0
+    told = capsys.readouterr().out
+    assert 'unit = "patient_id"' in told
+    assert 'unit = "row"' not in told
+
+    policy.write_text(text.replace("UNIT", 'unit = "row"'))
+    points = [remark.text for remark in rrpolicy.plan(policy).plan.remarks]
+    assert [text for text in points if "'patient_id' (identifier) has 30 values in 180 records" in text]
+    policy.write_text(text.replace("UNIT", 'unit = "patient_id"\nmax_records = 6'))
+    assert not [remark for remark in rrpolicy.plan(policy).plan.remarks if remark.name == "untested-units"]
 
 
 def test_beside_a_row_number_the_only_identifier_tells_people_apart(parquet):

@@ -43,7 +43,7 @@ from rrpolicy.releasing.plan.check import (
     without_limit,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
-from rrpolicy.releasing.plan.judgement import held_by_one, survey_design
+from rrpolicy.releasing.plan.judgement import held_by_one, repeated_keys, survey_design
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
 from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.releasing.plan.waivers import unfounded
@@ -234,7 +234,11 @@ def make_plan(  # noqa: PLR0917 each is another thing
     refuse_unreachable(requirements, channel, original)
     points = tuple(without_limit(resolved, stated(resolved, registry)))
     if not isinstance(original, int):
-        points += (*held_by_one(resolved, channel, original), *survey_design(resolved, channel, original))
+        points += (
+            *held_by_one(resolved, channel, original),
+            *survey_design(resolved, channel, original),
+            *repeated_keys(resolved, original),
+        )
     return Plan(
         policy=resolved,
         policy_digest=policy.digest(),

@@ -225,6 +225,11 @@ def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
     elif len(people) > 1:
         others = visible(", ".join(people[1:]))
         yield f"# unit = {spelled(people[0])} # or {others}: which tells people apart; else none of them is tested"
+    shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
+    for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
+        told = f"{values:,} values, each in up to {most:,} records: if these are people or households, take the # away"
+        yield f"# unit = {spelled(name)} # {told}"
+        yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
 
 
 def _floor(records: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -16,12 +15,14 @@ from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
 from rrpolicy.source.draft.detection import coded_numbers, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
+from rrpolicy.source.units import identifies_people, words_of
 
 MOST_NUMBERS, MOST_WHOLE = 12, 30
 """Different numbers, and whole ones, up to which a column is offered by its values, not by bins."""
 SINGLE_SHARE = 0.05
 """A column is near unique if more than this share of its records have a value of their own."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
+_UNITS = "hh household person patient subject respondent participant client"
 _NUMBERED = "id ids uuid guid ssn iban"
 """Words of a name that says that a column tells people apart, however often its values repeat."""
 _SENSITIVE = (
@@ -52,6 +53,8 @@ class Guess:
         remarks: what is odd about its values.
         tells_people: it may tell people apart, not records alone.
         otherwise: the role that would release a column that the draft excludes.
+        shared: of a column that is named like an identifier of people and repeats: its different values, and the most
+            records that have one of them; None of any other column.
     """
 
     role: str
@@ -60,6 +63,7 @@ class Guess:
     remarks: tuple[str, ...] = ()
     tells_people: bool = False
     otherwise: str = "quasi-identifier"
+    shared: tuple[int, int] | None = None
 
     @property
     def released(self) -> bool:
@@ -74,6 +78,20 @@ def guess(column: Profile, reading: Reading = PLAIN) -> Guess:
         column: what it looks like.
         reading: how the table is read.
     """
+    found = _guess(column, reading)
+    keyed = column.family in {Family.INTEGER, Family.TEXT} and identifies_people(column.name)
+    repeats = column.distinct > 1 and _repeats(column) >= column.distinct
+    if not (keyed and repeats) or (found.released and not _words(column.name, _UNITS)):  # `region_id` is a place
+        return found
+    shared = (column.distinct, column.most)
+    if found.role == "identifier":
+        return replace(found, shared=shared)
+    told = f"{column.distinct:,} values that repeat; by its name it may identify people: see `unit` above"
+    return replace(found, role="excluded", comment=told, keys={}, shared=shared)
+
+
+def _guess(column: Profile, reading: Reading) -> Guess:
+    """Return what is proposed for a column by itself."""
     remarks = tuple(_remarks(column, reading.codes(column.name)))
     coded = {"missing": listed(reading.of[column.name])} if column.name in reading.of else {}
     design = _design(column)
@@ -209,7 +227,7 @@ def _named(name: str) -> str | None:
 
 def _words(name: str, known: str) -> bool:
     """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
-    parts = [p.lower() for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+    parts = words_of(name)
     words = known.split()
     return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT and w != _WHOLE)) for p in parts)
 
