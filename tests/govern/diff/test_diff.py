@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from pathlib import Path
 
@@ -424,3 +425,81 @@ def test_another_population_cannot_be_compared(write, before):
     for one, other in ((old, new), (new, old)):
         (comparison,) = rrpolicy.diff(one, other).comparisons
         assert {c.key: c.effect for c in comparison.changes}["reference.uri"] == "incomparable"
+
+
+AGES = (5, 25, 50, 120, None)
+"""Ages of the tiny tables; 120 is outside of the bins."""
+SPEC = {
+    "bins": (0, 20, 40, 100),
+    "labels": ("young", "middle", "old"),
+    "nulls": None,
+    "outside": None,
+    "where": "old",
+    "k": 2,
+}
+SPARE = {**SPEC, "nulls": "unknown", "outside": "other"}
+SPECS = [
+    *({**SPEC, "labels": labels} for labels in itertools.permutations(SPEC["labels"])),
+    *({**SPARE, "nulls": nulls, "outside": outside} for nulls, outside in itertools.product((None, "unknown", "other", "old"), repeat=2)),
+    *({**SPARE, "where": where} for where in ("young", "unknown", "other")),
+    {**SPARE, "where": "other", "nulls": "other", "outside": "unknown"},
+    {**SPEC, "k": 3},
+    {**SPEC, "bins": (0, 40, 100), "labels": ("young", "old")},
+    {**SPEC, "bins": (0, 20, 100), "labels": ("young", "old")},
+    {**SPEC, "bins": (0, 20, 40, 45, 100), "labels": ("young", "middle", "old", "oldest")},
+    {**SPEC, "bins": (0, 20, 40, 60), "labels": ("young", "middle", "old")},
+]  # fmt: skip
+
+
+def category(spec: dict, age: int | None) -> str | None:
+    """Return the released category of an age, as the guide describes bins; None if the record is refused."""
+    if age is None:
+        return spec["nulls"]
+    for low, high, label in zip(spec["bins"], spec["bins"][1:], spec["labels"], strict=False):
+        if low <= age < high or age == high == spec["bins"][-1]:
+            return label
+    return spec["outside"]
+
+
+def guarded(spec: dict, table: tuple) -> bool:
+    """Return whether a table is released: each record of the subgroup is among k that look alike."""
+    found = [category(spec, age) for age in table]
+    return None not in found and found.count(spec["where"]) not in range(1, spec["k"])
+
+
+def in_toml(spec: dict) -> str:
+    spare = "".join(f', {key} = "{spec[key]}"' for key in ("nulls", "outside") if spec[key] is not None)
+    return f"""\
+schema = 1
+[policy]
+name = "tiny"
+version = "1.0.0"
+[source]
+uri = "tiny.csv"
+[attributes]
+age = {{ role = "quasi-identifier", bins = {list(spec["bins"])}, labels = {json.dumps(spec["labels"])}{spare} }}
+[[privacy]]
+model = "k-anonymity"
+k = {spec["k"]}
+where = {{ age = "{spec["where"]}" }}
+[mechanism]
+name = "l-diversity"
+node = {{ age = 0 }}
+"""
+
+
+@pytest.mark.parametrize("base", [SPEC, SPARE], ids=["bins", "spare"])
+def test_what_releases_a_tiny_table_that_was_refused_is_never_neutral_or_stronger(write, base):
+    tables = [t for n in (1, 2, 3) for t in itertools.combinations_with_replacement(AGES, n)]
+    missed, weaker = [], 0
+    old = write("old.toml", text=in_toml(base))
+    for number, spec in enumerate(SPECS):
+        falls = [t for t in tables if guarded(spec, t) and not guarded(base, t)]
+        if not falls:
+            continue
+        weaker += 1
+        found = rrpolicy.diff(old, write(f"{number}.toml", text=in_toml(spec)))
+        if not found.effect.announced:
+            missed.append((spec, falls[0], found.effect))
+    assert not missed
+    assert weaker > 8

@@ -188,7 +188,16 @@ def test_every_key_of_the_table_is_compared(tmp_path):
     (tmp_path / "x.toml").write_text(EVERY)
     (tmp_path / "y.toml").write_text(BARE)
     sides = side(tmp_path / "x.toml", extends=("base.toml",)), side(tmp_path / "y.toml")
-    told = {change.key for kind in (settings, columns) for change in kind(*sides)}
+    changes = [change for kind in (settings, columns) for change in kind(*sides)]
+    told = {change.key for change in changes}
+    back = {change.key: change.effect for kind in (settings, columns) for change in kind(*reversed(sides))}
+    for change in changes:
+        column = change.key.startswith("attributes.")
+        rule = RULES.get(f"attributes.*.{change.key.rpartition('.')[2]}" if column else change.key)
+        if rule is not None and rule.direction is Direction.NEVER:
+            assert (change.effect, back[change.key]) == ("neutral", "neutral"), change
+        elif rule is not None and rule.direction not in {Direction.LEDGER, Direction.HELD}:  # names differ; no ledger
+            assert {change.effect, back[change.key]} != {"neutral"}, change
     told = {
         ".".join(["attributes", "*", key.rpartition(".")[2]]) if key.startswith("attributes.") else key for key in told
     }
