@@ -106,10 +106,6 @@ class Resized:
         """Return the table's fingerprint."""
         return self.table.content()
 
-    def inside(self) -> bytes | None:
-        """Return the fingerprint of the table's weights that are kept inside."""
-        return self.table.inside()
-
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table changed since it was opened."""
         self.table.unchanged()

@@ -191,13 +191,6 @@ class Original(Protocol):
         """
         ...
 
-    def inside(self) -> bytes | None:
-        """Return the fingerprint of the survey's weights that are kept inside, with the released values of each record.
-
-        None if the policy keeps none inside; b"" if the table lacks them. It leaves the process as `content` does.
-        """
-        ...
-
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table changed since it was opened."""
         ...

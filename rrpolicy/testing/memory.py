@@ -144,10 +144,6 @@ class TableInMemory:
         """Return a fingerprint of all values."""
         return self._fingerprint
 
-    def inside(self) -> bytes | None:
-        """Return none: all columns are released."""
-        return None
-
     def unchanged(self) -> None:
         """Do nothing: nobody else holds the table."""
 

@@ -60,9 +60,6 @@ class MemoryOriginal:
     def content(self) -> bytes:
         return bytes(32)
 
-    def inside(self) -> bytes | None:
-        return None
-
     def unchanged(self) -> None:
         return None
 

@@ -22,6 +22,7 @@ from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.load import absolute
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.derived import to_accept
+from rrpolicy.releasing.plan.keys import inside_of
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software
 from rrpolicy.releasing.plan.preview import Outlook, look_ahead, marginal_errors
@@ -202,7 +203,7 @@ def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | 
     governance = policy.governance
     dated = governance.waivers or governance.context.review is not None
     return call.kept.key(
-        b"" if isinstance(original, int) else original.content() + (original.inside() or b""),
+        b"" if isinstance(original, int) else original.content() + (inside_of(original) or b""),
         original if isinstance(original, int) else original.records,
         plain(software(registry)),
         policy.digest(),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
@@ -40,6 +40,13 @@ _PREFIX, _PREFIX_INSIDE = "hmac-sha256:", "hmac-sha256/2:"
 _SERIES = b"rrpolicy.series-id/1\0"
 _SERIES_HINT = "use the key that the first release of the series made, with its passphrase"
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
+
+
+@runtime_checkable
+class _Keeping(Protocol):
+    """An original with columns that a release uses and does not contain."""
+
+    def inside(self) -> bytes | None: ...
 
 
 @frozen
@@ -136,7 +143,12 @@ def tag_of(key: bytes, original: Original, like: str | None = None) -> str:
             the law of new releases.
     """
     old = like is not None and like.startswith(_PREFIX)
-    return source_tag(key, original.content(), None if old else original.inside())
+    return source_tag(key, original.content(), None if old else inside_of(original))
+
+
+def inside_of(original: Original) -> bytes | None:
+    """Return the fingerprint of the weights that a release uses and does not contain; None if it uses none."""
+    return original.inside() if isinstance(original, _Keeping) else None
 
 
 def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
@@ -145,7 +157,7 @@ def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
     Args:
         key: of the release.
         content: `Original.content()`; unkeyed, it would let small counts be guessed.
-        inside: `Original.inside()`; None for the first law.
+        inside: as `inside_of` returns it; None for the first law.
     """
     domain, prefix = (_TAG, _PREFIX) if inside is None else (_TAG_INSIDE, _PREFIX_INSIDE)
     return prefix + hmac.new(key, domain + content + (inside or b""), hashlib.sha256).hexdigest()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
-from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key, tag_of
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, inside_of, read_key, read_series_key, tag_of
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.attacked import check_attacked
 from rrpolicy.releasing.verify.audit import AuditSide, verify_audit, verify_elsewhere, verify_reference, verify_source
@@ -172,7 +172,7 @@ def _further(  # noqa: PLR0917 each level adds an input
         conforms = check_released_from(log, audit, side, original, scratch, tagged=tagged)
         if conforms is None:
             return
-        if held is None and original.inside() is not None:
+        if held is None and inside_of(original) is not None:
             log.undecided.append(INSIDE)
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         log.findings.append(conforms)
