@@ -29,8 +29,8 @@ METHODS: Mapping[str, Options] = {
     "RR-QI": {"name": "rr-qi"},
     "RR-Both": {"name": "rr-both"},
     "anatomy": {"name": "anatomy"},
-    "l-diversity, TP": {"name": "generalisation", "algorithm": "tp"},
-    "l-diversity, Mondrian": {"name": "generalisation", "algorithm": "mondrian"},
+    "l-diversity, TP": {"name": "l-diversity", "algorithm": "tp"},
+    "l-diversity, Mondrian": {"name": "l-diversity", "algorithm": "mondrian"},
 }
 DRAWS = 20
 PRINTED_U = {

@@ -135,8 +135,8 @@ def deterministic(_data: Data) -> Part:
     levels = (2, 5, 100)
     ways: dict[str, tuple[str, Options]] = {
         "PRAM": ("pk-anonymity", EQUAL),
-        "Mondrian": ("k-anonymity", {"name": "generalisation", "algorithm": "mondrian"}),
-        "full domain, * or as it is": ("k-anonymity", {"name": "generalisation", "algorithm": "full-domain"}),
+        "Mondrian": ("k-anonymity", {"name": "l-diversity", "algorithm": "mondrian"}),
+        "full domain, * or as it is": ("k-anonymity", {"name": "l-diversity", "algorithm": "full-domain"}),
     }
     tables, plots, wins = [], [], []
     settings: list[str] = []

@@ -24,7 +24,7 @@ ADDITION: Options = {"name": "sensitive-addition"}
 METHODS: Mapping[str, Options] = {
     "addition": ADDITION,
     "anatomy": {"name": "anatomy"},
-    "l-diversity, TP": {"name": "generalisation", "algorithm": "tp"},
+    "l-diversity, TP": {"name": "l-diversity", "algorithm": "tp"},
     "RR-QI, risk ≤ 1/l": {"name": "rr-qi"},
 }
 

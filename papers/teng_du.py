@@ -15,8 +15,8 @@ KNOWN = ("education", "marital_status", "sex", "race", "salary_class")
 LEVELS = (2, 5, 10, 20, 50)
 DRAWS = 20
 RANDOMISED: Options = {"name": "rr-qi"}
-GENERALISED: Options = {"name": "generalisation", "algorithm": "full-domain", "suppression": 0.01}
-MONDRIAN: Options = {"name": "generalisation", "algorithm": "mondrian"}
+GENERALISED: Options = {"name": "l-diversity", "algorithm": "full-domain", "suppression": 0.01}
+MONDRIAN: Options = {"name": "l-diversity", "algorithm": "mondrian"}
 
 
 def linking(data: Data) -> Part:

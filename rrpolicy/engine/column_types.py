@@ -53,6 +53,7 @@ class Stored:
         comma: whether its numbers are spelled with a decimal comma (CSV).
         odd: of text beside numbers, how many records hold text that spells no number (CSV); 0 elsewhere.
         other_mark: of those, how many would spell one with the other decimal separator.
+        padded: of those, how many are digits that begin with a 0, as codes do.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Stored:
     comma: bool = False
     odd: int = 0
     other_mark: int = 0
+    padded: int = 0
 
     @property
     def family(self) -> Family:

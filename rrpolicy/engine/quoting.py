@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from rrpolicy.canonical import Value
+from rrpolicy.errors import DataError, Problem
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
@@ -15,10 +16,10 @@ def identifier(name: str) -> str:
     """Return a column's or table's name as SQL, whatever characters it holds.
 
     Raises:
-        ValueError: if the name holds a NUL character, which no engine can store.
+        DataError: RR304 if the name holds a NUL character, which no engine can store.
     """
     if "\0" in name:
-        raise ValueError("a name with a NUL character")
+        raise _nul("a name of the table")
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -26,7 +27,7 @@ def literal(value: Value | None) -> str:
     """Return a value as an SQL literal of its own type: VARCHAR, BOOLEAN, an integer or DOUBLE.
 
     Raises:
-        ValueError: if a text holds a NUL character.
+        DataError: RR304 if a text holds a NUL character.
     """
     if value is None:
         return "NULL"
@@ -37,8 +38,13 @@ def literal(value: Value | None) -> str:
     if isinstance(value, float):
         return repr(value) + "::DOUBLE" if math.isfinite(value) else f"'{value!r}'::DOUBLE"
     if "\0" in value:
-        raise ValueError("a text with a NUL character")
+        raise _nul("a value of the table")
     return "'" + value.replace("'", "''") + "'"
+
+
+def _nul(what: str) -> DataError:
+    hint = "take the NUL characters out of the table; UTF-16 text has one in every letter: write it as UTF-8"
+    return DataError(Problem("RR304", f"{what} holds a NUL character", expected="text without NULs", hint=hint))
 
 
 def type_name(kind: str) -> str:

@@ -18,6 +18,7 @@ from rrpolicy.policy.tree.problems import spelled
 
 Levels = tuple[tuple[Value, ...], ...]
 
+_DELIMITERS = ";,\t|"
 _SHOWN = 5
 
 
@@ -98,8 +99,7 @@ def _rows(node: Node, files: Root) -> list[list[str]]:
     """Return the rows of a hierarchy's file, all of one width."""
     path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
     try:
-        text = files.read(path).decode("utf-8-sig")
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True) if row]
+        rows = _parted(files.read(path).decode("utf-8-sig"))
     except OutsideError as error:
         message, expected, hint = files.outside(str(node.value))
         raise HierarchyError(Problem("RR289", message, node.place, expected, hint)) from error
@@ -110,10 +110,24 @@ def _rows(node: Node, files: Root) -> list[list[str]]:
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) and error.strerror else "not a possible path"
         raise _unreadable(node, told.lower()) from error
-    widths = {len(row) for row in rows}
-    if len(widths) != 1 or widths == {1}:
-        raise _unreadable(node, "its rows do not all have the same number of columns, two at least")
+    widths = sorted({len(row) for row in rows})
+    if not rows or widths == [1]:
+        parted = "semicolons, commas, tabs nor vertical bars part its fields"
+        raise _unreadable(node, f"neither {parted}" if rows else "it has no rows")
+    if len(widths) > 1:
+        raise _unreadable(node, f"some rows have {widths[0]} fields, others {widths[-1]}")
     return rows
+
+
+def _parted(text: str) -> list[list[str]]:
+    """Return the rows of a hierarchy's text, by the first usual delimiter that parts every row into two or more."""
+    each = []
+    for delimiter in _DELIMITERS:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
+        if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
+            return rows
+        each.append(rows)
+    return max(each, key=lambda rows: any(len(row) > 1 for row in rows))
 
 
 def _from_levels(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
@@ -172,7 +186,7 @@ def _list(values: Sequence[Value]) -> str:
 
 
 def _unreadable(node: Node, reason: str) -> HierarchyError:
-    expected = "a CSV file in UTF-8 with semicolons: the category, then what it becomes at each level"
+    expected = "a CSV file in UTF-8, such as `category;group;*`: the category, then what it becomes at each level"
     return HierarchyError(
         Problem("RR215", f"the hierarchy '{node.value}' cannot be read: {reason}", node.place, expected)
     )

@@ -198,6 +198,9 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
         )
     endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
     if not endings:
+        from rrpolicy.source.duckdb.files import refuse_pipe
+
+        refuse_pipe("/dev/stdin" if Path(uri).name == "-" else str(folder / uri))
         known = ", ".join(sorted(s if s.startswith(".") else f"{s}:" for s in sources))
         message = f"'{uri}' does not tell which engine opens it"
         raise DataError(Problem("RR301", message, place, f"a path or address that ends or begins with one of {known}"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,10 +33,14 @@ FEW_SINGLES = 100
 """An observed domain may hold this many values that occur once, however small the table is."""
 
 
+INDEX = re.compile(r"__index_level_\d+__")
+"""The column in which pandas writes an index without a name; it is no column of the data, unless a policy names it."""
+
+
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a problem for every column that the policy does not name, and for every attribute without a column."""
     unnamed = [name for name in columns if name not in policy.attributes]
-    extra = unnamed if policy.source.other_columns == "refused" else []
+    extra = [] if policy.source.other_columns != "refused" else [n for n in unnamed if not INDEX.fullmatch(n)]
     missing = [a for a in policy.attributes.values() if a.name not in columns]
     if policy.source.multiplicity is not None:  # what is dropped need not be counted
         missing = [a for a in missing if not a.role.dropped]

@@ -253,7 +253,7 @@ def test_the_public_page_is_filled_from_public_alone(public: Path) -> None:
 
 def test_marginals_are_reconstructed_with_intervals(public: Path) -> None:
     sex, area = public_report(public).marginals
-    half = 1.959963984540054 * math.sqrt(0.1 * 0.9 / RECORDS) / 0.8
+    half = 1.959963984540054 * math.sqrt(0.1 * 0.9 / RECORDS) / 0.8 + 0.5 / RECORDS
 
     assert [m.attribute for m in (sex, area)] == ["sex", "area"]
     assert [r.category for r in area.rows] == AREA

@@ -155,7 +155,7 @@ def test_quoting_gives_back_any_value(engine, value):
 
 
 def test_a_nul_is_refused():
-    with pytest.raises(ValueError, match="NUL"):
+    with pytest.raises(DataError, match="RR304"):
         identifier("a\0b")
-    with pytest.raises(ValueError, match="NUL"):
+    with pytest.raises(DataError, match="RR304"):
         literal("a\0b")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import CsvSettings
-from rrpolicy.source.duckdb.delimited import DECIMAL, with_comma
+from rrpolicy.source.duckdb.delimited import DECIMAL, unlike_records, with_comma
+from rrpolicy.source.duckdb.files import refuse_pipe, shown
 from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
 
 if TYPE_CHECKING:
@@ -56,7 +57,13 @@ def path_of(uri: str) -> str:
 
 
 def settings_of(uri: str) -> CsvSettings:
-    """Return how a CSV file is spelled; the default of any other table, and of what cannot be read."""
+    """Return how a CSV file is spelled; the default of any other table, and of what cannot be read.
+
+    Raises:
+        DataError: RR300 of a pipe, RR308 if the header has another number of fields than the records.
+    """
+    if is_csv(uri):
+        refuse_pipe(path_of(uri))
     try:
         return csv_settings(path_of(uri)) if is_csv(uri) else CsvSettings()
     except (OSError, EOFError, zlib.error):
@@ -72,6 +79,7 @@ def csv_settings(path: str) -> CsvSettings:
         path: of the file; gzip if it ends in .gz.
 
     Raises:
+        DataError: RR308 if the header has another number of fields than the records.
         OSError, EOFError, zlib.error: if it cannot be read.
     """
     encoding, start = _encoding(path)
@@ -82,6 +90,8 @@ def csv_settings(path: str) -> CsvSettings:
     ending = "\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ","
     if shape.width < 2:  # noqa: PLR2004 - one column, or nothing that can be told
         return CsvSettings(encoding=encoding, quote=quote)
+    if shape.misfit:
+        raise unlike_records(shown(path), shape.misfit, shape.width)
     return CsvSettings(
         delimiter=None if shape.delimiter == ending else shape.delimiter,
         encoding=encoding,
@@ -101,6 +111,7 @@ class _Shape:
         width: the commonest number of fields.
         skip: lines before the first of that width.
         fields: of the lines after that one.
+        misfit: the number of names of a header that the records below it do not fit; 0 if there is none.
     """
 
     delimiter: str
@@ -108,6 +119,7 @@ class _Shape:
     width: int
     skip: int
     fields: list[list[str]]
+    misfit: int = 0
 
 
 def _encoding(path: str) -> tuple[str, bytes]:
@@ -150,7 +162,11 @@ def _shape(lines: Sequence[str], delimiter: str, quote: str) -> _Shape:
         return _Shape(delimiter, 0, 1, 0, [])
     width, n = max(widths.items(), key=lambda item: (item[1], item[0]))
     skip = sum(1 for _ in takewhile(lambda row: len(row) != width, rows))
-    return _Shape(delimiter, n, width, skip, [row for row in rows[skip + 1 :] if len(row) == width])
+    fields = [row for row in rows[skip + 1 :] if len(row) == width]
+    above = len(rows[skip - 1]) if skip else 0
+    # A line above the header has no record below it: what a column has again further down is no name of it.
+    again = any(value in column for value, *column in zip(rows[skip], *fields, strict=True) if value)
+    return _Shape(delimiter, n, width, skip, fields, above if above > 1 and again else 0)
 
 
 def _decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:

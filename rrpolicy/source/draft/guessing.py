@@ -15,6 +15,7 @@ from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
 from rrpolicy.source.draft.detection import coded_numbers, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
+from rrpolicy.source.surprises import INDEX
 from rrpolicy.source.units import identifies_people, words_of
 
 MOST_NUMBERS, MOST_WHOLE = 12, 30
@@ -36,6 +37,7 @@ _LINKING = (
 _WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
 _STRATUM = "strata stratum stratid sdmvstra"
 _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
+WRITTEN_INDEX = "the index that pandas wrote beside the columns"
 _SHORT = 5
 """A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
 _WHOLE = "state"
@@ -97,7 +99,7 @@ def _guess(column: Profile, reading: Reading) -> Guess:
     design = _design(column)
     if design is not None:
         return replace(design, remarks=remarks)
-    unfit = _unfit(column)
+    unfit = ("excluded", WRITTEN_INDEX) if INDEX.fullmatch(column.name) else _unfit(column)
     if unfit is not None and unfit[0] == "identifier":
         people = not column.row_number or _words(column.name, _NUMBERED)
         return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)

@@ -75,10 +75,11 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
         settings: how it is spelled.
 
     Raises:
-        DataError: RR303 if fields are parted by something else; RR304 if it is not UTF-8; RR308 if there is no header.
+        DataError: RR303 if fields are parted by something else; RR304 if it is not UTF-8; RR308 if there is no header,
+            or one with more or fewer fields than the first record.
     """
     try:
-        names = file.header()
+        names, width = file.header()
     except UnicodeDecodeError:
         raise _undecodable(path, settings) from None
     except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error):
@@ -100,7 +101,16 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
         message = f"{shown(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
         raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
+    if len(names) != width:
+        raise unlike_records(shown(path), len(names), width)
     return (names[0] or FIRST, *names[1:])
+
+
+def unlike_records(name: str, names: int, width: int) -> DataError:
+    """Return that a header has another number of fields than the records below it (RR308)."""
+    message = f"{name}: the header has {names} field{'s' * (names != 1)} and the first record {width}"
+    hint = "mend the first line, such as a comma too many at its end; `skip` under [source.csv] is for lines above it"
+    return DataError(Problem("RR308", message, expected="a name for each field of a record", hint=hint))
 
 
 def _undecodable(path: str, settings: CsvSettings) -> DataError:
@@ -147,7 +157,7 @@ def columns(
     tests = [test for name in names for test in _tests(identifier(name), comma=comma)]
     row = connection.execute(f"SELECT count(*), {', '.join(tests)} FROM {source}").fetchone()
     assert row is not None
-    width = len(_SPELLINGS) + 3
+    width = len(_SPELLINGS) + 4
     found = [_typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(names)]
     return source, row[0], found
 
@@ -161,7 +171,7 @@ def _tests(sql: str, *, comma: bool) -> list[str]:
         if kind in _PARSED:
             holds += f" AND TRY_CAST({sql} AS {kind}) IS NOT NULL"
         tests.append(f"coalesce(bool_and({holds}) FILTER (WHERE {sql} IS NOT NULL), false)")
-    counted = [mark(NUMBER), other(DECIMAL)]
+    counted = [mark(NUMBER), other(DECIMAL), "0[0-9]+"]
     tests += [f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(pattern)}))" for pattern in counted]
     return [*tests, f"count({sql})"]
 
@@ -174,9 +184,9 @@ def with_comma(pattern: str) -> str:
 def _typed(name: str, found: Sequence[int], *, comma: bool) -> Stored:
     """Return a column from what its tests found."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
-    numbers, others, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 3]
-    odd = known - numbers if numbers or others else 0
-    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others)
+    numbers, others, padded, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 4]
+    odd = known - numbers if numbers or others or padded else 0
+    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others, padded=padded)
 
 
 def check_complete(path: str, file: TextFile, records: int) -> None:

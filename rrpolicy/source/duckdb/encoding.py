@@ -265,7 +265,10 @@ def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
     if column.other_mark:
         mark, spoken = (".", "point") if column.comma else (",", "comma")
         hints.append(f'`decimal = "{mark}"` under [source.csv] if {column.other_mark:,} have a decimal {spoken}')
-    if column.odd > column.other_mark:
+    if column.padded and attribute.domain:
+        number = next((v for v in attribute.domain if not isinstance(v, str)), 1)
+        hints.append(f'write the domain as text if these are codes that begin with a 0: domain = ["0{number}", …]')
+    elif column.odd > column.other_mark:
         own = attribute.missing
         where = "or under [source]" if own is None else "which stand in place of those under [source]"
         codes = ", ".join(map(spelled, (*(own or ()), "NA")))

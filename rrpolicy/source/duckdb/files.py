@@ -72,6 +72,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
     except OSError as error:
         raise DataError(Problem("RR300", f"{shown(pattern)}: cannot be opened: {error.strerror}")) from None
     if not state:
+        refuse_pipe(pattern)
         raise DataError(
             Problem(
                 "RR300",
@@ -84,6 +85,21 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         if not os.access(path, os.R_OK):
             raise DataError(Problem("RR300", f"{shown(path)}: cannot be opened: permission denied"))
     return pinned
+
+
+def refuse_pipe(path: str) -> None:
+    """Refuse what can be read once only: a pipe, standard input or a device.
+
+    Raises:
+        DataError: RR300 if it is one.
+    """
+    with suppress(OSError):
+        mode = Path(path).stat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            return
+        message = f"{shown(path)}: pipes and devices are not read, as a table is read several times"
+        hint = "write the table into a file first, such as `… > people.csv`, and name that"
+        raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))
 
 
 def _state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
@@ -142,13 +158,13 @@ def _one(name: str, path: str) -> tuple[str, str, int, int, int, int]:
     real = os.path.realpath(path)
     here = Path(real).stat()
     if not stat.S_ISREG(here.st_mode):
-        folder = stat.S_ISDIR(here.st_mode)
+        refuse_pipe(path)
         raise DataError(
             Problem(
                 "RR300",
-                f"{shown(path)}: {'a folder' if folder else 'not a file'}",
+                f"{shown(path)}: a folder",
                 expected="a file, or a glob of files",
-                hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder" if folder else None,
+                hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder",
             )
         )
     return name, real, here.st_dev, here.st_ino, here.st_size, here.st_mtime_ns

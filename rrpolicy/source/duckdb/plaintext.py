@@ -11,7 +11,7 @@ import gzip
 import io
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -42,15 +42,19 @@ class TextFile:
         """Return whether it is packed by gzip."""
         return self.path.lower().endswith(".gz")
 
-    def header(self) -> list[str]:
-        """Return the fields of the first record; nothing if there is none.
+    def header(self) -> tuple[list[str], int]:
+        """Return the fields of the first record, none if there is no record, and how many the next one has.
 
         Raises:
             UnicodeDecodeError: if it is not UTF-8.
             csv.Error, OSError, EOFError, zlib.error: if it cannot be read.
         """
         with _text(self.path, "utf-8-sig") as stream:
-            return next(self._reader(stream), [])
+            reader = self._reader(stream)
+            names = next(reader, [])
+            with suppress(csv.Error, UnicodeDecodeError):
+                return names, next((len(row) for row in reader if row), len(names))
+            return names, len(names)
 
     def parts(self, delimiter: str) -> int:
         """Return how many fields the first line has if another delimiter parts it; 0 where it then is no CSV.
