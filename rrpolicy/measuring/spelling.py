@@ -51,7 +51,7 @@ def _codes(policy: Policy) -> Iterator[tuple[str, tuple[Value, ...]]]:
 def _header(path: str, settings: CsvSettings, scratch: Path) -> list[str]:
     """Return the column names that a file has if it is spelled so; nothing if it cannot be."""
     try:
-        return readable(path, settings, scratch).header()
+        return readable(path, settings, scratch).header()[0]
     except (UnicodeError, csv.Error, OSError, EOFError, zlib.error, DataError):
         return []
 

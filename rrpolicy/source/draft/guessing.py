@@ -105,12 +105,16 @@ def _guess(column: Profile, reading: Reading) -> Guess:
         return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)
     if unfit is not None:
         return Guess(*unfit, remarks=remarks)
-    keys = {**_categories(column), **coded}
-    named = _named(column.name)
-    if named is None:
-        told = f"{column.distinct:,} different values, and its name does not say what they tell of a person"
-        return Guess("excluded", told, keys, remarks)
-    return Guess(named, f"by its name; {'bins' if 'bins' in keys else 'domain'} from the data", keys, remarks)
+    keys, named = {**_categories(column), **coded}, _named(column.name)
+    if named is not None and column.common:
+        rare = column.distinct - len(column.common) if "outside" in keys else 0
+        rest = f"; {rare:,} values of few records, or long, are `outside`" if rare else ""
+        return Guess(named, f"by its name; {'bins' if 'bins' in keys else 'domain'} from the data{rest}", keys, remarks)
+    if "domain" in keys and column.family is Family.TEXT:
+        keys = {**keys, "domain": f'"fill in: its {column.distinct:,} values that may be shown, or observed"'}
+        keys.pop("outside", None)
+    why = "and its name does not say what they tell of a person" if named is None else "each of few records, or long"
+    return Guess("excluded", f"{column.distinct:,} different values, {why}", keys, remarks)
 
 
 def _design(column: Profile) -> Guess | None:
@@ -161,7 +165,9 @@ def _categories(column: Profile) -> dict[str, str]:
     many = {Family.MOMENT: MOST_CATEGORIES, Family.INTEGER: MOST_WHOLE}.get(column.family, MOST_NUMBERS)
     if column.family in {Family.TEXT, Family.BOOLEAN} or column.distinct <= many:
         ordered = column.family is Family.INTEGER and column.distinct > MOST_NUMBERS  # fewer may be codes
-        return {"domain": listed(column.values), **_nulls(column), **({"scale": '"ordinal"'} if ordered else {})}
+        rest = {} if len(column.common) == len(column.values) else {"outside": spelled(_free(column, "other"))}
+        own = {"domain": listed(column.common), **rest, **_nulls(column)}
+        return {**own, **({"scale": '"ordinal"'} if ordered else {})}
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
 
 
@@ -237,9 +243,13 @@ def _words(name: str, known: str) -> bool:
 def _nulls(column: Profile) -> dict[str, str]:
     if not column.nulls:
         return {}
+    return {"nulls": spelled(_free(column, "unknown", "missing", "no value"))}
+
+
+def _free(column: Profile, *names: str) -> str:
+    """Return the first of some names that no value of a column has."""
     taken = {str(v) for v in column.values}
-    name = next(n for n in ("unknown", "missing", "no value", *(f"null {i}" for i in range(100))) if n not in taken)
-    return {"nulls": spelled(name)}
+    return next(n for n in (*names, *(f"{names[0]} {i}" for i in range(2, 200))) if n not in taken)
 
 
 def listed(values: Sequence[Any]) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 50
 MOST_TEXTS = 100_000
 """Distinct texts that are looked through for codes of missing values."""
+LEAST, LONGEST, _SMALL = 5, 40, 20
+"""Records that must have a text before a draft shows it; its characters at most; fewer than 100 records are few."""
 FEW = 8
 """Values at the end of a column that are looked at."""
 _GRID = 1000
@@ -46,6 +48,7 @@ class Profile:
         low: the least value; None if there is none.
         high: the largest.
         values: the first distinct ones in order, at most one more than a domain may list.
+        n: how many records have each of these.
         cuts: values in order, about 1,000 of them evenly spread over the records.
         most: records that share a value, at most.
         last: the last distinct values in order, at most `FEW`, with how many records have each.
@@ -63,6 +66,18 @@ class Profile:
     cuts: tuple[Cut, ...] = ()
     most: int = 0
     last: tuple[tuple[Any, int], ...] = ()
+    n: tuple[int, ...] = ()
+
+    @property
+    def common(self) -> tuple[Any, ...]:
+        """Return the values that a draft may show: a text is short, and `LEAST` records have it, or 2 of a small table.
+
+        Drafts go to version control: a text of few records may be a person's name, address or diagnosis.
+        """
+        if self.family is not Family.TEXT:
+            return self.values
+        least = LEAST if self.records >= LEAST * _SMALL else 2
+        return tuple(v for v, n in zip(self.values, self.n, strict=True) if n >= least and len(v) <= LONGEST)
 
     @property
     def family(self) -> Family:
@@ -100,6 +115,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
     nulls = distinct = singles = most = below = 0
     low = high = None
     values: list[Any] = []
+    counts: list[int] = []
     last: list[tuple[Any, int]] = []
     cuts: list[Cut] = []
     for batch in snapshot.tally([], [name]):
@@ -115,13 +131,14 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
         low = known[0].as_py() if low is None else low
         high = known[-1].as_py()
         values += known.slice(0, MOST_CATEGORIES + 1 - len(values)).to_pylist()
+        counts += n[valid][: len(values) - len(counts)].tolist()
         end = known.slice(max(len(known) - FEW, 0)).to_pylist()
         last = [*last, *zip(end, n[valid][-FEW:].tolist(), strict=True)][-FEW:]
         sums = below + n[valid].cumsum() - n[valid]
         below = int(sums[-1] + n[valid][-1])
         if family(kind) is not Family.TEXT:
             cuts += _thinned(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
-    seen = tuple(values), tuple(cuts), most, tuple(last)
+    seen = tuple(values), tuple(cuts), most, tuple(last), tuple(counts)
     return Profile(name, kind, records, nulls, distinct, singles, low, high, *seen)
 
 
