@@ -192,10 +192,22 @@ def test_values_that_differ_in_spelling_alone_are_flagged(parquet, capsys):
 @pytest.mark.parametrize(
     ("values", "codes"),
     [
-        ([*range(18)] * 20 + [98, 99], "98 and 99, of 2 records"),
-        ([1, 2, 3, 4, 5] * 9 + [8, 9, 9], "8 and 9, of 3 records"),
-        ([*range(3000)] * 2 + [9998] * 7 + [9999], "9998 and 9999, of 8 records"),
-        ([0.0, 1.5, 2.5] * 4 + [99.0], "99.0, of 1 records"),
+        ([*range(18)] * 20 + [98, 99], [98, 99]),
+        ([1, 2, 3, 4, 5] * 9 + [8, 9, 9], [8, 9]),
+        ([*range(11)] * 9 + [77, 88, 99], [77, 88, 99]),
+        ([*range(11)] * 9 + [-9, 88], [-9, 88]),
+        ([*range(1, 8)] * 9 + [-1], [-1]),
+        ([*range(200)] * 2 + [-99, 998, 999], [-99, 998, 999]),
+        ([*range(3000)] * 2 + [9998] * 7 + [9999], [9998, 9999]),
+        ([0.0, 1.5, 2.5] * 4 + [99.0], [99.0]),
+        ([0, 1] * 20, None),
+        ([-1, 0, 1] * 20, None),
+        ([-3, -2, -1, 0, 1, 2, 3] * 9, None),
+        ([*range(18, 100)] * 3, None),
+        ([*range(101)] * 3, None),
+        ([*range(1990, 2000)] * 9, None),
+        ([12_500, 30_000, 47_300, 99_999] * 9, [99_999]),
+        ([12_500, 30_000, 47_300, 57_999] * 9, None),
         ([1.0, 2.0, 3.0] * 9 + [math.inf], None),
         ([-math.inf, 1.0, 2.0] * 9 + [99.0], None),
         ([*range(100)], None),
@@ -204,13 +216,39 @@ def test_values_that_differ_in_spelling_alone_are_flagged(parquet, capsys):
         ([97, 98, 99] * 4, None),
     ],
 )
-def test_numbers_that_look_like_codes_of_missing_values_are_told_and_left_to_a_person(parquet, capsys, values, codes):
+def test_numbers_that_look_like_codes_of_missing_values_are_proposed_as_such(parquet, capsys, values, codes):
     path = parquet({"schooling": values})
     assert main(["init", str(path)]) == 0
     said = capsys.readouterr().err
-    assert ("code of missing values" in said) is (codes is not None)
-    assert codes is None or codes in said
-    assert "missing" not in drafted(path)["attributes"]["schooling"]
+    assert ("codes of missing values, which is a guess" in said) is (codes is not None)
+    found = drafted(path)["attributes"]["schooling"]
+    assert found.get("missing") == codes
+    assert codes is None or found["nulls"] == "unknown"
+    assert not set(codes or ()) & set(found.get("domain", ()))
+
+
+@pytest.mark.parametrize(
+    ("domain", "codes"), [("[0, 1, 2, 3, 88, 99]", "88 and 99"), ("[1, 2, 3, -9]", "-9"), ("[0, 1, 2]", None)]
+)
+def test_a_domain_with_such_numbers_is_a_warning_until_they_are_named(tmp_path, domain, codes):
+    policy = tmp_path / "policy.toml"
+    text = f"""schema = 1
+[policy]
+name = "p"
+version = "1.0.0"
+[source]
+uri = "t.parquet"
+[attributes]
+q = {{ role = "sensitive", domain = {domain} }}
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+    policy.write_text(text)
+    warned = [remark.text for remark in rrpolicy.check(policy).warnings]
+    assert [codes in text for text in warned] == ([] if codes is None else [True])
 
 
 def test_a_row_number_is_flagged(parquet):
@@ -541,4 +579,32 @@ def test_codes_that_are_numbers_are_told_beside_those_of_the_table_and_such_a_li
     path = tmp_path / "people.csv"
     path.write_text(f"schooling,sex\n{rows}\nNA,a\n98,b\n99,a\n")
     assert main(["init", str(path)]) == 0
-    assert '`missing = ["NA", 98, 99], nulls = "unknown"`' in capsys.readouterr().err
+    assert "98 and 99 lie apart from the other numbers" in capsys.readouterr().err
+    found = drafted(path)["attributes"]["schooling"]
+    assert found["missing"] == ["NA", 98, 99]
+    assert found["nulls"] == "unknown"
+
+
+def test_texts_of_few_records_and_long_ones_are_nowhere_in_a_draft(parquet, capsys):
+    """Drafts go to version control: no remark, name or rare diagnosis of anybody stands in one."""
+    rare = ["HIV since 2019", "asked for Kim", "in prison"]
+    count = 400
+    remark = [rare[i] if i < len(rare) else "none" for i in range(count)]
+    letter = ["a sentence of more than forty characters that many records have"] * 50 + ["short"] * (count - 50)
+    disease = [("Kuru" if i == 0 else "flu" if i % 2 else "none") for i in range(count)]
+    path = parquet({"sex": ["f", "m"] * (count // 2), "remark": remark, "letter": letter, "disease": disease})
+
+    assert main(["init", str(path)]) == 0
+    printed = capsys.readouterr()
+
+    for secret in (*rare, "sentence", "Kuru", 'none", "short'):
+        assert secret not in printed.out + printed.err
+    found = drafted(path)["attributes"]
+    assert found["sex"] == {"role": "quasi-identifier", "domain": ["f", "m"]}
+    assert found["disease"] == {"role": "sensitive", "domain": ["flu", "none"], "outside": "other"}
+    assert "1 values of few records, or long, are `outside`" in printed.out
+    assert found["remark"] == {"role": "excluded"}
+    assert (
+        '# remark = { role = "quasi-identifier", domain = "fill in: its 4 values that may be shown, or observed" }'
+        in printed.out
+    )

@@ -307,3 +307,88 @@ def test_sorting_more_than_memory_spills_into_the_scratch_folder(tmp_path, opene
         assert records == count
     assert seen
     assert not list(Path.cwd().glob(".tmp*"))
+
+
+@pytest.mark.parametrize("header", ["sex,ill,", "sex,ill,more", "sex"])
+def test_a_header_with_another_number_of_fields_than_its_records_is_refused(header, tmp_path, capsys):
+    from rrpolicy.cli.main import main
+
+    path = tmp_path / "people.csv"
+    path.write_text(f"{header}\n" + "f,no\nm,flu\nf,flu\n" * 20)
+    fields = header.count(",") + 1
+
+    for call in (["init", str(path)], ["check-table", str(path), "--qi", "sex", "--k", "2"]):
+        assert main(call) == 3
+        printed = capsys.readouterr()
+        assert f"RR308 'people.csv': the header has {fields} field" in printed.err
+        assert "the first record 2" in printed.err
+        assert not printed.out
+
+
+def test_lines_above_a_header_are_no_header(tmp_path, capsys):
+    from rrpolicy.cli.main import main
+
+    path = tmp_path / "people.csv"
+    path.write_text("Survey of 2024, wave 1, weighted\n\nsex,age,ill,town\n" + "f,31,no,A\nm,44,flu,B\n" * 20)
+    assert main(["init", str(path)]) == 0
+    assert "skip = 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["sex,ill\nf,no\n".encode("utf-16-le"), b"sex,i\0ll\nf,no\n", b"sex,ill\nf\0,no\n" * 3],
+    ids=["UTF-16 without a mark", "in the header", "in values"],
+)
+def test_nul_bytes_are_refused_or_read_and_never_a_bug(content, tmp_path, capsys):
+    from rrpolicy.cli.main import main
+
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'schema = 1\n[policy]\nname = "p"\nversion = "1.0.0"\n[source]\nuri = "people.csv"\nother_columns = "excluded"\n'
+        '[attributes]\nsex = { role = "sensitive", domain = "observed" }\n'
+        '[[privacy]]\nmodel = "local-dp"\nepsilon = 4\n[mechanism]\nname = "pram"\n'
+    )
+    for call in (["init", str(path)], ["check-table", str(path), "--qi", "sex", "--k", "2"], ["plan", str(policy)]):
+        assert main(call) in {0, 1, 3}, capsys.readouterr().err
+    assert "RR304" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", ["pipe", "csv:pipe"])
+def test_pipes_are_refused_by_name_and_not_waited_for(named, tmp_path, capsys, monkeypatch):
+    import os
+
+    from rrpolicy.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for call in (["init", named], ["check-table", named, "--qi", "sex", "--k", "2"]):
+        assert main(call) == 3
+        assert "pipes and devices are not read" in capsys.readouterr().err
+    assert main(["init", "/dev/null"]) == 3
+    assert "write the table into a file first" in capsys.readouterr().err
+
+
+def test_the_index_that_pandas_wrote_is_no_column_unless_it_is_named(opened, tmp_path, capsys):
+    import pandas as pd
+
+    from rrpolicy.cli.main import main
+
+    frame = pd.DataFrame({"a": ["x", "y"] * 30}, index=range(7, 67))
+    frame.sample(frac=1, random_state=1).to_parquet(tmp_path / "t.parquet")
+
+    with opened(tmp_path / "t.parquet", qi("a", "x", "y")) as table:
+        assert table.records == 60
+    assert main(["init", str(tmp_path / "t.parquet")]) == 0
+    assert '__index_level_0__ = { role = "excluded" } # the index that pandas wrote' in capsys.readouterr().out
+
+
+def test_codes_with_leading_zeros_are_hinted_at_as_text(opened, tmp_path):
+    (tmp_path / "t.csv").write_text("zip\n" + "02116\n01001\n94107\n" * 9)
+
+    with pytest.raises(DataError) as caught, opened(tmp_path / "t.csv", qi("zip", 1001, 2116, 94107)):
+        pass
+    (problem,) = caught.value.problems
+    assert problem.code == "RR312"
+    assert problem.hint == 'write the domain as text if these are codes that begin with a 0: domain = ["01001", …]'

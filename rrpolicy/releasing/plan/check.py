@@ -24,6 +24,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
+from rrpolicy.policy.missing_codes import coded_numbers
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
@@ -33,7 +34,7 @@ from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.series import unfit
-from rrpolicy.releasing.plan.waivers import NO_LIMIT, Terms, Waived, due, part, unfounded
+from rrpolicy.releasing.plan.waivers import MISSING_CODE, NO_LIMIT, Terms, Waived, due, part, unfounded
 from rrpolicy.source.units import UNTOLD, untold
 
 MANY_RECORDS = 2**62
@@ -85,6 +86,7 @@ class Checked(Decided):
         points = (
             *((Remark(UNTOLD, said),) if said else ()),
             *without_limit(self.policy, self.stated),
+            *coded(self.policy),
             *foreseen(self.policy),
         )
         return part(points, self.policy.governance, self.terms)
@@ -231,6 +233,20 @@ def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
     for requirement, one in zip(policy.requirements, each, strict=True):
         if one.without_limit:
             yield Remark(NO_LIMIT, f"{requirement.model}, {one.words}, {one.without_limit}")
+
+
+def coded(policy: Policy) -> Iterator[Remark]:
+    """Yield a warning for every domain with numbers that look like codes of missing values."""
+    for attribute in policy.released:
+        numbers = [v for v in attribute.domain or () if isinstance(v, (int, float)) and not isinstance(v, bool)]
+        numbers.sort()
+        if codes := coded_numbers(numbers, numbers):
+            text = (
+                f"the domain of '{attribute.name}' holds {' and '.join(map(str, codes))}, apart from its other numbers: "
+                f'if they stand for no value, write `missing = [{", ".join(map(str, codes))}]` and `nulls = "unknown"`, '
+                "and take them out of the domain; a mean counts them as they are"
+            )
+            yield Remark(MISSING_CODE, text, attribute=attribute.name)
 
 
 def _origin(requirement: Requirement, policy: Policy) -> str | None:

@@ -29,6 +29,7 @@ from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.check import (
     budgeted,
+    coded,
     not_withheld,
     nowhere_to_plan,
     outlined,
@@ -232,7 +233,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)
-    points = tuple(without_limit(resolved, stated(resolved, registry)))
+    points = (*without_limit(resolved, stated(resolved, registry)), *coded(resolved))
     if not isinstance(original, int):
         points += (
             *held_by_one(resolved, channel, original),

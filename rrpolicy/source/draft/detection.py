@@ -8,12 +8,10 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import math
 import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
@@ -37,9 +35,6 @@ _POINT = re.compile(DECIMAL)
 _WHOLE = re.compile(r"-?[0-9]+")
 _TELLS = re.compile(r"(?!#).*[0-9].*", re.DOTALL)
 """A text that tells a number, such as `5+`; `#DIV/0!` tells none."""
-_NINES = re.compile(r"9*[789]")
-_APART = 0.25
-"""Of the range of the other numbers, how far a code of missing values stands from them at least."""
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
@@ -166,7 +161,7 @@ def _shape(lines: Sequence[str], delimiter: str, quote: str) -> _Shape:
     above = len(rows[skip - 1]) if skip else 0
     # A line above the header has no record below it: what a column has again further down is no name of it.
     again = any(value in column for value, *column in zip(rows[skip], *fields, strict=True) if value)
-    return _Shape(delimiter, n, width, skip, fields, above if above > 1 and again else 0)
+    return _Shape(delimiter, n, width, skip, fields, above if again else 0)
 
 
 def _decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
@@ -205,26 +200,3 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
 def says_nothing(text: str) -> bool:
     """Return whether a text says by itself that there is no value."""
     return _NOTHING.fullmatch(text) is not None
-
-
-def coded_numbers(
-    last: Sequence[tuple[float | Decimal, int]], low: float | Decimal
-) -> tuple[tuple[float | Decimal, int], ...]:
-    """Return the numbers at the end of a column that look like codes of missing values, such as 98 and 99 far above 17.
-
-    Surveys write them as the last numbers of as many digits as their columns have.
-
-    Args:
-        last: the last distinct values in order, with how many records have each.
-        low: the least value.
-    """
-    codes = [*takewhile(lambda pair: _nines(pair[0]), reversed(last))][::-1]
-    if not codes or len(codes) == len(last):
-        return ()
-    highest, first, least = float(last[-len(codes) - 1][0]), float(codes[0][0]), float(low)
-    apart = first - highest >= max(2, _APART * (highest - least))
-    return tuple(codes) if apart else ()
-
-
-def _nines(number: float | Decimal) -> bool:
-    return math.isfinite(number) and number == int(number) and _NINES.fullmatch(str(int(number))) is not None

@@ -80,8 +80,13 @@ def draft(
             records = snapshot.records()
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
-            kinds = snapshot.columns().items()
-            guesses = {name: guess(profile(snapshot, name, kind), reading) for name, kind in kinds}
+            profiles = {name: profile(snapshot, name, kind) for name, kind in snapshot.columns().items()}
+        coded = {name: (*reading.codes(name), *column.codes) for name, column in profiles.items() if column.codes}
+        if coded:
+            reading = replace(reading, of={**reading.of, **coded})
+            with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
+                profiles |= {name: profile(snapshot, name, snapshot.columns()[name]) for name in coded}
+    guesses = {name: guess(column, reading) for name, column in profiles.items()}
     if protected is not None and protected.generalises:
         guesses = {name: replace(found, keys=generalised(found)) for name, found in guesses.items()}
     read = "\n".join(_source(uri, table, records, guesses, reading))

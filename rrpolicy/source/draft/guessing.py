@@ -13,7 +13,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
-from rrpolicy.source.draft.detection import coded_numbers, says_nothing
+from rrpolicy.source.draft.detection import says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 from rrpolicy.source.surprises import INDEX
 from rrpolicy.source.units import identifies_people, words_of
@@ -214,12 +214,10 @@ def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
             f"{spelled(word)} stands beside numbers and is read as no value: if it is a category, take it out of "
             "`missing`, and write each value of the domain in quotes"
         )
-    numbers = column.family in {Family.INTEGER, Family.REAL}
-    if numbers and (apart := coded_numbers(column.last, column.low)):
-        told, records = [v for v, _ in apart], sum(n for _, n in apart)
+    if numbers := [code for code in codes if not isinstance(code, str)]:
         yield (
-            f"{' and '.join(map(spelled, told))}, of {records:,} records, far above the other numbers: if it is a code "
-            f'of missing values, write `missing = {listed([*codes, *told])}, nulls = "unknown"`, not in domain or bins'
+            f"{' and '.join(map(spelled, numbers))} lie apart from the other numbers and are read as codes of missing "
+            "values, which is a guess: if one is a value, take it out of `missing`, and list it"
         )
     if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
         people = ": if it tells people apart, it is an identifier" if column.family is Family.INTEGER else ""

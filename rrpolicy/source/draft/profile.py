@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.frozen import frozen
+from rrpolicy.policy.missing_codes import coded_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,7 @@ class Profile:
         n: how many records have each of these.
         cuts: values in order, about 1,000 of them evenly spread over the records.
         most: records that share a value, at most.
-        last: the last distinct values in order, at most `FEW`, with how many records have each.
+        last: the last distinct values in order, at most `FEW`.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Profile:
     values: tuple[Any, ...] = ()
     cuts: tuple[Cut, ...] = ()
     most: int = 0
-    last: tuple[tuple[Any, int], ...] = ()
+    last: tuple[Any, ...] = ()
     n: tuple[int, ...] = ()
 
     @property
@@ -78,6 +79,12 @@ class Profile:
             return self.values
         least = LEAST if self.records >= LEAST * _SMALL else 2
         return tuple(v for v, n in zip(self.values, self.n, strict=True) if n >= least and len(v) <= LONGEST)
+
+    @property
+    def codes(self) -> tuple[Any, ...]:
+        """Return the numbers that look like codes of missing values."""
+        numbers = self.family in {Family.INTEGER, Family.REAL}
+        return coded_numbers(self.values[:FEW], self.last) if numbers else ()
 
     @property
     def family(self) -> Family:
@@ -116,7 +123,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
     low = high = None
     values: list[Any] = []
     counts: list[int] = []
-    last: list[tuple[Any, int]] = []
+    last: list[Any] = []
     cuts: list[Cut] = []
     for batch in snapshot.tally([], [name]):
         column, n = batch.column(0), as_numpy(batch.column(1))
@@ -132,8 +139,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
         high = known[-1].as_py()
         values += known.slice(0, MOST_CATEGORIES + 1 - len(values)).to_pylist()
         counts += n[valid][: len(values) - len(counts)].tolist()
-        end = known.slice(max(len(known) - FEW, 0)).to_pylist()
-        last = [*last, *zip(end, n[valid][-FEW:].tolist(), strict=True)][-FEW:]
+        last = [*last, *known.slice(max(len(known) - FEW, 0)).to_pylist()][-FEW:]
         sums = below + n[valid].cumsum() - n[valid]
         below = int(sums[-1] + n[valid][-1])
         if family(kind) is not Family.TEXT:
