@@ -241,8 +241,9 @@ def coded(policy: Policy) -> Iterator[Remark]:
         numbers = [v for v in attribute.domain or () if isinstance(v, (int, float)) and not isinstance(v, bool)]
         numbers.sort()
         if codes := coded_numbers(numbers, numbers):
+            told = " and ".join(map(str, codes))
             text = (
-                f"the domain of '{attribute.name}' holds {' and '.join(map(str, codes))}, apart from its other numbers: "
+                f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
                 f'if they stand for no value, write `missing = [{", ".join(map(str, codes))}]` and `nulls = "unknown"`, '
                 "and take them out of the domain; a mean counts them as they are"
             )
