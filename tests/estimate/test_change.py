@@ -168,6 +168,63 @@ def test_noise_is_shared_whatever_files_hold_the_table_and_columns_are_called(of
     assert "share their noise" in change.summary()
 
 
+@pytest.mark.parametrize("kind", ["difference", "ratio", "trend"])
+def test_releases_of_one_series_are_compared(kind, office, capsys):
+    first, second = released(office, 0, series=True)
+
+    found = rrpolicy.compare_estimates([first, second], lambda r: r.crosstab("work"), kind=kind)
+
+    assert "share their noise" in found.summary()
+    before, after = (r.crosstab("work").moment for r in (first, second))
+    if kind == "difference":
+        apart = [r.crosstab("work").se() for r in (first, second)]
+        assert found.to_frame()["estimate"].tolist() == pytest.approx((after - before).tolist())
+        assert found.to_frame()["se"].tolist() == pytest.approx(np.hypot(*apart).tolist())
+    if kind == "ratio":
+        assert found.to_frame()["estimate"].tolist() == pytest.approx((after / before).tolist())
+    sql = "SELECT work, count(*) FROM release GROUP BY work"
+    assert main(["compare-estimates", str(office / "0-0"), str(office / "0-1"), "--query", sql, "--kind", kind]) == 0
+    assert "share their noise" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("kind", ["difference", "ratio", "trend"])
+def test_releases_of_people_with_several_records_are_compared_by_their_tables(kind, office, capsys):
+    toml, (people, _) = office / "p.toml", tables()
+    several = POLICY.replace('uri = "people.csv"', 'uri = "people.csv"\nmax_records = 2').replace("= 9", "= 20")
+    for name, policy, table in (("one", POLICY, people), ("two", several, [*people, *people[:20]])):
+        toml.write_text(policy.format(series=""))
+        write(office, table)
+        rrpolicy.release(toml, office / name)
+    sql = "SELECT work, count(*) FROM release GROUP BY work"
+    asked = ["compare-estimates", str(office / "one"), str(office / "two"), "--query", sql, "--kind", kind]
+
+    assert main([*asked, "--json"]) == 0
+
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    one, two = (rrpolicy.open_release(office / name).crosstab("work") for name in ("one", "two"))
+    if kind == "difference":
+        assert row["se"] == pytest.approx(math.hypot(one.se()[0], two.se()[0]))
+    assert main([*asked, "--population"]) == 2
+    assert "RR247" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_differences_within_a_series_are_never_said_to_be_more_certain_than_they_are(office):
+    """Standard errors allow for any shared noise; those of draws that are all shared are refuted."""
+    truth = Counter(w for _, w in tables()[1])["part"] - Counter(w for _, w in tables()[0])["part"]
+    squares, shared = 0.0, 0.0
+    draws = 40
+    for draw in range(draws):
+        first, second = released(office, draw, series=True)
+        found = rrpolicy.compare_estimates([first, second], lambda r: r.crosstab("work"))
+        row = found.to_frame().iloc[1]
+        squares += ((row["estimate"] - truth) / row["se"]) ** 2
+        one, other = (r.crosstab("work").se()[1] for r in (first, second))
+        shared += ((row["estimate"] - truth) / max(abs(one - other), 1.0)) ** 2
+    assert chi2.cdf(squares, draws) < 1 - 1e-6
+    assert chi2.cdf(shared, draws) > 1 - 1e-6
+
+
 def test_what_is_said_and_refused(office, capsys):
     first, second = released(office, 0, series=True)
     other, _ = released(office, 1, series=False)

@@ -259,7 +259,8 @@ class _Links:
         for j, k in combinations(range(size), 2):
             one, other = releases[j], releases[k]
             if (name := shared_series(one, other)) is not None:
-                shared[j, k] = shared[k, j], series = 1.0, name
+                shared[j, k] = shared[k, j] = 1.0
+                series = name
             both = min(one.records, other.records, *(() if overlap is None else (overlap,)))
             samples[j, k] = samples[k, j] = both / math.sqrt(one.records * other.records)
             if overlap != 0 and (one.design or other.design):  # people of one cluster, or of large weights
@@ -317,6 +318,11 @@ def _tested(  # noqa: PLR0917 each is another thing
 _Compared: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
 
 
+def _targets(parts: Sequence[Measured]) -> list[Target]:
+    """Return the targets that all releases have errors of: with several records a unit there is this table alone."""
+    return [target for target in parts[0].errors if all(target in part.errors for part in parts)]
+
+
 def _reach(parts: Sequence[Measured], estimates: Array, level: float, target: Target) -> tuple[Array, Array]:
     own = np.stack([part.ends(level, target) for part in parts])
     return distances(estimates, own, quantile(level) * np.stack([part.errors[target] for part in parts]))
@@ -325,7 +331,7 @@ def _reach(parts: Sequence[Measured], estimates: Array, level: float, target: Ta
 def _sums(weights: Sequence[Array], parts: Sequence[Measured], estimates: Array, links: _Links) -> _Compared:
     """Return combinations of the estimates, their standard errors and intervals."""
     errors: dict[Target, Array] = {}
-    for target in parts[0].errors:
+    for target in _targets(parts):
         own, between = np.stack([part.errors[target] for part in parts]), links.correlations(parts, target)
         errors[target] = np.concatenate([np.sqrt(variance(c, own, *between)) for c in weights])
 
@@ -350,14 +356,14 @@ def _ratios(parts: Sequence[Measured], estimates: Array, links: _Links) -> _Comp
     Raises:
         PolicyError: RR572 if the quantity can be negative.
     """
-    if any((part.ends(_LEVEL, target)[:, 0] < 0).any() for part in parts for target in part.errors):
+    if any((part.ends(_LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
         message = f"{parts[0].name!r} can be negative, and a ratio of such numbers has no meaning"
         raise PolicyError(Problem("RR572", message, hint='kind="difference"'))
     first, size = estimates[0], len(parts)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(first > 0, estimates[1:] / first, np.nan)
     errors: dict[Target, Array] = {}
-    for target in parts[0].errors:
+    for target in _targets(parts):
         least, most = links.correlations(parts, target)
         rows = []
         for place in range(1, size):
