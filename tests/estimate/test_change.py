@@ -225,6 +225,30 @@ def test_differences_within_a_series_are_never_said_to_be_more_certain_than_they
     assert chi2.cdf(shared, draws) > 1 - 1e-6
 
 
+def test_averages_within_a_series_can_have_errors_of_opposite_signs(office):
+    """Where everyone's work is reversed and released as it is, the later share is one less the earlier: twice its error."""
+    released_unchanged = (
+        POLICY.replace("epsilon = 9", 'epsilon = 9\nscope = "attribute"')
+        .replace('work = "3/5"', "")
+        .replace('sex = "4/5",', 'sex = "4/5"')
+        .replace('role = "sensitive"', 'role = "insensitive", unchanged = "everybody sees it"')
+    )
+    reversed_work = {"part": "full", "full": "part"}
+    months = [[("FM"[i % 2], ("part", "full")[(i // 2) % 2]) for i in range(N)]]
+    months.append([(sex, reversed_work[work]) for sex, work in months[0]])
+    for name, people in zip(("one", "two"), months, strict=True):
+        (office / "p.toml").write_text(released_unchanged.format(series='[release]\nseries = "s"'))
+        write(office, people)
+        rrpolicy.release(office / "p.toml", office / name, key=office / "s.key")
+    one, two = (rrpolicy.open_release(office / name) for name in ("one", "two"))
+    sql = "SELECT sex, count(*) FILTER (WHERE work = 'part') / count(*) AS s FROM release GROUP BY sex"
+
+    alone, found = one.query(sql).to_frame(), rrpolicy.compare_estimates([one, two], sql).to_frame()
+
+    assert found["s"].tolist() == pytest.approx((1 - 2 * alone["s"]).tolist())
+    assert found["s_se"].tolist() == pytest.approx((2 * alone["s_se"]).tolist())
+
+
 def test_what_is_said_and_refused(office, capsys):
     first, second = released(office, 0, series=True)
     other, _ = released(office, 1, series=False)

@@ -1,7 +1,9 @@
 """One question asked of several releases: differences, ratios and trends, with what the releases have in common.
 
-Errors of this table's answers come from draws. Draws of different releases are independent, but for those of a series,
-where whoever is unchanged is drawn alike: their correlation lies between 0 and 1. Errors of the population's answers
+Errors of this table's answers come from draws. Draws of different releases are independent, except within a series,
+where equal values of a person are drawn alike. The correlation of two counts is never negative (`sums.change`); that of
+averages and of other quotients can be: where everyone's illness is reversed and its column is exact, the share of the
+ill among a randomised group becomes one less that share, with the correlation -1. Errors of the population's answers
 hold the samples' as well, and of people who are in two samples the answers are dependent. With n_ab people in both of
 n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b), whatever is asked (Kish 1965,
 section 12.4): stated, or bounded by the smaller sample. Of samples with a design a few people can weigh much, and
@@ -50,8 +52,8 @@ _UNTIMED = (
 )
 _DRAWN = "answers of this table: draws of different releases are independent"
 _SERIES = (
-    "releases of the series '{name}' share their noise: any correlation of it from 0 to 1 is allowed for, so that "
-    "intervals are no shorter than they may be"
+    "releases of the series '{name}' share their noise: intervals allow for any correlation of it, for counts from 0 "
+    "to 1, and are no shorter than they may be"
 )
 _APART = "no person is in two of the releases, as was stated"
 _STATED = (
@@ -276,9 +278,10 @@ class _Links:
             sampled = np.where(drawn < errors, np.sqrt(np.maximum(errors**2 - drawn**2, 0.0)), errors)
         whole = errors[:, None] * errors[None, :]
         noise, sample = drawn[:, None] * drawn[None, :], sampled[:, None] * sampled[None, :]
-        both = self.samples[:, :, None] * sample
+        both, shared = self.samples[:, :, None] * sample, self.shared[:, :, None] * noise
+        counts = all(part.whole is not None for part in parts)  # their noise never has a negative correlation
         with np.errstate(divide="ignore", invalid="ignore"):
-            least, most = (np.nan_to_num(v / whole) for v in (-both, self.shared[:, :, None] * noise + both))
+            least, most = (np.nan_to_num(v / whole) for v in (-both - (0.0 if counts else shared), shared + both))
         return np.clip(least, -1, 1), np.clip(most, -1, 1)
 
     def said(self, target: Target) -> tuple[str, ...]:
