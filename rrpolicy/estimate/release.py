@@ -532,7 +532,7 @@ class Release:
         """
         from rrpolicy.estimate.rules.rules import rules
 
-        refuse_design(self, "association rules")
+        refuse_design(self, "a search for association rules")
         return rules(
             self,
             min_support,
@@ -573,7 +573,7 @@ class Release:
         """
         from rrpolicy.estimate.rules.rules import named_rules
 
-        refuse_design(self, "association rules")
+        refuse_design(self, "a question about association rules")
         asked = [rules] if isinstance(rules, str) else rules
         return named_rules(self, asked, where=where, target=self.speaks_of(target), level=level)
 

@@ -249,6 +249,31 @@ def test_averages_within_a_series_can_have_errors_of_opposite_signs(office):
     assert found["s_se"].tolist() == pytest.approx((2 * alone["s_se"]).tolist())
 
 
+def test_counts_of_sets_are_compared_with_counts_of_generalised_records(office):
+    """Both orders: the sets' table keeps an axis for what the condition names."""
+    write(office, tables()[0])
+    quasi = POLICY[: POLICY.index("[[privacy]]")].replace("{{", "{").replace("}}", "}")
+    kinds = {
+        "sets": 'model = "l-diversity"\nkind = "frequency"\nl = 2\n[mechanism]\nname = "sensitive-addition"\n',
+        "classes": 'model = "k-anonymity"\nk = 5\n[mechanism]\nname = "l-diversity"\nalgorithm = "full-domain"\n',
+    }
+    for name, rest in kinds.items():
+        (office / "p.toml").write_text(f"{quasi}[[privacy]]\n{rest}")
+        rrpolicy.release(office / "p.toml", office / name)
+    sets, classes = (rrpolicy.open_release(office / name) for name in kinds)
+    counted = [r.crosstab("sex", "work = 'part'") for r in (sets, classes)]
+    before, after = (table.moment.reshape(-1) for table in counted)
+
+    found = classes.change_since(sets, "sex", "work = 'part'")
+
+    assert found.estimate.tolist() == pytest.approx((after - before).tolist())
+    assert found.se().tolist() == pytest.approx(counted[0].se().reshape(-1).tolist())
+    assert len(found.to_dict()["rows"]) == 2
+    assert sets.change_since(classes, "sex", "work = 'part'").estimate.tolist() == pytest.approx(
+        (before - after).tolist()
+    )
+
+
 def test_what_is_said_and_refused(office, capsys):
     first, second = released(office, 0, series=True)
     other, _ = released(office, 1, series=False)

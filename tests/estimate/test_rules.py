@@ -391,3 +391,17 @@ def test_what_is_no_rule_is_refused(mixed, capsys, rule, code):
 def test_either_thresholds_or_rules_are_asked_for(mixed, capsys, given):
     assert main(["rules", str(mixed), *given]) == 2
     assert "RR250" in capsys.readouterr().err
+
+
+def test_a_category_that_the_condition_fixes_follows_with_certainty(made, publish):
+    """Rounding puts its share above 1 by a last digit, where its variance is 0."""
+    axes = axes_of(made, "mixed")
+    release = rrpolicy.open_release(publish(axes, released(made, axes, 700, seed=5)))
+    for where, item in (("a = 'p'", ("a", "p")), ("a = 'q'", ("a", "q")), ("b = 'x'", ("b", "x"))):
+        found = release.rules(0.01, 0.3, ["a", "b"], where, longest=2)
+
+        certain = [rule for rule in found.rules if rule.then == item]
+        assert certain
+        for rule in certain:
+            assert rule.confidence == pytest.approx(1)
+            assert rule.confidence_se == pytest.approx(0, abs=1e-6)

@@ -274,7 +274,7 @@ class Ratios:
             R = self.n / self.d
             edge = np.clip(R, low, high)
             beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
-        return np.where((edge != R) & (beyond > 0), beyond, 0.0)
+        return np.where((edge != R) & (beyond > 0) & np.isfinite(beyond), beyond, 0.0)  # infinite: rounding at a limit
 
 
 def _below(parts: Sequence[Quadratic]) -> Quadratic:

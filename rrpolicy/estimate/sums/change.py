@@ -106,7 +106,7 @@ def change(  # noqa: PLR0917 those of the method
     together = np.minimum(first, second * (earlier.records / later.records))
     covariance = together * (share if series is not None and share is not None else 0.0)
     errors: dict[Target, Array] = {"table": np.sqrt(first + second - 2 * covariance)}
-    estimate = (after.moment - before.moment).reshape(-1)
+    estimate = after.moment.reshape(-1) - before.moment.reshape(-1)
     within = np.tile([-float(earlier.records), float(later.records)], (estimate.size, 1))
     return Changes(
         target="table",
@@ -121,7 +121,7 @@ def change(  # noqa: PLR0917 those of the method
         estimator=(MOMENT,) * estimate.size,
         flags=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(before.flags, after.flags, strict=True)),
         ends=normal_ends(estimate, errors, within, step=STEP),
-        released=np.minimum(before.support, after.support).reshape(-1),
+        released=np.minimum(before.support.reshape(-1), after.support.reshape(-1)),
         notes=(_said(series, share, earlier.records, after), UNFLAGGED),
         max_records=max(earlier.max_records, later.max_records),
         unchanged=None if series is None else share,

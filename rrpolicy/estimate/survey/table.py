@@ -45,11 +45,12 @@ class PeopleTable(Crosstab):
             PolicyError: as `Crosstab.variance`; RR546 for a stratum with one cluster.
         """
         target = self.spoken.of(target)
-        population = self.survey.variance(self._functions, "population").reshape(self.estimate.shape)
+        population = np.maximum(self.survey.variance(self._functions, "population"), 0.0).reshape(self.estimate.shape)
         if target == "population":
-            return np.maximum(population, 0.0), np.zeros(self.estimate.shape, dtype=bool)
+            return population, np.zeros(self.estimate.shape, dtype=bool)
         table = self.survey.variance(self._functions, "table").reshape(self.estimate.shape)
-        return of_table(table, np.zeros_like(table), population, at=(table, np.abs(population)))
+        size = population + self.estimate**2 / self.records  # the population's is 0 where totals are known
+        return of_table(table, np.zeros_like(table), population, at=(table, size))
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
@@ -62,9 +63,10 @@ class PeopleTable(Crosstab):
     def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
         """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.errors_of`."""
         asked = np.tensordot(functions, self._functions, axes=1)
-        population, table = (self.survey.variance(asked, target) for target in ("population", "table"))
-        kept, stand_in = of_table(table, np.zeros_like(table), population, at=(table, np.abs(population)))
-        return {"table": np.sqrt(kept), "population": np.sqrt(np.maximum(population, 0.0))}, stand_in
+        population = np.maximum(self.survey.variance(asked, "population"), 0.0)
+        table = self.survey.variance(asked, "table")
+        kept, stand_in = of_table(table, np.zeros_like(table), population, at=(table, population))
+        return {"table": np.sqrt(kept), "population": np.sqrt(population)}, stand_in
 
     def drawn_together(self, functions: Array) -> Array:
         """Return (sums, sums) the covariance that randomisation gives such sums; see `Crosstab.drawn_together`."""

@@ -171,7 +171,7 @@ def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
 
 def biased(axes: Sequence[AxisWeights], what: str) -> PolicyError:
     """Return the error (RR288) for what rests on unbiased counts; arguments as for `refuse_biased`."""
-    columns = [repr(c) for axis in axes if not axis.unbiased for c in axis.columns]
+    columns = dict.fromkeys(repr(c) for axis in axes if not axis.unbiased for c in axis.columns)
     return PolicyError(
         Problem(
             "RR288",

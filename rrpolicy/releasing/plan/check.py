@@ -244,7 +244,7 @@ def coded(policy: Policy) -> Iterator[Remark]:
             told = " and ".join(map(str, codes))
             text = (
                 f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
-                f'if they stand for no value, write `missing = [{", ".join(map(str, codes))}]` and `nulls = "unknown"`, '
+                f'if they stand for no value, write `missing = [{told.replace(" and ", ", ")}]` and `nulls = "unknown"`, '
                 "and take them out of the domain; a mean counts them as they are"
             )
             yield Remark(MISSING_CODE, text, attribute=attribute.name)
