@@ -43,7 +43,7 @@ UNCALLED: Mapping[str, str] = {
     "--verified-by": "takes keys of who verified before",
     "--write": "writes into the release",
     "--sign-with": "writes into the release",
-    "--reference": "takes a register of the population",
+    "--reference": "goes with a policy that names a population",
     "--withdraw": "takes an entry of a ledger whose release never appeared",
     "--reason": "goes with --withdraw",
     "--join": "takes a ledger of two branches",
@@ -213,26 +213,32 @@ def _what_holds(a: Asked) -> Iterator[Call]:
     yield [a.bundle]
     yield [a.bundle, "--json", "--no-verify"]
     yield [a.bundle, "--format", "csv"]
-    yield [str(a.made.source), "ill", "sex", "--randomised", "ill", "--doubly-stochastic", "ill", "--half", "ill"]
+    if a.made.source is not None:
+        table = [str(a.made.source), "ill", "sex"]
+        yield [*table, "--randomised", "ill", "--doubly-stochastic", "ill", "--half", "ill"]
 
 
 def _original(a: Asked) -> Call:
-    return ["--source", str(a.made.source)]
+    return [] if a.made.source is None else ["--source", str(a.made.source)]
 
 
 def _verify(a: Asked) -> Iterator[Call]:
-    for level in ("public", "audit", "source"):
-        yield ["--level", level, *(_original(a) if level == "source" else [])]
+    known = ["--reference", str(a.made.source)] if "[reference]" in a.made.policy.read_text() else []
     ledger = [] if a.made.ledger is None else ["--ledger", str(a.made.ledger), "--superseded"]
-    yield [*_original(a), "--key", str(a.made.key), "--strict", *ledger]
-    yield ["--json", "--plan-on", str(a.made.source.with_name("other.csv"))]
+    yield ["--level", "public"]
+    yield ["--level", "audit", "--strict"]
+    yield ["--json"]
     yield ["--output-format", "sarif", "--quiet", "--today", "2027-01-01"]
     yield ["--also", f"junit={a.new('.xml')}"]
+    if a.made.source is not None:
+        yield ["--level", "source", *_original(a), "--plan-on", str(a.made.source.with_name("other.csv")), *known]
+        yield [*_original(a), "--key", str(a.made.key), "--strict", *ledger, *known]
 
 
 def _attack(a: Asked) -> Iterator[Call]:
-    yield _original(a)
-    yield [*_original(a), "--quiet", "--output-format", "sarif", "--also", f"junit={a.new('.xml')}"]
+    if a.made.source is not None:
+        yield _original(a)
+        yield [*_original(a), "--quiet", "--output-format", "sarif", "--also", f"junit={a.new('.xml')}"]
 
 
 def _report(a: Asked) -> Iterator[Call]:

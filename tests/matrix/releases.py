@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +44,15 @@ class Made:
 
     Attributes:
         bundle: its folder.
-        source: the original table.
-        key: its key.
+        source: the original table; None of one whose records were collected, which has none.
+        key: its key; None likewise.
         policy: the policy's file.
         ledger: the ledger that it stands in; None if in none.
     """
 
     bundle: Path
-    source: Path
-    key: Path
+    source: Path | None
+    key: Path | None
     policy: Path
     ledger: Path | None = None
 
@@ -68,6 +69,7 @@ class Kind:
         since: a release of the same series that comes before.
         month: of the table; in later months some people differ.
         ledger: whether it stands in a ledger, in which the series is.
+        collected: whether people randomised their own records.
     """
 
     rest: str = PRAM
@@ -77,6 +79,7 @@ class Kind:
     since: str | None = None
     month: int = 0
     ledger: bool = False
+    collected: bool = False
 
 
 def _generalised(algorithm: str, privacy: str = ANONYMOUS.format(4), more: str = "") -> Kind:
@@ -126,6 +129,10 @@ KINDS: dict[str, Kind] = {
     "bins and names": Kind(columns=_with(age=AGE, ill=f'{COLUMNS["ill"]}, release_as = "my illness"')),
     "numbers with nulls": Kind(columns=_with(grade='role = "sensitive", domain = [1, 2, 3], nulls = "no answer"')),
     "nothing audited": Kind(PRAM + "[release]\naudit_counts = false\ndescribed_groups = 5\n"),
+    "an observed domain": Kind(PRAM + '[release]\naccept = ["domain:ill", "parameters:sex", "parameters:region", "parameters:ill", "parameters:children", "released"]\n', columns=_with(ill='role = "sensitive", domain = "observed"')),
+    "invariant": Kind(LINKING + '[mechanism]\nname = "pram"\nattributes = ["sex", "region", "ill"]\nallocation = "fixed"\nkeep_probability = { sex = "3/4", region = "3/4", ill = "4/5" }\ninvariant = { region = "observed" }\n[release]\naccept = ["marginal:region"]\n', DEALT),
+    "a known population": Kind('[[privacy]]\nmodel = "k-map"\nk = 3\n[mechanism]\nname = "l-diversity"\nalgorithm = "full-domain"\n[reference]\nuri = "people.csv"\n', GENERALISED),
+    "collected": Kind(columns={name: COLUMNS[name] for name in ("sex", "region", "ill", "children")}, collected=True),
     "series, first": Kind(SERIES, source='unit = "person"\n', ledger=True),
     "series, second": Kind(SERIES, source='unit = "person"\n', month=1, since="series, first", ledger=True),
 }  # fmt: skip
@@ -210,6 +217,17 @@ def make(name: str, folder: Path, made: dict[str, Made]) -> Made:
     ledger = base / "releases.jsonl" if kind.ledger else None
     if ledger is not None and earlier is None:
         rrpolicy.init_ledger(ledger)
+    if kind.collected:
+        return _collected(own, policy, rows)
     key = own / "release.key" if earlier is None else earlier.key
     assert main(["release", str(policy), "--out", str(own / "bundle"), "--key", str(key)]) == 0, name
     return Made(own / "bundle", source, key, policy, ledger)
+
+
+def _collected(folder: Path, policy: Path, rows: list[dict[str, object]]) -> Made:
+    rrpolicy.plan(policy, out=folder / "plan.json", expected_rows=RECORDS)
+    asked = rrpolicy.open_questionnaire(folder / "plan.questionnaire.json")
+    sent = [rrpolicy.randomize(asked, {q: row[q] for q in ("sex", "region", "ill", "children")}) for row in rows]
+    (folder / "sent.jsonl").write_text("\n".join(map(json.dumps, sent)))
+    rrpolicy.collect(folder / "plan.json", folder / "sent.jsonl", folder / "bundle")
+    return Made(folder / "bundle", None, None, policy)
