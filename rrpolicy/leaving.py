@@ -100,7 +100,7 @@ def unfinished(
 
 def told() -> str:
     """Return what an interrupted process has done, in words."""
-    return "; ".join(_kept) or "nothing was released"
+    return "; ".join(_kept) or "nothing was written"
 
 
 def take_over() -> None:

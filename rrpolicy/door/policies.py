@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -35,6 +35,7 @@ def init(
     mechanism: str | None = None,
     models: Sequence[str] = (),
     plugins: Sequence[str] = (),
+    progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 
@@ -46,6 +47,7 @@ def init(
         models: privacy models that the draft requires, such as `k-anonymity`; default: the mechanism's usual one.
         plugins: distributions to load, for a table that one of them opens, such as `acme-sqlite>=0.3`; the draft lists
             them.
+        progress: is called with what is being done, and the share of the work that was.
 
     Returns:
         The draft's `text`, and `warnings`: what to look at first. `check` refuses it until each line that says "fill
@@ -66,7 +68,7 @@ def init(
     name = None if mechanism is None else registry.mechanisms.aliases.get(mechanism, mechanism)
     protected = protection(name, models) if name is not None or models else None
     with registry.naming_engines():
-        return draft(given.uri or "", table, registry.sources, plugins, protected)
+        return draft(given.uri or "", table, registry.sources, plugins, protected, progress)
 
 
 @blaming

@@ -380,6 +380,9 @@ class Reading:
         of: such codes of single columns, in place of the others.
         multiplicity: the column that says how often each row stands; None of a table of records.
         rounding: weights that are rounded, and to multiples of what.
+        read: the columns whose values are read; None for all but `skipped`.
+        skipped: columns whose values are not read, so that nothing has to be known of their type.
+        column_wise: whether every column is read by itself, so that a text file is parsed into a table first.
     """
 
     csv: CsvSettings = CsvSettings()
@@ -387,6 +390,14 @@ class Reading:
     of: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     multiplicity: str | None = None
     rounding: Mapping[str, float] = field(default_factory=dict)
+    read: tuple[str, ...] | None = None
+    skipped: tuple[str, ...] = ()
+    column_wise: bool = False
+
+    def reads(self, column: str) -> bool:
+        """Return whether the values of a column are read."""
+        wanted = column not in self.skipped if self.read is None else column in self.read
+        return wanted or column == self.multiplicity
 
     def codes(self, column: str) -> tuple[Value, ...]:
         """Return the codes that stand for a missing value in a column; no count is missing."""
@@ -537,7 +548,11 @@ class Policy:
         """Return how the table is to be read."""
         own = {a.name: a.missing for a in self.attributes.values() if a.missing is not None}
         steps = {a.name: a.rounding for a in self.attributes.values() if a.rounding is not None}
-        return Reading(self.source.csv, self.source.missing, own, rounding=steps)
+        used = [a.name for a in self.attributes.values() if not a.role.dropped or a.design or a.name == self.unit]
+        skipped = tuple(a.name for a in self.attributes.values() if a.name not in used)
+        others = self.source.other_columns == "excluded"
+        read, skipped = (tuple(used), ()) if others else (None, skipped)
+        return Reading(self.source.csv, self.source.missing, own, rounding=steps, read=read, skipped=skipped)
 
     @property
     def released(self) -> tuple[Attribute, ...]:

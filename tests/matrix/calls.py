@@ -144,6 +144,7 @@ def _query(a: Asked) -> Iterator[Call]:
     yield [mean]
     yield [mean, "--population", "--design", "none", "--no-verify"]
     yield [mean, "--format", "csv", "--plot", a.new(".svg")]
+    yield [f"SELECT avg({second}) AS m FROM release", "--limits", f"{a.second}=0,100"]
     joined = f"SELECT name, count(*) FROM release JOIN labels ON release.{first} = labels.code GROUP BY name"
     yield [joined, "--table", f"labels={labels}"]
 

@@ -608,3 +608,50 @@ def test_texts_of_few_records_and_long_ones_are_nowhere_in_a_draft(parquet, caps
         '# remark = { role = "quasi-identifier", domain = "fill in: its 4 values that may be shown, or observed" }'
         in printed.out
     )
+
+
+def test_a_wide_csv_is_parsed_a_few_times_whatever_the_number_of_its_columns(tmp_path, monkeypatch, capsys):
+    """Each column used to be read by a pass over the whole file."""
+    from rrpolicy.source.duckdb import delimited
+
+    parsed = []
+    real = delimited.scan
+    monkeypatch.setattr(delimited, "scan", lambda *args: parsed.append(1) or real(*args))
+    for columns in (5, 60):
+        names = [f"q{i}" for i in range(columns)]
+        rows = "\n".join(",".join(str((i * j) % 5) for j in range(columns)) for i in range(50))
+        (tmp_path / "wide.csv").write_text(",".join(names) + f"\n{rows}\n")
+        parsed.clear()
+        shown = []
+        rrpolicy.init(tmp_path / "wide.csv", progress=lambda text, share: shown.append(share))
+        assert len(parsed) <= 3
+        assert shown == sorted(shown)
+
+
+def test_columns_that_a_policy_does_not_read_are_not_looked_at(tmp_path, monkeypatch):
+    from rrpolicy.source.duckdb import delimited
+
+    tested = []
+    real = delimited._tests
+    monkeypatch.setattr(delimited, "_tests", lambda sql, **how: tested.append(sql) or real(sql, **how))
+    (tmp_path / "t.csv").write_text("sex,ill,a,b,c\n" + "f,no,1,x,2\nm,flu,2,y,3\n" * 30)
+    text = """schema = 1
+[policy]
+name = "p"
+version = "1.0.0"
+[source]
+uri = "t.csv"
+other_columns = "excluded"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+ill = { role = "sensitive", domain = ["no", "flu"] }
+c = { role = "excluded" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+    (tmp_path / "p.toml").write_text(text)
+    rrpolicy.plan(tmp_path / "p.toml").require()
+    assert set(tested) == {'"sex"', '"ill"'}

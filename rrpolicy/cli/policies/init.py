@@ -40,9 +40,13 @@ def command(
     domains and bins are taken from the data: showing them to anybody discloses them. `rrpolicy check` refuses it until
     each line that says "fill in" is filled in.
     """
+    from rrpolicy.cli.text.progress import progress
     from rrpolicy.untrusted.printable import line
 
-    drafted = door.init(uri, table=table, mechanism=mechanism, models=models or (), plugins=plugins or ())
+    with progress() as shown:
+        drafted = door.init(
+            uri, table=table, mechanism=mechanism, models=models or (), plugins=plugins or (), progress=shown
+        )
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {line(warning)}", file=sys.stderr)

@@ -241,10 +241,10 @@ def coded(policy: Policy) -> Iterator[Remark]:
         numbers = [v for v in attribute.domain or () if isinstance(v, (int, float)) and not isinstance(v, bool)]
         numbers.sort()
         if codes := coded_numbers(numbers, numbers):
-            told = " and ".join(map(str, codes))
+            told, named = " and ".join(map(str, codes)), ", ".join(map(str, codes))
             text = (
                 f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
-                f'if they stand for no value, write `missing = [{told.replace(" and ", ", ")}]` and `nulls = "unknown"`, '
+                f'if they stand for no value, write `missing = [{named}]` and `nulls = "unknown"`, '
                 "and take them out of the domain; a mean counts them as they are"
             )
             yield Remark(MISSING_CODE, text, attribute=attribute.name)

@@ -7,7 +7,7 @@ only if its name says clearly what it is; every other one is excluded, and the d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,12 +50,13 @@ class Draft:
     warnings: tuple[str, ...]
 
 
-def draft(
+def draft(  # noqa: PLR0917 what a draft is made of
     uri: str,
     table: str | None,
     sources: Mapping[str, Source],
     plugins: Sequence[str] = (),
     protected: Protection | None = None,
+    progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Draft:
     """Draft a policy.
 
@@ -65,6 +66,7 @@ def draft(
         sources: engines by scheme or ending.
         plugins: distributions that the draft lists.
         protected: how; by default with `pram`, under local differential privacy.
+        progress: is called with what is being done, and the share of the work that was.
 
     Raises:
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
@@ -73,14 +75,18 @@ def draft(
     source, resolved = engine(uri, sources, Path())
     csv = settings_of(resolved)
     with scratch() as spilled:
-        with snapshot_of(source, resolved, table, spilled.folder, Reading(csv)) as snapshot:
-            codes = {name: found for name in snapshot.columns() if (found := _codes(snapshot, name, csv))}
-        reading = Reading(csv, _everywhere(codes), {n: c for n, c in codes.items() if _own(c)})
+        with snapshot_of(source, resolved, table, spilled.folder, Reading(csv, column_wise=True)) as snapshot:
+            named = _each(snapshot.columns(), "looking for missing values", 0.0, progress)
+            codes = {name: found for name in named if (found := _codes(snapshot, name, csv))}
+        own = {n: c for n, c in codes.items() if _own(c)}
+        reading = Reading(csv, _everywhere(codes), own, column_wise=True)
         with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
             records = snapshot.records()
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
-            profiles = {name: profile(snapshot, name, kind) for name, kind in snapshot.columns().items()}
+            kinds = snapshot.columns()
+            named = _each(kinds, "looking at the columns", 0.5, progress)
+            profiles = {name: profile(snapshot, name, kinds[name]) for name in named}
         coded = {name: (*reading.codes(name), *column.codes) for name, column in profiles.items() if column.codes}
         if coded:
             reading = replace(reading, of={**reading.of, **coded})
@@ -92,6 +98,14 @@ def draft(
     read = "\n".join(_source(uri, table, records, guesses, reading))
     tables = _USUAL if protected is None else protected.tables()
     return Draft(_written(_slug(uri), read, guesses, plugins, tables), tuple(_warnings(guesses)))
+
+
+def _each(names: Iterable[str], text: str, share: float, progress: Callable[[str, float], None]) -> Iterator[str]:
+    """Yield names, each after saying how much was done: half of the work, from a share on."""
+    every = list(names)
+    for place, name in enumerate(every):
+        progress(text, share + place / len(every) / 2)
+        yield name
 
 
 def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:

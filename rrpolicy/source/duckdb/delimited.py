@@ -43,6 +43,9 @@ _SPELLINGS = {
 }
 FIRST = "column 1"
 """The name of a first column without one: R and pandas write the numbers of rows so."""
+_TOGETHER = 16
+"""Columns whose types are found in one pass: tests of hundreds at once take gigabytes, and longer than some passes."""
+_PARSED_ONCE = "parsed once"
 _PARSED = ("DATE", "TIMESTAMP")
 """Types of which not every value that is spelled so exists."""
 
@@ -140,7 +143,7 @@ def scan(path: str, file: TextFile, names: Sequence[str]) -> str:
 def columns(
     connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], reading: Reading
 ) -> tuple[str, int, list[Stored]]:
-    """Read the file once.
+    """Read the file, `_TOGETHER` columns at a time; a column that is not read is text.
 
     Args:
         connection: DuckDB.
@@ -153,13 +156,20 @@ def columns(
         are spelled in.
     """
     source = masked(source, [Stored(name, "VARCHAR") for name in names], reading)
-    comma = reading.csv.decimal == ","
-    tests = [test for name in names for test in _tests(identifier(name), comma=comma)]
-    row = connection.execute(f"SELECT count(*), {', '.join(tests)} FROM {source}").fetchone()
-    assert row is not None
-    width = len(_SPELLINGS) + 4
-    found = [_typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(names)]
-    return source, row[0], found
+    if reading.column_wise:
+        connection.execute(f"CREATE TEMP TABLE {identifier(_PARSED_ONCE)} AS SELECT * FROM {source}")
+        source = identifier(_PARSED_ONCE)
+    comma, width = reading.csv.decimal == ",", len(_SPELLINGS) + 4
+    wanted = [name for name in names if reading.reads(name)]
+    found, records = {name: Stored(name, "VARCHAR") for name in names}, 0
+    for start in range(0, max(len(wanted), 1), _TOGETHER):
+        part = wanted[start : start + _TOGETHER]
+        tests = [test for name in part for test in _tests(identifier(name), comma=comma)]
+        row = connection.execute(f"SELECT {', '.join(['count(*)', *tests])} FROM {source}").fetchone()
+        assert row is not None
+        records = row[0]
+        found |= {name: _typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(part)}
+    return source, records, list(found.values())
 
 
 def _tests(sql: str, *, comma: bool) -> list[str]:
