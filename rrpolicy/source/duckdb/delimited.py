@@ -157,7 +157,7 @@ def columns(
     """
     source = masked(source, [Stored(name, "VARCHAR") for name in names], reading)
     if reading.column_wise:
-        connection.execute(f"CREATE TEMP TABLE {identifier(_PARSED_ONCE)} AS SELECT * FROM {source}")
+        connection.execute(f"CREATE TABLE {identifier(_PARSED_ONCE)} AS SELECT * FROM {source}")
         source = identifier(_PARSED_ONCE)
     comma, width = reading.csv.decimal == ",", len(_SPELLINGS) + 4
     wanted = [name for name in names if reading.reads(name)]
