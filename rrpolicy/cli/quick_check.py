@@ -19,12 +19,14 @@ from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.untrusted.printable import line, listed
+from rrpolicy.untrusted.printable import condensed, line, some
 
 if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.plan.check import Checked, Stated
 
+MOST_NAMES = 24
+"""Columns of a role that are named; of more, the first ones."""
 TODAY = "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
 SECRETS = "env:NAME, or command:… as one word, names a secret of 32 bytes that the key is derived from."
 PROTECT = "Write the key's file under a passphrase, asked for or in RRPOLICY_KEY_PASSPHRASE."
@@ -194,22 +196,23 @@ def _lines(name: str, checked: Checked) -> list[str]:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
     lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
-    lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
+    lines += [f"  {role}: {some(names, MOST_NAMES)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [
         f"  {gate}: decided by `rrpolicy plan`, which counts the data {_named(checked, name)}"
         for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
     ]
-    lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
+    kept = (f"'{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None)
+    lines += [f"  released unchanged: {text}" for text in condensed(kept)]
     lines += (
         ["  matrices: withheld, so that nobody can correct counts of what is randomised"]
         if policy.release.withholds
         else []
     )
-    ids = listed(statistic.id for statistic in checked.derived)
+    ids = some([statistic.id for statistic in checked.derived], MOST_NAMES)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
-    lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
+    lines += condensed(f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed)
     lines += [f"  warning: {remark.text} [{warning_id(remark)}]" for remark in checked.warnings]
     lines += [f"  {waived}" for waived in checked.waived]
     if checked.records is not None:

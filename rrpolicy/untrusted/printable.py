@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 _UNUSUAL = re.compile(r"[^ -~]")
 _PLAIN = re.compile(r"[\w.:+/-]+")
+_NAMED = re.compile(r"'[^']+'|^[\w.+/-]+(?=: | \()")
+_NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_HERE = "\0"
+_MANY = 4
+"""Sentences from which on those that are alike become one."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ANYWHERE = r"#(?=#[\w.-]*\[)|section_(?:start|end)(?=:)"
 _COMMAND = re.compile(rf"^\s*:(?=:)|{_ANYWHERE}")
@@ -19,6 +24,46 @@ _INSIDE = re.compile(_ANYWHERE)
 def listed(names: Iterable[str]) -> str:
     """Return names with commas between; one that is no plain word stands in quotes, with its own commas."""
     return ", ".join(name if _PLAIN.fullmatch(name) else f"'{name}'" for name in names)
+
+
+def some(names: Sequence[str], most: int = 8) -> str:
+    """Return names with commas between, of many the first ones and how many more there are."""
+    if len(names) <= most:
+        return listed(names)
+    return f"{listed(names[: most - 1])} and {len(names) - most + 1:,} more"
+
+
+def condensed(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return sentences of which those that differ in a column's name alone, or in numbers, are one.
+
+    A sentence names its column in its first quotes, or before a colon at its beginning. Four or more that are otherwise
+    the same become one of all these columns; where their numbers differ, the one with the largest last number speaks,
+    and the others are named behind it.
+    """
+    groups: dict[str, list[tuple[int, str, str]]] = {}
+    for place, text in enumerate(texts):
+        name = _NAMED.search(text)
+        rest = text if name is None else text.replace(name[0], _HERE, 1)
+        groups.setdefault(_NUMBERS.sub("#", rest), []).append((place, name[0] if name else "", rest))
+    found = []
+    for group in groups.values():
+        if len(group) < _MANY or not group[0][1]:
+            found += [(place, rest.replace(_HERE, name)) for place, name, rest in group]
+            continue
+        names = [name for _, name, _ in group]
+        first, rests = group[0][0], {rest for *_, rest in group}
+        if len(rests) == 1:
+            found.append((first, rests.pop().replace(f"{_HERE} is ", f"{_HERE} are ").replace(_HERE, _several(names))))
+        else:
+            _, name, rest = max(group, key=lambda each: float(_NUMBERS.findall(each[2])[-1].replace(",", "")))
+            others = [other for other in names if other != name]
+            found.append((first, f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_several(others)}"))
+    return tuple(text for _, text in sorted(found))
+
+
+def _several(names: Sequence[str]) -> str:
+    shown = ", ".join(names[: _MANY - 1])
+    return f"{shown} and {len(names) - _MANY + 1:,} more" if len(names) >= _MANY else shown
 
 
 def visible(text: str) -> str:

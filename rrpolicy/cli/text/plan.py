@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channel.promises import built_in
-from rrpolicy.finding import CONDITION, READ_CORRECTLY, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
@@ -16,7 +16,7 @@ from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared_lines
 from rrpolicy.releasing.report.decision import judgement, solved
 from rrpolicy.releasing.report.pairs import pair_panel
-from rrpolicy.untrusted.printable import listed, visible
+from rrpolicy.untrusted.printable import condensed, listed, visible
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
 WITHHELD = "withheld: of what is randomised nothing can be estimated from public/, and that protects nobody"
 INDENT = " " * 12
+MOST_ROWS, MOST_PAIRED, WORST = 20, 12, 10
+"""Rows of a list, columns of a table of pairs, and the worst and best of more, that fit a screen."""
 
 
 def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
@@ -40,7 +42,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     plan, policy = outlook.plan, outlook.plan.policy
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
     text += _section("extends", policy.baselines)
-    text += _section("assumptions", outlook.assessment.audited)
+    text += _section("assumptions", condensed(outlook.assessment.audited))
     text += _section("declared by people", list(declared_lines(outlook.governance)))
     text += _section("derived from the data", _derived(outlook))
     text += ["", "parameters", *_parameters(outlook)]
@@ -62,8 +64,8 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         text += _beside(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("matrices", [WITHHELD] if policy.release.withholds else [])
-    text += _section("released unchanged", _unchanged(plan))
-    text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
+    text += _section("released unchanged", condensed(_unchanged(plan)))
+    text += _section("dropped", condensed(_dropped(a) for a in policy.attributes.values() if a.role.dropped))
     return text
 
 
@@ -125,7 +127,7 @@ def _parameters(outlook: Outlook) -> list[str]:
         if not isinstance(values, dict):
             continue
         if name in recoded:
-            rows += [f"  {column}: {told} ({values['origin']})" for column, told in _labels(recoded[name])]
+            rows += [f"{column}: {told} ({values['origin']})" for column, told in _labels(recoded[name])]
             continue
         if values["form"] == "addition":
             told = f"sets of {values['set_size']} of {values['values']} values"
@@ -140,14 +142,24 @@ def _parameters(outlook: Outlook) -> list[str]:
                 f"keep probability {values['keep_probability']:.6g}, "
                 f"retention probability {values['retention_probability']:.6g}"
             )
-        rows.append(f"  {name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
-    return rows or ["  nothing is randomised"]
+        rows.append(f"{name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
+    return [f"  {row}" for row in _few(rows)] or ["  nothing is randomised"]
+
+
+def _few(rows: Sequence[str]) -> list[str]:
+    """Return the rows; of very many the first ones, and how many are left out."""
+    if len(rows) <= MOST_ROWS:
+        return list(rows)
+    return [*rows[:MOST_ROWS], f"and {len(rows) - MOST_ROWS:,} more: --json has all"]
 
 
 def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield the errors of single attributes and of pairs, each attribute's with those above it; then what has none."""
     panel = pair_panel(errors)
     names = () if panel is None else panel.names
+    if len(names) > MOST_PAIRED:
+        yield from _worst(errors)
+        return
     if panel is not None and len(names) > 1:
         cells = [["-" if error is None else f"{error:.4g}" for error in row] for row in panel.errors]
         numbers, first = [str(i) for i in range(1, len(names) + 1)], max(map(len, names))
@@ -160,6 +172,18 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
     for e in errors:
         if len(names) == 1 or e.odd or len(e.attributes) > 2:  # noqa: PLR2004 a cell has two sides
             yield f"  {' x '.join(e.attributes)}: {e.told}"
+
+
+def _worst(errors: Sequence[MarginalError]) -> Iterator[str]:
+    """Yield the largest and smallest errors of single attributes, the largest of pairs, and what has no number."""
+    for ways, what in ((1, "columns"), (2, "pairs of columns")):
+        ranked = sorted((e for e in errors if len(e.attributes) == ways and not e.odd), key=lambda e: -(e.error or 0.0))
+        cut = ranked if len(ranked) <= 2 * WORST else [*ranked[:WORST], *(ranked[-WORST:] if ways == 1 else ())]
+        if len(cut) < len(ranked):
+            best = f" and the {WORST} best" if ways == 1 else ""
+            yield f"  {len(ranked):,} {what}: the {WORST} worst{best}; --json has all"
+        yield from (f"  {' x '.join(e.attributes)}: {e.told}" for e in cut)
+    yield from (f"  {row}" for row in condensed(f"{' x '.join(e.attributes)}: {e.told}" for e in errors if e.odd))
 
 
 def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
@@ -230,10 +254,15 @@ def _beside(companions: Sequence[Companion], explained: set[str] | None) -> list
         rows += [f"{INDENT}  {'; '.join(f'{c.name} {shown(c.measure)}' for c in own)}"] if own else []
         rows += _meanings([*(c for _, numbers in table.rows for c in numbers), *own], explained)
     tabled = {table.of for table in tables}
-    for companion in rest:
-        if companion.of not in tabled:
+    alone = [companion for companion in rest if companion.of not in tabled]
+    of_columns = sorted((c for c in alone if c.name.startswith(V_OF)), key=lambda c: -c.measure.value)
+    hidden = of_columns[WORST:]
+    for companion in alone:
+        if companion not in hidden:
             rows.append(f"{INDENT}beside it, {_companion(companion)}")
             rows += _meanings([companion], explained)
+    if hidden:
+        rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {shown(hidden[0].measure)} or less")
     return rows
 
 

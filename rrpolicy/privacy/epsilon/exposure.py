@@ -17,7 +17,7 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
-from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
+from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Role
 
@@ -230,7 +230,7 @@ def unlinkable_companions(exposed: Exposure, original: Original | int) -> tuple[
     found = largest_cramers_v(original, [c.attribute for c in exposed.unlinkable], exposed.randomised)
     return tuple(
         Companion(
-            f"Cramér's V of {name}",
+            f"{V_OF}{name}",
             association.measure,
             Basis.ORIGINAL,
             f"The strongest association of '{name}', assumed unlinkable, with a randomised attribute: "

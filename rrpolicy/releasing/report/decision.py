@@ -24,7 +24,7 @@ from rrpolicy.releasing.report.tiles import (
 )
 from rrpolicy.releasing.report.wording import SET, at_limit
 from rrpolicy.section import figure
-from rrpolicy.untrusted.printable import listed
+from rrpolicy.untrusted.printable import condensed, listed
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
@@ -64,7 +64,7 @@ def points(
     governance: Governance,
     remarks: Sequence[Remark] = (),
 ) -> tuple[str, ...]:
-    """Return what needs a person's judgement although nothing fails.
+    """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
 
     Args:
         attributes: that are released.
@@ -77,7 +77,7 @@ def points(
     kept: Sequence[A] = unmodified(attributes, decoders)
     warned = (remark for remark in remarks if remark.name in WARNINGS)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
-    return (
+    every = (
         *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
         *_disclosing(findings, attributes, kept),
         *_silent(decoders),
@@ -85,6 +85,7 @@ def points(
         *_suppressed(remarks),
         *left,
     )
+    return condensed(every)
 
 
 def judgement(

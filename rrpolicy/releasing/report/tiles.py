@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.report.attributes import A
     from rrpolicy.report import MarginalPanel, MarginalRow
 
+MOST_NAMED = 6
+"""Columns that a sentence names."""
 LIKELY = 0.5
 """From this chance on a reader would speak of disclosure: an attacker is rather right than wrong."""
 CERTAIN = 1.0
@@ -271,7 +273,8 @@ def unmeasured(found: Iterable[Chance], findings: Sequence[Finding], attributes:
     if not rest or ({Risk.READING} in bounds and not told):
         return ""
     how = "a requirement limits how much a release changes any guess" if bounds else "no requirement speaks of it"
-    return f"how well {_names(rest)} can be guessed {UNMEASURED}; {how}"
+    many = f"{_names(rest[:MOST_NAMED])} and {len(rest) - MOST_NAMED:,} more columns"
+    return f"how well {many if len(rest) > MOST_NAMED + 1 else _names(rest)} can be guessed {UNMEASURED}; {how}"
 
 
 def _utility(marginals: Sequence[MarginalPanel], errors: Mapping[str, float]) -> Tile:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 
+_LARGE = 600.0
+"""Of a product's natural logarithm; doubles end at e^709."""
+
+
 @frozen
 class Variable:
     """One retention probability that is looked for.
@@ -81,14 +85,18 @@ class ExpectedError:
     def value_and_gradient(self, retention: Array) -> tuple[float, Array]:
         """Return the objective and its gradient by the retentions."""
         total, slope = 0.0, np.zeros(len(retention))
-        for term in self.terms:
+        norms = [column_norms(term.sizes, retention[term.variables]) for term in self.terms]
+        logarithms = [np.log(each).sum(axis=1) for each in norms]
+        # Products over a hundred columns exceed the largest double: all are divided by e^shift.
+        shift = max((float(each.max(initial=0.0)) for each in logarithms), default=0.0)
+        shift = shift if shift > _LARGE else 0.0
+        for term, each, logarithm in zip(self.terms, norms, logarithms, strict=True):
             rho = retention[term.variables]
-            norms = column_norms(term.sizes, rho)
-            product = term.weight * term.mass * np.prod(norms, axis=1)
+            product = term.weight * term.mass * (np.exp(logarithm - shift) if shift else np.prod(each, axis=1))
             total += float(product.sum())
-            np.add.at(slope, term.variables, product @ (-2 * (1 - 1 / term.sizes) / rho**3 / norms))
+            np.add.at(slope, term.variables, product @ (-2 * (1 - 1 / term.sizes) / rho**3 / each))
         scale = sum(t.weight for t in self.terms)
-        return math.log(total / scale) + self.offset, slope / total
+        return math.log(total / scale) + shift + self.offset, slope / total
 
 
 def marginal(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> Term:
