@@ -123,6 +123,7 @@ class TableOriginal:
     units: Units | None = None
     reference: TableOriginal | None = None
     _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
+    _marginals: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
 
     @property
     def categorical(self) -> tuple[Attribute, ...]:
@@ -148,13 +149,16 @@ class TableOriginal:
         if len(set(attributes)) < len(attributes) or not known.issuperset(attributes):
             raise ValueError(f"not distinct categorical attributes: {', '.join(attributes)}")
         wanted = frozenset(attributes)
-        finer = [table for names, table in self._tables.items() if names >= wanted]
+        for tables in (self._tables, self._marginals):
+            if wanted in tables:
+                return tables[wanted].marginal(*attributes)
+        finer = [table for names, table in self._tables.items() if len(names) > len(wanted) and names >= wanted]
         if not finer:
             finer = [self._counted([a for a in self.categorical if a.name in wanted])]
             self._tables[wanted] = finer[0]
         table = min(finer, key=lambda t: len(t.n)).marginal(*attributes)
         if wanted not in self._tables:
-            self._tables[wanted] = table
+            self._marginals[wanted] = table
         return table
 
     def content(self) -> bytes:

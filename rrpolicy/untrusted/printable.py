@@ -42,23 +42,24 @@ def condensed(texts: Iterable[str]) -> tuple[str, ...]:
     """
     groups: dict[str, list[tuple[int, str, str]]] = {}
     for place, text in enumerate(texts):
-        name = _NAMED.search(text)
-        rest = text if name is None else text.replace(name[0], _HERE, 1)
-        groups.setdefault(_NUMBERS.sub("#", rest), []).append((place, name[0] if name else "", rest))
-    found = []
+        found = _NAMED.search(text)
+        name = "" if found is None else found[0]
+        rest = text.replace(name, _HERE, 1) if name else text
+        groups.setdefault(_NUMBERS.sub("#", rest), []).append((place, name, rest))
+    told: list[tuple[int, str]] = []
     for group in groups.values():
         if len(group) < _MANY or not group[0][1]:
-            found += [(place, rest.replace(_HERE, name)) for place, name, rest in group]
+            told += [(place, rest.replace(_HERE, name)) for place, name, rest in group]
             continue
         names = [name for _, name, _ in group]
         first, rests = group[0][0], {rest for *_, rest in group}
         if len(rests) == 1:
-            found.append((first, rests.pop().replace(f"{_HERE} is ", f"{_HERE} are ").replace(_HERE, _several(names))))
+            told.append((first, rests.pop().replace(f"{_HERE} is ", f"{_HERE} are ").replace(_HERE, _several(names))))
         else:
             _, name, rest = max(group, key=lambda each: float(_NUMBERS.findall(each[2])[-1].replace(",", "")))
             others = [other for other in names if other != name]
-            found.append((first, f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_several(others)}"))
-    return tuple(text for _, text in sorted(found))
+            told.append((first, f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_several(others)}"))
+    return tuple(text for _, text in sorted(told))
 
 
 def _several(names: Sequence[str]) -> str:

@@ -63,7 +63,10 @@ def policy(draft: dict[str, Any], mechanism: str, uri: str, handling: str = "") 
     attributes: dict[str, Any] = {"id": {"role": "identifier"}}
     for name in (*KNOWN, "s"):
         role = "sensitive" if name == "s" else "quasi-identifier"
-        attributes[name] = {"role": role, "domain": draft["attributes"][name]["domain"]}
+        drafted = draft["attributes"][name]["domain"]
+        # texts of few records are in no draft: the steward, who knows them, fills them in
+        domain = sorted({*table()[name].to_pylist()}) if isinstance(drafted, str) else drafted
+        attributes[name] = {"role": role, "domain": domain}
     for name in ("note", "hours"):
         attributes[name] = (
             {"role": "excluded"}

@@ -623,7 +623,7 @@ def test_a_wide_csv_is_parsed_a_few_times_whatever_the_number_of_its_columns(tmp
         (tmp_path / "wide.csv").write_text(",".join(names) + f"\n{rows}\n")
         parsed.clear()
         shown = []
-        rrpolicy.init(tmp_path / "wide.csv", progress=lambda text, share: shown.append(share))
+        rrpolicy.init(tmp_path / "wide.csv", progress=lambda _, share, shares=shown: shares.append(share))
         assert len(parsed) <= 3
         assert shown == sorted(shown)
 

@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -112,8 +112,7 @@ def _matrix(axis: Axis) -> Transition | Inclusion:
     """Return what maps original counts to expected released ones: of sets, to how many hold each value."""
     if isinstance(axis, Sets):
         return Inclusion(axis)
-    assert isinstance(axis, Transition)
-    return axis
+    return cast("Transition", axis)  # `_listed` tested it; a test of the protocol here took a third of the time
 
 
 def _subsets(product: Product, tested: Sequence[int]) -> Iterator[Subset]:

@@ -24,7 +24,6 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
-from rrpolicy.policy.missing_codes import coded_numbers
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
@@ -35,6 +34,7 @@ from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.series import unfit
 from rrpolicy.releasing.plan.waivers import MISSING_CODE, NO_LIMIT, Terms, Waived, due, part, unfounded
+from rrpolicy.source.missing_codes import coded_numbers
 from rrpolicy.source.units import UNTOLD, untold
 
 MANY_RECORDS = 2**62

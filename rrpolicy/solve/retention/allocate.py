@@ -263,8 +263,11 @@ def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
 def _compared(template: Template, workload: Sequence[Marginal], task: Task, solution: Solution) -> Iterator[Remark]:
     """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
     if solution.common is not None and len(solution.keep) > 1:
-        errors = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
-        if errors[0] is not None and errors[1] is not None:
+        found = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
+        errors = [
+            error for error in found if error is not None and math.isfinite(error)
+        ]  # of 100 columns it may not be
+        if len(errors) == len(found):
             gain = math.sqrt(errors[0] / errors[1]) if errors[1] > 0 else 1.0
             text = f"equal allocation has {gain:.4g} times the expected error of the optimal one"
             yield Remark("gain-over-equal", text, Measure(gain))

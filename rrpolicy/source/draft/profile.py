@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.frozen import frozen
-from rrpolicy.policy.missing_codes import coded_numbers
+from rrpolicy.source.missing_codes import coded_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
