@@ -149,6 +149,8 @@ def edited(draft: dict[str, Any], kinds: dict[str, Kind], case: Case) -> str:
         keys = {k: v for k, v in told.items() if k in {"domain", "bins", "nulls", "scale"} and role != "identifier"}
         if name in kinds:
             own = kinds[name].keys | spare(kinds[name], case.mode)
+            if str(keys.get("domain")).startswith("fill in"):  # a draft lists no text of an excluded column
+                keys["domain"] = list(kinds[name].values)
             keys = {
                 k: v for k, v in keys.items() if not (k in {"domain", "bins"} and {"domain", "bins"} & set(own))
             } | own
