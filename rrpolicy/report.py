@@ -49,6 +49,35 @@ class Tile:
 
 
 @frozen
+class RiskRow:
+    """What an attacker attains of one risk, without the release and with it (audit page only)."""
+
+    name: str = field(metadata={"help": "which risk: reading a column, or finding a person's record"})
+    grade: Literal["strong", "limited", "weak", "none"] = field(metadata={"help": "the grade of this risk"})
+    before: float = field(metadata={"help": "share of people read rightly, or found, without the release"})
+    statistics: float | None = field(
+        metadata={"help": "the same, with statistics of people who agree in the quasi-identifiers; None of finding"}
+    )
+    after: float = field(metadata={"help": "the same, with the released records"})
+    record: float | None = field(
+        metadata={"help": "the same, by whoever knows which record is a person's; None of finding"}
+    )
+    told: str = field(metadata={"help": "these numbers in a sentence"})
+    worst: str = field(metadata={"help": "the same for the person worst off, in a sentence"})
+    certain: str = field(metadata={"help": "of how many people the attacker is certain, in a sentence"})
+    rule: str = field(metadata={"help": "the rule that decided the grade, with its number"})
+
+
+@frozen
+class ProtectionPanel:
+    """How strong a release is (audit page only)."""
+
+    grade: Literal["strong", "limited", "weak", "none"] = field(metadata={"help": "of the release as a whole"})
+    rule: str = field(metadata={"help": "the rule that decided the grade, with its number"})
+    rows: tuple[RiskRow, ...] = field(metadata={"help": "reading each sensitive column, then finding a record"})
+
+
+@frozen
 class LimitLine:
     """A limit that a histogram is read against."""
 
@@ -483,6 +512,9 @@ class Report:
         default=(), metadata={"help": "whose release, which, when, for what and for whom; heads the page"}
     )
     tiles: tuple[Tile, ...] = field(default=(), metadata={"help": "being found, a secret being learnt, usefulness"})
+    protection: ProtectionPanel | None = field(
+        default=None, metadata={"help": "how strong the release is (audit page only); None where it was not assessed"}
+    )
     pairs: PairPanel | None = field(
         default=None, metadata={"help": "expected errors of pairs (audit page only); None where nothing is randomised"}
     )

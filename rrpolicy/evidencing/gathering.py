@@ -20,10 +20,9 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.model import Role
-from rrpolicy.releasing.bundle.audit import ATTACKED
+from rrpolicy.releasing.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.releasing.bundle.audit import NAME as RECORD
 from rrpolicy.releasing.report.fill import DROPPED
-from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.verify.outcome import Level
 from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
 from rrpolicy.untrusted.document import read_document

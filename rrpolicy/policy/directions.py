@@ -38,7 +38,7 @@ class Direction(Enum):
     CLAIMED = "when lowered, or stated where the baseline states none, if that keeps a ledger"
     PASSED_ON = "when it names what the baseline does not let be relaxed"
     WIDENED = "when it lists what the baseline does not list"
-    WIDER = "when it comes later in the order enclave, restricted, public"
+    WIDER = "when it comes later in its order: enclave, restricted, public; strong, limited, weak"
     LATER = "when later"
 
 
@@ -142,6 +142,7 @@ RULES: Mapping[str, Rule] = {
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
     "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),
+    "release.protection": Rule(Direction.WIDER, "a weaker grade of protection passes", ("strong", "limited", "weak")),
     "release.decoders": Rule(Direction.NEVER, "every requirement is held against an attacker who has the matrices"),
     "release.series": Rule(Direction.LEDGER, "whoever links releases sees whose value changed, and when it came back"),
     "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),

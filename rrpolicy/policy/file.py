@@ -435,6 +435,9 @@ class ReleaseTable(Table):
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
     )
+    protection: Literal["strong", "limited", "weak"] = Field(
+        "weak", description="The least grade of protection that a release must have; `plan` prints the grade."
+    )
     decoders: Literal["published", "withheld"] = Field(
         "published",
         description="withheld: public/ tells neither the matrices that randomised the data nor any number that they "

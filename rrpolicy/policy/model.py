@@ -462,6 +462,7 @@ class ReleaseSettings:
     Attributes:
         format: of the released data.
         rows_per_file: of each file that a released table is cut into but the last; None for one file a table.
+        protection: the least grade that a release must have.
         accept: ids of derived statistics that the release may tell.
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
@@ -480,6 +481,7 @@ class ReleaseSettings:
     decoders: Literal["published", "withheld"] = field(default="published", metadata=SPARSE)
     described_groups: int = field(default=1, metadata=SPARSE)
     rows_per_file: int | None = field(default=None, metadata=SPARSE)
+    protection: Literal["strong", "limited", "weak"] = field(default="weak", metadata=SPARSE)
 
     @property
     def withholds(self) -> bool:

@@ -385,6 +385,7 @@ class Resolver:
             table.decoders,
             table.described_groups,
             table.rows_per_file,
+            table.protection,
         )
 
     def known_format(self, catalogue: Catalogue) -> None:

@@ -153,7 +153,12 @@ def test_the_plan_says_the_same(policy, extend, capsys):
     policy.write_text(pinned + 'allocation = "equal"\n')
     opened = open_policy(extend(8))
     text = lines(look_ahead(opened.policy, opened.registry, 1000))
-    assert text[1:4] == ["", "extends", f"  {policy}"]
+    assert text[1:5] == [
+        "protection: limited. only epsilon is known without the table.",
+        "",
+        "extends",
+        f"  {policy}",
+    ]
     inherited, weaker = (line for line in text if "local-dp" in line and "at the limit" not in line)
     assert f"(from {policy})" in inherited
     assert f"(weaker than the one of {policy}: it adds nothing)" in weaker

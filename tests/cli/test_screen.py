@@ -68,7 +68,7 @@ def test_the_verdict_is_the_last_line_and_stands_alone_where_that_is_asked_for(
     policy.write_text(SURVEY)
     assert main(["plan", str(policy)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith("passes: 1 of 1 requirements met")
+    assert lines[-1].startswith("passes: protection strong, 1 of 1 requirements met")
     assert lines[-2].startswith("next: rrpolicy release ")
     assert main(["plan", str(policy), "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == [lines[-1]]

@@ -74,6 +74,7 @@ BASE = {
         "require_signatures": "2",
         "series": '"monthly"',
         "described_groups": "5",
+        "protection": '"limited"',
     },
     "context": {
         "recipients": '["students", "schools"]',
@@ -186,6 +187,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "release.described_groups": [
         ("release", "described_groups", "4", True),
         ("release", "described_groups", "6", False),
+    ],
+    "release.protection": [
+        ("release", "protection", '"weak"', True),
+        ("release", "protection", '"strong"', False),
     ],
     "release.require_signatures": [
         ("release", "require_signatures", "1", True),

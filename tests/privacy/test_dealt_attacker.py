@@ -162,13 +162,13 @@ def test_estimates_are_of_the_expectation(rows, size):
 @pytest.mark.parametrize("wrong", ["others of any value", "the own value twice"])
 def test_a_wrong_sampler_is_found(monkeypatch, wrong):
     rows = ((2, 1), (1, 2))
-    right = simulated._held
+    right = simulated.group_mates
 
     def held(dealt: Any, counts: Any, size: int, own: int, stream: Any) -> Any:
         found, factor = right(dealt, counts, size, own, stream)
         return found, factor * (1.02 if wrong == "the own value twice" else 1)
 
-    monkeypatch.setattr(simulated, "_held", held)
+    monkeypatch.setattr(simulated, "group_mates", held)
     if wrong == "others of any value":
         even = np.cumsum(np.full((2, 2), 3), axis=0)
         monkeypatch.setattr(simulated.np, "cumsum", lambda x, axis: even if x.shape == (2, 2) else x.cumsum(axis))
@@ -288,7 +288,7 @@ def test_upper_ends_cover_the_risk_of_everybody(monkeypatch):
     monkeypatch.setattr(simulated, "MOST_REPLICAS", 512)
     missed = 0
     for seed in range(200):
-        monkeypatch.setattr(simulated, "_stream", lambda *_, s=seed: Streams.for_tests(s).stream("test"))
+        monkeypatch.setattr(simulated, "stream_of", lambda *_, s=seed: Streams.for_tests(s).stream("test"))
         found, place = estimated(rows, size)
         missed += any(found.upper[place[key]] < float(p) for key, p in mean.items())
     assert missed <= 3

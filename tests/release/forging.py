@@ -12,13 +12,12 @@ from rrpolicy.attacks.result import Attacked
 from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
 from rrpolicy.discovery import load_registry
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.releasing.bundle.audit import ATTACKED
+from rrpolicy.releasing.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.bundle.manifest import file_digests
 from rrpolicy.releasing.bundle.pages import audit_pieces, public_page, rendered
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.report.fill import audit_report, read_report
-from rrpolicy.releasing.report.stored_findings import read_assessment
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
+from tests.survey import WAIVED
 
 POLICY = policy_text("""\
 [attributes]
@@ -25,7 +26,7 @@ attributes = ["sex"]
 keep_probability = { sex = 0.8 }
 [release]
 accept = ["domain:town", "released"]
-""")
+""") + WAIVED
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def test_what_is_not_accepted_ends_with_one_and_the_line_to_paste(limited, capsy
     assert "epsilon <= 2 (record scope), given the published parameters" in printed
     assert "[channel, conditional]" in printed
     assert "`rrpolicy explain RR108`" in printed.splitlines()[-2]
-    assert printed.splitlines()[-1].startswith("does not pass: 1 of 2 requirements met")
+    assert printed.splitlines()[-1].startswith("does not pass: protection strong, 1 of 2 requirements met")
 
     assert main(["release", str(limited), "--out", str(limited.parent / "bundle")]) == 1
     refused = capsys.readouterr().err

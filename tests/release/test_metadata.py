@@ -18,6 +18,7 @@ from rdflib import RDF, RDFS, Graph, Literal, Namespace, URIRef
 from rrpolicy.canonical import digest
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
+from tests.survey import WAIVED
 
 from .bundles.make import make
 from .conftest import FORMATS, MECHANISMS
@@ -301,7 +302,7 @@ format = "{request.param}"
 recipients = {json.dumps(HOSTILE)}
 legal_basis = {json.dumps(HOSTILE[1])}
 licence = {json.dumps(HOSTILE[2])}
-"""
+{WAIVED}"""
     (folder / "p.toml").write_text(policy, encoding="utf-8")
     assert main(["release", str(folder / "p.toml"), "--out", str(folder / "out"), "--as", "2026-13-45"]) == 0
     return folder / "out" / "public"

@@ -15,6 +15,7 @@ from rrpolicy.errors import DataError, PolicyError, RefusedError, RequirementErr
 from rrpolicy.finding import Verdict
 from rrpolicy.privacy.models import delta_presence, k_map
 from rrpolicy.releasing.plan.opening import open_policy
+from tests.survey import WAIVED
 
 AGES = ["0-29", "30-59", "60+"]
 REGISTER = pd.DataFrame(
@@ -39,7 +40,7 @@ version = "1.0.0"
 uri = "sample.parquet"
 [reference]
 uri = "register.parquet"
-{ATTRIBUTES}
+{ATTRIBUTES}{WAIVED}
 [[privacy]]
 model = "k-map"
 k = 9

@@ -36,6 +36,12 @@ epsilon = 5
 
 [mechanism]
 name = "acme-wrong"
+
+[[waivers]]
+finding = "protection"
+reason = "a test: nobody is in the table"
+approver = "survey office"
+until = 2099-12-31
 """
 PLUGIN = """
 from dataclasses import dataclass, replace

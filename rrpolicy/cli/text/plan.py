@@ -1,4 +1,4 @@
-"""The plan as text: assumptions first, then parameters, requirements, errors, and what is dropped or unchanged."""
+"""The plan as text: the grade of protection, assumptions, parameters, requirements, errors, what is dropped."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.releasing.report.attributes import treated_so
+from rrpolicy.releasing.report.before_after import chance, protection_panel
 from rrpolicy.releasing.report.context import declared_lines
 from rrpolicy.releasing.report.decision import judgement, solved
 from rrpolicy.releasing.report.pairs import pair_panel
@@ -41,6 +42,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     """
     plan, policy = outlook.plan, outlook.plan.policy
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
+    text += _protection(outlook)
     text += _section("extends", policy.baselines)
     text += _section("assumptions", condensed(outlook.assessment.audited))
     text += _section("declared by people", list(declared_lines(outlook.governance)))
@@ -69,6 +71,28 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     return text
 
 
+def _protection(outlook: Outlook) -> list[str]:
+    """Return the grade, and what an attacker attains without the release and with it."""
+    panel = protection_panel(outlook.assessment.protection)
+    if panel is None:
+        return []
+    text = [f"protection: {panel.grade}. {panel.rule}"]
+    if not panel.rows:
+        return text
+    head = ("", "without", "by statistics", "with the release", "record known", "grade")
+    rows = [head]
+    for row in panel.rows:
+        numbers = (row.before, row.statistics, row.after, row.record)
+        rows.append((row.name.replace("`", ""), *("" if n is None else chance(n) for n in numbers), row.grade))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    text += [
+        "  ".join(["  " + first.ljust(widths[0]), *map(str.rjust, cells[:-1], widths[1:-1]), cells[-1]])
+        for first, *cells in rows
+    ]
+    text += [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
+    return text
+
+
 def verdict(found: Outlook) -> str:
     """Return the line that a reader must not miss: whether it passes, and in a few numbers what would be done."""
     plan, findings, gates = found.plan, found.assessment.findings, found.assessment.utility
@@ -83,7 +107,9 @@ def verdict(found: Outlook) -> str:
     open_points = len(judged(found))
     points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
     word = "passes" if found.passed else "does not pass"
-    return f"{word}: {', '.join([*counts, *points])}; {columns}"
+    graded = found.assessment.protection
+    grade = [f"protection {graded.grade}"] if graded is not None else []
+    return f"{word}: {', '.join([*grade, *counts, *points])}; {columns}"
 
 
 def judged(found: Outlook) -> tuple[str, ...]:

@@ -102,10 +102,10 @@ def simulate(channel: AnatomyChannel, people: Ints, group: Ints, value: Ints) ->
     if len(channel.sensitive) > 1:
         return None
     counts = people.sum(axis=0)
-    number = _replicas(counts.tolist(), channel.size, len(group))
+    number = replicas_for(counts.tolist(), channel.size, len(group))
     if number is None or not len(group):
         return None
-    stream = _stream(channel, int(counts.sum()))
+    stream = stream_of(channel, int(counts.sum()))
     dealt = replicas(counts.tolist(), channel.size, number, stream)
     out = Simulated(number, *(np.empty(len(group)) for _ in range(4)))
     shares: Array = people / people.sum(axis=1, keepdims=True)
@@ -117,7 +117,7 @@ def simulate(channel: AnatomyChannel, people: Ints, group: Ints, value: Ints) ->
     return out
 
 
-def _replicas(counts: list[int], size: int, asked: int) -> int | None:
+def replicas_for(counts: list[int], size: int, asked: int) -> int | None:
     """Return how many deals are simulated; None if too few could be."""
     if not 1 <= size <= min(largest_eligible(counts), MOST_MEMBERS):
         return None
@@ -126,7 +126,7 @@ def _replicas(counts: list[int], size: int, asked: int) -> int | None:
     return most if most >= FEWEST_REPLICAS else None
 
 
-def _stream(channel: AnatomyChannel, records: int) -> Stream:
+def stream_of(channel: AnatomyChannel, records: int) -> Stream:
     """Return the bits of the estimate: a function of the published description and N."""
     columns: list[Json] = [[c.attribute, list(c.labels)] for c in (*channel.known, *channel.sensitive)]
     seed = canonical({"purpose": "rrpolicy.estimate/1", "columns": columns, "l": channel.size, "records": records})
@@ -147,7 +147,7 @@ def _beside(dealt: Replicas, people: Ints, size: int, own: int, stream: Stream) 
         (replicas, values) perm(M without the person and v)/perm(M without the person and u), 0 for what the group does
         not hold; and (replicas,) how much each replica counts, 1 where no phase was shortened.
     """
-    held, factor = _held(dealt, people.sum(axis=0), size, own, stream)
+    held, factor = group_mates(dealt, people.sum(axis=0), size, own, stream)
     shares = people / people.sum(axis=1, keepdims=True)
     by_value = np.cumsum(people, axis=0)
     out = np.zeros(held.shape)
@@ -166,7 +166,7 @@ def _beside(dealt: Replicas, people: Ints, size: int, own: int, stream: Stream) 
     return out, factor
 
 
-def _held(dealt: Replicas, counts: Ints, size: int, own: int, stream: Stream) -> tuple[Mask, Array]:
+def group_mates(dealt: Replicas, counts: Ints, size: int, own: int, stream: Stream) -> tuple[Mask, Array]:
     """Return (replicas, values) who stands beside a value in one of its places, all alike; and each one's factor."""
     places: Array = np.concatenate((dealt.groups(own), dealt.residues[None, :, own]))
     total = places.sum(axis=0)

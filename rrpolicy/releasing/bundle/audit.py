@@ -7,11 +7,15 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rrpolicy.canonical import Json
+from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
+from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.folder.repository import blob
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.releasing.account import Weighed
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.custody import Custody
@@ -113,8 +117,24 @@ def findings_document(assessment: Assessment) -> dict[str, Json]:
         "findings": plain(assessment.findings),
         "utility": plain(assessment.utility),
         "attained": plain(assessment.attained),
+        **({} if assessment.protection is None else {"protection": plain(assessment.protection)}),
         "tested": assessment.tested,
     }
+
+
+def read_assessment(document: Mapping[str, Any]) -> Assessment:
+    """Read what `findings_document` wrote; it fits its schema. Of places it has the line and no file.
+
+    Raises:
+        ValueError: if a number or a word cannot be read.
+    """
+    return Assessment(
+        findings=tuple(map(Finding.from_json, document["findings"])),
+        utility=tuple(map(UtilityFinding.from_json, document["utility"])),
+        attained=tuple(map(Finding.from_json, document["attained"])),
+        protection=read(Protection, document["protection"]) if "protection" in document else None,
+        tested=document["tested"],
+    )
 
 
 def writers() -> dict[str, Json]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.report.alternatives import alternatives
+from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.decision import judgement, solved
 from rrpolicy.releasing.report.fill import declared_bar, described, dropped_columns
 from rrpolicy.releasing.report.findings import finding_row, utility_row
@@ -55,6 +56,7 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
             solved=optimised,
         ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
+        protection=protection_panel(assessment.protection),
         assumptions=assessment.audited,
         remarks=tuple(Fact(r.name.replace("-", " ").capitalize(), r.text) for r in plan.remarks),
         dropped=dropped_columns(policy),

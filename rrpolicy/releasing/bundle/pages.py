@@ -167,6 +167,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         following=_following(plan, assessment, record),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
         untested=() if assessment.tested else (how_tested(tested=False),),
+        protection=assessment.protection,
     )
 
 

@@ -22,6 +22,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.bundle.audit import read_assessment
 from rrpolicy.releasing.bundle.execute import release
 from rrpolicy.releasing.bundle.kept import Kept
 from rrpolicy.releasing.bundle.staging import Staging, stage
@@ -44,7 +45,6 @@ from rrpolicy.releasing.plan.plan import Plan, make_plan
 from rrpolicy.releasing.plan.planning import Planned, Progress
 from rrpolicy.releasing.plan.series import Begun
 from rrpolicy.releasing.plan.waivers import Terms
-from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.source.elsewhere import open_elsewhere
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.source.opening import open_original

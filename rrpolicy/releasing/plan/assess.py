@@ -16,6 +16,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.privacy.units import assumption, how_tested, largest_unit
 from rrpolicy.registry import Registry
 
@@ -39,12 +40,14 @@ class Assessment:
         findings: one for each requirement.
         utility: one for each gate.
         attained: what the draw came to, for the audit alone; nothing before it.
+        protection: how strong the release is; None where it was not assessed.
         tested: whether the table was held against the number of records that a unit may have.
     """
 
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...]
     attained: tuple[Finding, ...] = ()
+    protection: Protection | None = None
     tested: bool = False
 
     @property
@@ -110,7 +113,9 @@ def assess(  # noqa: PLR0917 each is another thing
         for gate, name in zip(_measured(policy, registry, channel, original), named.gates, strict=True)
     )
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
-    return Assessment(found, utility, tested=tested)
+    from rrpolicy.privacy.protection.assess import protection
+
+    return Assessment(found, utility, protection=protection(channel, original, policy), tested=tested)
 
 
 def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Finding:

@@ -17,6 +17,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.offer import Software
 from rrpolicy.policy.stored import mechanism_from_json
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.releasing.appearing import appear, refuse_existing
 from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import Assessment
@@ -150,6 +151,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         assessment = Assessment(
             tuple(map(Finding.from_json, document["findings"])),
             tuple(map(UtilityFinding.from_json, document["utility"])),
+            protection=read(Protection, document["protection"]),
         )
         errors = tuple(read(MarginalError, error) for error in document["expected_errors"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:

@@ -11,9 +11,11 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
+from rrpolicy.privacy.protection.grade import Grade
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.derived import accept_line
-from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part
+from rrpolicy.releasing.plan.waivers import PROTECTION, Terms, Waived, due, part
 from rrpolicy.untrusted.printable import listed
 
 
@@ -22,7 +24,7 @@ class Decision(Decided):
     """Whether a release may be made.
 
     Attributes:
-        problems: what stands in its way (RR101, RR103, RR104, RR108, RR415, RR416).
+        problems: what stands in its way (RR101, RR103, RR104, RR108, RR109, RR415, RR416).
         waived: what would, and is let be.
         warnings: points of judgement that nobody waived.
     """
@@ -45,7 +47,30 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
     utility, waived = _gates(assessment.utility, terms.in_force(policy.governance))
     overdue, put_off = due(policy, terms)
     left, judged = part(warnings, policy.governance, terms)
-    return Decision((*privacy, *utility, *overdue), (*waived, *put_off, *judged), left)
+    graded, accepted = _protection(assessment.protection, policy, terms)
+    return Decision((*privacy, *graded, *utility, *overdue), (*accepted, *waived, *put_off, *judged), left)
+
+
+def _protection(
+    found: Protection | None, policy: Policy, terms: Terms
+) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+    """Return why a grade of protection is worse than the policy demands (RR109), unless that is waived."""
+    demanded = Grade(policy.release.protection)
+    if found is None or found.grade.reaches(demanded):
+        return (), ()
+    if found.linking is None and demanded is Grade.WEAK:  # without the table the grade is not known
+        return (), ()
+    message = f"the protection of this release is graded {found.grade.value}, and {demanded.value} is demanded"
+    message = f"{message}; {found.rule}"
+    waiver = terms.in_force(policy.governance).get(PROTECTION)
+    if waiver is not None:
+        return (), (Waived(PROTECTION, message, waiver),)
+    hint = (
+        "hide more: smaller keep probabilities, larger classes, coarser columns; or have it waived by name: "
+        f'[[waivers]] with finding = "{PROTECTION}"'
+    )
+    place = policy.place("release.protection") or policy.place("release") or policy.place("mechanism")
+    return (Problem("RR109", message, place, f"{demanded.value} or better", hint),), ()
 
 
 def _gates(

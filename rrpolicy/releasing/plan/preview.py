@@ -121,6 +121,7 @@ class Outlook(Decided):
             **self.plan.to_json(),
             "mechanism": {"name": policy.mechanism.name, "parameters": parameters(self.plan)},
             "passed": self.passed,
+            "protection": plain(self.assessment.protection),
             "findings": plain(self.assessment.findings),
             "utility": plain(self.assessment.utility),
             "assumptions": list(self.assessment.audited),

@@ -28,6 +28,8 @@ MISSING_CODE = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
 WARNINGS = (HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
 """Names of what needs a person's judgement; a mechanism's other remarks tell how it chose."""
+PROTECTION = "protection"
+"""What a waiver names to let a release be of a worse grade of protection than the policy demands."""
 DUE = ("RR415", "RR416")
 """Codes of what the day brings."""
 
@@ -121,7 +123,7 @@ def warning_id(remark: Remark) -> str:
 def unfounded(policy: Policy) -> Iterator[Problem]:
     """Yield waivers of what cannot be waived, or does not exist (RR254)."""
     known = identities(policy)
-    may = [*known.gates, *(WARNING + name for name in WARNINGS), REVIEW]
+    may = [*known.gates, *(WARNING + name for name in WARNINGS), PROTECTION, REVIEW]
     for waiver in policy.governance.waivers:
         finding = waiver.finding
         of_column, _, column = finding.partition("?attribute=")

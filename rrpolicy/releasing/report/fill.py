@@ -18,6 +18,7 @@ from rrpolicy.policy.model import Policy, Role
 from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import with_attacks
 from rrpolicy.releasing.report.attributes import panels, treated_so
+from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.context import context_facts, declared, letterhead
 from rrpolicy.releasing.report.decision import decision, judgement, points, solved
 from rrpolicy.releasing.report.findings import finding_row, utility_row
@@ -30,6 +31,7 @@ from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
+    from rrpolicy.privacy.protection.ladder import Protection
     from rrpolicy.releasing.plan.preview import MarginalError
     from rrpolicy.report import AssociationRow
 
@@ -79,6 +81,7 @@ class AuditPieces:
         associations: the strongest of the original, and what is estimated of them.
         following: what to do next.
         texts: the policy's files as written, by name.
+        protection: how strong the release is; None where that was not assessed.
         untested: that it was not tested how many records a person has, in words; nothing if it was.
     """
 
@@ -102,6 +105,7 @@ class AuditPieces:
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
     untested: tuple[str, ...] = ()
+    protection: Protection | None = None
 
 
 def public_report(
@@ -232,6 +236,7 @@ def audit_report(
         ),
         bar=_bar(manifest, audit.time),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
+        protection=protection_panel(audit.protection),
         pairs=pair_panel(audit.errors),
         associations=audit.associations,
         following=audit.following,

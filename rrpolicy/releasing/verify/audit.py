@@ -24,6 +24,7 @@ from rrpolicy.privacy.units import MOST, UNDECIDED
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.bundle.audit import read_assessment
 from rrpolicy.releasing.field.questionnaire import NAME as QUESTIONNAIRE
 from rrpolicy.releasing.field.questionnaire import Questionnaire, uncollectable
 from rrpolicy.releasing.plan.assess import Assessment, assess
@@ -31,7 +32,6 @@ from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of
 from rrpolicy.releasing.plan.series import terms
 from rrpolicy.releasing.report.alternatives import ComparedWith
-from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.verify.governed import check_as_written, check_decided
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
@@ -69,6 +69,7 @@ CLAIMS = (
     (FINDINGS, "findings that rest on the original", "findings"),
     (FINDINGS, "what is left of the data's use", "utility"),
     (FINDINGS, "what the draw came to", "attained"),
+    (FINDINGS, "how strong the release is", "protection"),
     (FINDINGS, "whether it was tested how many records a person has", "tested"),
     (PLAN, "the table that parameters were chosen on", "plan_on"),
     (FINDINGS, "where the policy asks for it", "findings.place"),
@@ -428,6 +429,10 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", same(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
+    if audit.stated.protection is not None and assessment.tested == audit.stated.tested:
+        failure = "the grade of protection, or what it follows from, is not what the source gives"
+        log.check("protection", same(plain(audit.stated.protection), plain(assessment.protection)), "RR124", failure)
+        log.confirm(FINDINGS, "protection")
     came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch)
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
     agree = same(plain(audit.stated.attained), plain(came_to))

@@ -1,0 +1,538 @@
+"""How strong a planned release is: the ladder of every sensitive column, and the chance that a record is found.
+
+An attacker knows a person's quasi-identifiers. *By record* he knows as well which released record is the person's, and
+reads it (`reading`). *By person* he finds that record with the chance L, the probability that a record drawn by its
+posterior weight is the person's own (`disclosure.identity`), and reads it then; else he guesses by the statistics:
+
+    by person = L (by record) + (1 - L) (by statistics)
+
+A column that is released exactly and is no quasi-identifier may give the value away as well: of all such columns he
+uses the one by which he reads best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
+
+from rrpolicy.canonical import category_text
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.cells import occupied
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction
+from rrpolicy.privacy.epsilon.exposure import epsilon, exposure
+from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
+from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RISE, Grade, Rule, worst
+from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection, Rung, ValueLadder
+from rrpolicy.privacy.protection.reading import TIED, Reading, everything, guessed, read, read_dealt
+from rrpolicy.privacy.suppression.disclosure import parting
+from rrpolicy.privacy.units import k_of_units
+from rrpolicy.source.counts import numbered
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.channel.table import Column
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+    Mask = npt.NDArray[np.bool_]
+
+MOST_VALUES = 20
+"""Values of a column that are reported one by one, those with the largest rise first."""
+SURE = 1 - 1e-9
+"""A probability from which on an attacker is taken to be certain."""
+BARELY = 0.05
+"""Rise of a probability up to which a column released exactly is taken to add nothing to an epsilon."""
+DIGITS = 12
+"""Decimals by which people are compared, so that rounding errors choose among nobody."""
+NO_TABLE = "only epsilon is known without the table"
+
+
+@frozen(slots=False)
+class People:
+    """The people of a table, by what an attacker knows and by the sensitive value.
+
+    Attributes:
+        counts: (groups, cells) people; groups agree in all that is known of them.
+        part: (cells,) the value of each cell.
+        labels: of the values.
+        like: (groups,) which statistics speak of a group: people whose released quasi-identifiers agree.
+        link: (groups, cells) the chance that a person's record is found.
+        standing: of that chance.
+        exact: whether groups and values are released with certainty, so that anybody can count released groups.
+    """
+
+    counts: Ints
+    part: Ints
+    labels: tuple[str, ...]
+    like: Ints
+    link: Array
+    standing: Standing
+    exact: bool
+
+    @cached_property
+    def shares(self) -> Array:
+        """Return (cells,) shares of the whole table."""
+        found: Array = self.counts.sum(axis=0) / self.counts.sum()
+        return found
+
+    @cached_property
+    def of_value(self) -> Array:
+        """Return (values,) people."""
+        return self.by_value(np.ones(self.counts.shape))
+
+    def by_value(self, x: Array) -> Array:
+        """Return (values,) sums of (groups, cells) numbers over people."""
+        sums = np.bincount(self.part, weights=(self.counts * x).sum(axis=0), minlength=len(self.labels))
+        return sums.astype(np.float64)
+
+    def pooled(self, which: Ints) -> Ints:
+        """Return (numbers, cells) people of groups with the same number."""
+        total = np.zeros((int(which.max(initial=0)) + 1, self.counts.shape[1]), dtype=np.int64)
+        np.add.at(total, which, self.counts)
+        return total
+
+
+def protection(channel: Channel, original: Original | int, policy: Policy) -> Protection:
+    """Return how strong a release is.
+
+    Args:
+        channel: as it will be drawn.
+        original: the table, or the number of records: then only what follows from the channel is graded.
+        policy: resolved.
+    """
+    sensitive = [a for a in policy.released if a.role is Role.SENSITIVE]
+    if isinstance(original, int) or not original.records:
+        grades = [_by_epsilon(_epsilon(channel, policy, a.name)) for a in sensitive]
+        return Protection(worst(grades) if grades else Grade.NONE, NO_TABLE, None, ())
+    linking = _linking(channel, original)
+    ladders = tuple(_ladder(channel, original, a.name) for a in sensitive)
+    if not ladders:
+        return Protection(linking.grade, linking.rule, linking, ())
+    deciding = max(ladders, key=lambda ladder: ladder.grade.rank)
+    return Protection(deciding.grade, f"{deciding.of}: {deciding.rule}", linking, ladders)
+
+
+def _known(channel: Channel, policy: Policy) -> TypeGuard[Product]:
+    """Return whether a channel is a product of axes over the policy's categories; others are bounded."""
+    if not isinstance(channel, Product):
+        return False
+    sizes = {a.name: len(a.domain or ()) for a in policy.attributes.values()}
+    return all(axis.original_size == math.prod(sizes.get(n, 0) for n in axis.attributes) for axis in channel.axes)
+
+
+def _linking(channel: Channel, original: Original) -> Finding:
+    """Return how well a record is found."""
+    chance, n, standing = _links(channel, original)
+    most = float(chance.max())
+    return Finding(
+        Measure(1 / original.records),
+        Measure(float((chance * n).sum() / n.sum()), standing),
+        Measure(most, standing),
+        Measure(float(n[chance >= SURE].sum()), standing),
+        CHANCE.grade(most),
+        CHANCE.decided(most),
+    )
+
+
+def _links(channel: Channel, original: Original) -> tuple[Array, Ints, Standing]:
+    """Return the chance of being found of each kind of people, how many they are, and the standing of the chances."""
+    if isinstance(channel, SuppressionChannel):
+        people = _suppressed(channel, original)
+        kinds = people.counts > 0
+        return people.link[kinds], people.counts[kinds], people.standing
+    product = channel.untouched() if isinstance(channel, AnatomyChannel) else channel
+    if not _known(product, original.policy):
+        return np.ones(1), np.array([original.records]), Standing.UPPER_BOUND
+    evidence = gather(original, sides(product, original.policy, None))
+    chance, standing = _found(product, original, evidence)
+    return chance, evidence.n, standing
+
+
+def _found(product: Product, original: Original, evidence: Evidence) -> tuple[Array, Standing]:
+    """Return (groups,) the chance that a record drawn by its posterior weight is the person's, and its standing."""
+    most = original.policy.source.max_records
+    if most > 1:
+        units = original.units
+        cross = exposure(product).cross
+        bound = 1.0 if units is None else float(1 / k_of_units(cross, units.sizes))
+        return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
+    standing = Standing.UPPER_BOUND if evidence.revealed else Standing.EXACT
+    return reconstruction(evidence) / evidence.n, standing
+
+
+def _ladder(channel: Channel, original: Original, name: str) -> Ladder:
+    """Return the ladder of one sensitive column."""
+    if not original.policy.attributes[name].categorical:
+        return _of_numbers(channel, original, name)
+    reads = ""
+    if isinstance(channel, SuppressionChannel):
+        people = _suppressed(channel, original)
+        reading = everything(people.counts)
+    elif isinstance(channel, AnatomyChannel):
+        people = _people(channel.untouched(*channel.sensitive), original, name)
+        people = replace(people, exact=False)
+        dealt = any(column.attribute == name for column in channel.sensitive)
+        reading = read_dealt(channel, people.counts, people.shares) if dealt else everything(people.counts)
+    elif not _known(channel, original.policy):
+        people = _people(_as_it_is(original), original, name)
+        people = replace(people, link=np.ones_like(people.link), standing=Standing.UPPER_BOUND, exact=False)
+        reading = everything(people.counts, Standing.UPPER_BOUND)
+    else:
+        people, reading, reads = _read(channel, original, name)
+    return _rungs(people, reading, name, _epsilon(channel, original.policy, name), reads)
+
+
+def _people(product: Product, original: Original, name: str) -> People:
+    """Return the people of a table by all that an attacker knows and by the cells that release a sensitive column."""
+    told = sides(product, original.policy, name)
+    assert told.sensitive is not None
+    return _gathered(product, original, name, told)[0]
+
+
+def _gathered(product: Product, original: Original, name: str, told: Sides) -> tuple[People, Evidence]:
+    policy = original.policy
+    evidence = gather(original, told)
+    axis = told.sensitive
+    assert axis is not None
+    domains = [policy.attributes[each].domain or () for each in axis.attributes]
+    evidence = evidence.of(name, [len(domain) for domain in domains])
+    link, standing = _found(product, original, evidence)
+    part = np.arange(axis.original_size) if evidence.part is None else evidence.part
+    people = People(
+        evidence.joint,
+        part,
+        tuple(map(category_text, policy.attributes[name].domain or ())),
+        _statistics(evidence, told, policy),
+        link[:, None],
+        standing,
+        exact=isinstance(axis, Identity) and not evidence.axes,
+    )
+    return people, evidence
+
+
+def _statistics(evidence: Evidence, told: Sides, policy: Policy) -> Ints:
+    """Return (groups,) the number of the people whose quasi-identifiers are released alike, where that is certain."""
+    columns: list[Ints] = []
+    start = 0
+    for axis in told.known:
+        codes = evidence.values[:, start : start + len(axis.attributes)]
+        start += len(axis.attributes)
+        if any(policy.attributes[each].role is Role.QUASI_IDENTIFIER for each in axis.attributes):
+            columns += list((axis.recode(codes) if isinstance(axis, Recode) else codes).T)
+    for place, column in enumerate(told.carried, start + len(told.siblings)):
+        if policy.attributes[column.attribute].role is Role.QUASI_IDENTIFIER:
+            columns.append(evidence.values[:, place].astype(np.int64))
+    return numbered(columns, len(evidence.n))[0]
+
+
+def _read(product: Product, original: Original, name: str) -> tuple[People, Reading, str]:
+    """Return the people, what is read of a known record, and the column, released exactly, that helps to read it."""
+    told = sides(product, original.policy, name)
+    axis = told.sensitive
+    assert axis is not None
+    people, evidence = _gathered(product, original, name, told)
+    plain = read(axis, people.pooled(people.like), people.shares, people.part).of_groups(people.like)
+    if isinstance(axis, Identity):
+        return people, plain, ""
+    best, reads = float((people.counts * plain.probability).sum()) / original.records, None
+    for column in _exact(product, original.policy, axis.attributes):
+        counts = _by_column(original, column, axis.attributes)
+        found = read(axis, counts, people.shares, people.part)
+        attained = float((counts * found.probability).sum()) / original.records
+        if attained > best + BARELY:
+            best, reads = attained, column
+    if reads is None:
+        return people, plain, ""
+    finer, known = _gathered(product, original, name, _with(told, product, reads))
+    place = known.names.index(reads.attribute)
+    link, standing = _as_without(people, evidence, known, place)
+    finer = replace(finer, link=link, standing=standing)
+    which, _ = numbered([known.values[:, place]], len(known.n))
+    return finer, read(axis, finer.pooled(which), finer.shares, finer.part).of_groups(which), reads.attribute
+
+
+def _exact(product: Product, policy: Policy, own: tuple[str, ...]) -> Iterator[Column]:
+    """Yield the columns that are released exactly and are no quasi-identifiers."""
+    exact = [axis.released for axis in product.axes if isinstance(axis, Identity)]
+    for column in (*exact, *product.carried):
+        if column.attribute not in own and policy.attributes[column.attribute].role is not Role.QUASI_IDENTIFIER:
+            yield column
+
+
+def _by_column(original: Original, column: Column, own: tuple[str, ...]) -> Ints:
+    """Return (values of the column, cells) people."""
+    domains = [len(original.policy.attributes[name].domain or ()) for name in own]
+    listed = [column.attribute] if column.labels else []
+    codes, n, _ = occupied(original, listed, [] if listed else [column.attribute], own)
+    which, values = numbered([codes[:, 0]], len(codes))
+    counts = np.zeros((values, int(np.prod(domains))), dtype=np.int64)
+    np.add.at(counts, (which, np.ravel_multi_index(tuple(codes[:, 1:].T), domains)), n)
+    return counts
+
+
+def _with(told: Sides, product: Product, column: Column) -> Sides:
+    """Return what is known, with a column that is released exactly."""
+    if not column.labels:
+        return told if column in told.carried else replace(told, carried=(*told.carried, column))
+    axis = next(a for a in product.axes if isinstance(a, Identity) and a.released == column)
+    return told if axis in told.known else replace(told, known=(*told.known, axis))
+
+
+def _as_without(people: People, coarse: Evidence, fine: Evidence, place: int) -> tuple[Array, Standing]:
+    """Return (groups, 1) the chances of people who are told apart by one more column, as if it were not known.
+
+    Args:
+        people: with the chances.
+        coarse: the evidence without the column.
+        fine: with it.
+        place: of the column among those of `fine`.
+    """
+    if len(fine.names) == len(coarse.names):
+        return people.link, people.standing
+    others = np.delete(fine.values, place, axis=1)
+    if [*fine.labels[:place], *fine.labels[place + 1 :]] != [*coarse.labels]:
+        return np.ones((len(others), 1)), Standing.UPPER_BOUND
+    return _looked_up(coarse.values, people.link[:, 0], others)[:, None], people.standing
+
+
+def _looked_up(rows: Codes, numbers: Array, wanted: Codes) -> Array:
+    """Return the number of each wanted row, which is one of the rows that have numbers."""
+    every = np.concatenate((rows, wanted))
+    number, distinct = numbered(list(every.T), len(every))
+    found = np.zeros(distinct)
+    found[number[: len(rows)]] = numbers
+    return found[number[len(rows) :]]
+
+
+def _suppressed(channel: SuppressionChannel, original: Original) -> People:
+    """Return the people of a table of which some are suppressed."""
+    parted = parting(channel, original)
+    top, bottom = parted.chance
+    counts = parted.evidence.histograms
+    link = np.divide(top, bottom[:, None] * counts, out=np.zeros(counts.shape), where=counts > 0)
+    every = np.arange(counts.shape[1])
+    labels = tuple(map(category_text, channel.sensitive.labels))
+    return People(counts, every, labels, np.arange(len(counts)), link, Standing.EXACT, exact=True)
+
+
+def _rungs(people: People, reading: Reading, name: str, total: Measure | None, reads: str) -> Ladder:
+    """Return the ladder of what people are read by."""
+    n = people.counts.sum()
+    overall = people.by_value(np.ones(people.counts.shape)) / n
+    statistics = guessed(people.pooled(people.like), people.shares, people.part).of_groups(people.like)
+    right = people.link * reading.right + (1 - people.link) * statistics.right
+    given = people.link * reading.probability + (1 - people.link) * statistics.probability
+    of_value = people.of_value
+    occurs = np.flatnonzero(of_value)
+
+    def by_value(x: Array) -> Array:
+        return np.divide(people.by_value(x), of_value, out=np.zeros(len(of_value)), where=of_value > 0)
+
+    risen = np.where(people.counts > 0, np.round(given - statistics.probability, DIGITS), -1.0)
+    worst_off = np.unravel_index(int(risen.argmax()), risen.shape)
+    value = int(people.part[worst_off[1]])
+    bound = Standing.UPPER_BOUND if Standing.UPPER_BOUND in {reading.standing, people.standing} else reading.standing
+    error = 0.0 if reading.error is None else float((people.counts * reading.error).sum() / n)
+    of_worst = 0.0 if reading.error is None else float(reading.error[worst_off])
+
+    def rung(found: Array, probability: Array, certain: float, standing: Standing) -> Rung:
+        attained = float((people.counts * found).sum() / n)
+        errors = (error, of_worst) if standing is Standing.ESTIMATE else (0.0, 0.0)
+        return Rung(
+            Measure(attained, standing, errors[0]),
+            Measure(float(probability[worst_off]), standing, errors[1]),
+            Measure(float(certain)),
+        )
+
+    totals = people.pooled(people.like)
+    one = len(occurs) == 1
+    alike = (_of_values(totals, people) > 0).sum(axis=1) == 1
+    homogeneous = int(totals[alike & (totals.sum(axis=1) > 1)].sum())
+    sure = (reading.probability >= SURE) & (reading.standing is not Standing.ESTIMATE)
+    known = float(people.counts[sure].sum())
+    found = float(people.counts[sure & (people.link >= SURE)].sum())
+    given_away = homogeneous if people.exact and not one else 0
+    rise = Measure(max(float(risen[worst_off]), 0.0), bound, of_worst if bound is Standing.ESTIMATE else 0.0)
+    grade, rule = _graded(rise, (0.0 if one else found / n), given_away / n, total, reads)
+    return Ladder(
+        name,
+        people.labels[value],
+        Rung(Measure(float(overall.max())), Measure(float(overall[value])), Measure(float(n if one else 0))),
+        rung(statistics.right, statistics.probability, homogeneous, Standing.EXACT),
+        rung(reading.right, reading.probability, known, reading.standing),
+        rung(right, given, found + given_away, bound),
+        rise,
+        total,
+        given_away,
+        _values(people, risen, overall, [*map(by_value, (statistics.probability, reading.probability, given))]),
+        reads,
+        grade,
+        rule,
+    )
+
+
+def _values(people: People, risen: Array, overall: Array, means: Sequence[Array]) -> tuple[ValueLadder, ...]:
+    """Return the values of a column, those first of which a person's probability rises most."""
+    most = np.full(len(people.labels), -1.0)
+    np.maximum.at(most, people.part, risen.max(axis=0))
+    order = [u for u in np.argsort(-most, kind="stable").tolist() if people.of_value[u]]
+    before, record, person = means
+    return tuple(
+        ValueLadder(
+            people.labels[u],
+            int(people.of_value[u]),
+            float(overall[u]),
+            float(before[u]),
+            float(record[u]),
+            float(person[u]),
+            max(float(most[u]), 0.0),
+        )
+        for u in order[:MOST_VALUES]
+    )
+
+
+def _of_values(cells: Ints, people: People) -> Ints:
+    """Return (groups, values) sums of (groups, cells) people."""
+    total = np.zeros((len(cells), len(people.labels)), dtype=np.int64)
+    np.add.at(total.T, people.part, cells.T)
+    return total
+
+
+def _as_it_is(original: Original) -> Product:
+    """Return the release of all columns as they are, which bounds that of a channel that is not known here."""
+    return Product.of(original.policy.released, ())
+
+
+def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
+    """Return the ladder of a column without categories, which is released as it is: counted value by value."""
+    product = channel if isinstance(channel, Product) else _as_it_is(original)
+    told = sides(product, original.policy, name)
+    evidence = gather(original, replace(told, sensitive=None))
+    chance, standing = _found(product, original, evidence)
+    attributes = [each for axis in told.known for each in axis.attributes]
+    carried = [column.attribute for column in told.carried]
+    codes, n, labels = occupied(original, attributes, [*carried, name], [])
+    if not isinstance(channel, Product) or [*evidence.labels] != labels[:-1]:
+        chance, standing = np.ones(len(evidence.n)), Standing.UPPER_BOUND
+    link = _looked_up(evidence.values, chance, codes[:, :-1]) if standing is Standing.EXACT else np.ones(len(n))
+    like = _looked_up(evidence.values, _statistics(evidence, told, original.policy).astype(np.float64), codes[:, :-1])
+    value = codes[:, -1].astype(np.int64)
+    right, probability, alone = _by_others(like.astype(np.int64), value, n)
+    total, people = int(n.sum()), np.bincount(value, weights=n)
+    person = link + (1 - link) * probability
+    worst_off = int(np.argmax(np.round(person - probability, DIGITS)))
+    rarest = int(value[worst_off])
+
+    def mean(x: Array) -> float:
+        return float((n * x).sum() / total)
+
+    found = float(n[link >= SURE].sum())
+    given_away = int(n[alone].sum()) if len(people) > 1 else 0
+    rise = Measure(float(person[worst_off] - probability[worst_off]), standing)
+    grade, rule = _graded(rise, found / total, given_away / total, None, "")
+    one = Measure(1.0)
+    return Ladder(
+        name,
+        category_text(labels[-1][rarest]) if labels[-1][rarest] is not None else "missing",
+        Rung(Measure(float(people.max() / total)), Measure(float(people[rarest] / total)), Measure(0.0)),
+        Rung(Measure(mean(right)), Measure(float(probability[worst_off])), Measure(float(given_away))),
+        Rung(one, one, Measure(float(total))),
+        Rung(
+            Measure(mean(link + (1 - link) * right), standing),
+            Measure(float(person[worst_off]), standing),
+            Measure(found + given_away, standing),
+        ),
+        rise,
+        None,
+        given_away,
+        (),
+        "",
+        grade,
+        rule,
+    )
+
+
+def _by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
+    """Return what `reading.guessed` does, of cells of a table with very many values, one by one.
+
+    Args:
+        group: (cells,) whose statistics speak of the people.
+        value: (cells,) theirs.
+        n: (cells,) people.
+
+    Returns:
+        (cells,) the chance of a right guess, the probability of the true value, and whether all others of the group,
+        one at least, have it as well.
+    """
+    number, distinct = numbered([group, value], len(n))
+    held = np.bincount(number, weights=n, minlength=distinct)
+    of = np.zeros(distinct, dtype=np.int64)
+    what = np.zeros(distinct, dtype=np.int64)
+    of[number], what[number] = group, value
+    shares = np.bincount(value, weights=n) / n.sum()
+    weight = held + shares[what]
+    groups = int(group.max()) + 1
+    best = np.zeros(groups)
+    np.maximum.at(best, of, weight)
+    first = np.zeros(groups, dtype=np.int64)
+    first[of[weight == best[of]]] = np.flatnonzero(weight == best[of])
+    second = np.zeros(groups)
+    rest = np.ones(distinct, dtype=bool)
+    rest[first] = False
+    np.maximum.at(second, of[rest], weight[rest])
+    common = np.sort(shares)[-2:]
+    elsewhere = np.where(shares[what] == common[-1], common[0] if len(common) > 1 else 0.0, common[-1])
+    others = np.maximum(np.where(first[of] == np.arange(distinct), second[of], best[of]), elsewhere)
+    own = weight - 1
+    alike = np.abs(own - others) <= TIED * others
+    right = np.where(alike, 1 / 2, (own > others).astype(np.float64))
+    people = np.bincount(group, weights=n)
+    same = (held == people[of]) & (held > 1)
+    return right[number], (own / people[of])[number], same[number]
+
+
+def _graded(rise: Measure, found: float, given_away: float, total: Measure | None, reads: str) -> tuple[Grade, str]:
+    """Return the grade of a column, and the rule that decided: people hide among others, or their values do."""
+    numbers: list[tuple[Rule, float]] = [(RISE, rise.end("max")), (CERTAIN, found), (GROUPS, given_away)]
+    deciding = max(numbers, key=lambda each: each[0].grade(each[1]).rank)
+    hidden = deciding[0].grade(deciding[1])
+    if total is not None and not reads:
+        noisy = EPSILON.grade(total.value)
+        if noisy.rank < hidden.rank:
+            return noisy, EPSILON.decided(total.value)
+    return hidden, deciding[0].decided(deciding[1])
+
+
+def _by_epsilon(total: Measure | None) -> Grade:
+    return Grade.NONE if total is None else EPSILON.grade(total.value)
+
+
+def _epsilon(channel: Channel, policy: Policy, name: str) -> Measure | None:
+    """Return epsilon of all sensitive columns of a person together; None where one is released exactly."""
+    if not isinstance(channel, Product) or any(c.attribute == name for c in channel.carried):
+        return None
+    sensitive = {a.name for a in policy.released if a.role is Role.SENSITIVE} | {name}
+    ratio: Fraction | None = Fraction(1)
+    for axis in channel.axes:
+        if name in axis.attributes or (not sensitive.isdisjoint(axis.attributes) and not isinstance(axis, Identity)):
+            own = axis.max_ratio()
+            ratio = None if own is None or ratio is None else ratio * own
+    if ratio is None:
+        return None
+    return epsilon(ratio**policy.source.max_records)

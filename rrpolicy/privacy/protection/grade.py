@@ -1,0 +1,127 @@
+"""Grades of protection, and the one table of rules by which numbers become grades.
+
+Every rule compares a number that grows with what an attacker attains with three limits, so that a release that gives
+an attacker more in every number is never graded better.
+
+References:
+    European Medicines Agency 2018, "External guidance on the implementation of policy 0070", section 5.4, and Health
+    Canada 2019, "Public release of clinical information", for a chance of 0.09 (11 people who look alike) when anybody
+    may have the data; Hundepool et al. 2012, "Statistical disclosure control", and the CMS cell size policy, for groups
+    of 5 to 20; Dwork, Kohli, Mulligan 2019, "Differential privacy in practice: expose your epsilons!", and NIST SP
+    800-226 (2025), for values of epsilon in use: 1 and below, up to 3, up to 8, and above 20 no protection by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from fractions import Fraction
+from typing import Literal
+
+from rrpolicy.frozen import frozen
+from rrpolicy.section import percent
+
+
+class Grade(StrEnum):
+    """How strongly people are protected, from the best to the worst."""
+
+    STRONG = "strong"
+    LIMITED = "limited"
+    WEAK = "weak"
+    NONE = "none"
+
+    @property
+    def rank(self) -> int:
+        """Return its place from the best, 0."""
+        return list(Grade).index(self)
+
+    def reaches(self, demanded: Grade) -> bool:
+        """Return whether the grade is as good as another, or better."""
+        return self.rank <= demanded.rank
+
+
+def worst(grades: Iterable[Grade]) -> Grade:
+    """Return the worst grade; strong if there are none."""
+    return max(grades, key=lambda grade: grade.rank, default=Grade.STRONG)
+
+
+Kind = Literal["chance", "rise", "certain", "epsilon"]
+
+
+@frozen
+class Rule:
+    """One row of the table of rules.
+
+    Attributes:
+        name: of the rule, as documents and reports name it.
+        what: the number that it compares.
+        words: a sentence with that number, without a full stop.
+        limits: the largest number for strong, limited and weak; above the last there is no protection.
+        source: where the limits come from.
+    """
+
+    name: Kind
+    what: str
+    words: str
+    limits: tuple[Fraction, Fraction, Fraction]
+    source: str
+
+    def grade(self, number: float) -> Grade:
+        """Return the grade of a number; a limit itself still has its grade, up to rounding errors."""
+        for limit, grade in zip(self.limits, Grade, strict=False):
+            if number <= float(limit) * (1 + ROUNDING):
+                return grade
+        return Grade.NONE
+
+    def decided(self, number: float) -> str:
+        """Return a number in words, with its grade and the limit that it is held against."""
+        grade = self.grade(number)
+        end = "above" if grade is Grade.NONE else "up to"
+        limit = self.figure(float(self.limits[min(grade.rank, len(self.limits) - 1)]))
+        return f"{self.words.format(self.figure(number))} ({grade.value}: {end} {limit})"
+
+    def figure(self, number: float) -> str:
+        """Return a number as it is read: an epsilon as it is, all others as percentages."""
+        return f"{number:.3g}" if self.name == "epsilon" else percent(number, 1)
+
+
+ROUNDING = 1e-9
+"""Relative excess over a limit that is taken for a rounding error."""
+_EMA = "EMA and Health Canada: 0.09, groups of 11; statistical offices: groups of 5 and more; 1/2 is a coin's toss"
+CHANCE = Rule(
+    "chance",
+    "the largest chance that an attacker who knows a person's quasi-identifiers finds the person's record",
+    "somebody's record is found with a chance of {}",
+    (Fraction(1, 11), Fraction(1, 5), Fraction(1, 2)),
+    _EMA,
+)
+RISE = Rule(
+    "rise",
+    "how much the records raise the probability that an attacker gives to the true value, for the person worst off",
+    "the records raise the probability of one person's true value by {}",
+    (Fraction(1, 11), Fraction(1, 5), Fraction(1, 2)),
+    _EMA,
+)
+CERTAIN = Rule(
+    "certain",
+    "the share of people whose record is found for certain and whose value follows from it",
+    "{} of the people are found for certain, with their value",
+    (Fraction(0), Fraction(0), Fraction(1, 20)),
+    "a value that is known for certain is a disclosure (Machanavajjhala et al. 2007, section 2)",
+)
+GROUPS = Rule(
+    "certain",
+    "the share of people in released groups in which everybody has the same value",
+    "{} of the people are in released groups in which everybody has the same value",
+    (Fraction(0), Fraction(1, 20), Fraction(1)),
+    "homogeneity attack (Machanavajjhala et al. 2007, section 2)",
+)
+EPSILON = Rule(
+    "epsilon",
+    "epsilon of all sensitive columns of a person together",
+    "epsilon of all sensitive columns together is {}",
+    (Fraction(1), Fraction(3), Fraction(8)),
+    "values of epsilon in use: Dwork, Kohli, Mulligan 2019; NIST SP 800-226",
+)
+VACUOUS_EPSILON = 20
+"""Above this epsilon a limit limits nothing."""

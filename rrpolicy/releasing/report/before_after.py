@@ -1,0 +1,120 @@
+"""What an attacker attains without a release and with it, in words: one wording for the plan, the pages and compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.report import ProtectionPanel, RiskRow
+from rrpolicy.section import figure, percent, sentence
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
+
+FINDING = "Finding a person's record"
+ONE_IN = 0.01
+"""Chances below it are reported as 1 in so many."""
+ROUNDED = 1e-6
+
+
+def protection_panel(found: Protection | None) -> ProtectionPanel | None:
+    """Return how strong a release is, as pages show it; None where that was not assessed."""
+    if found is None:
+        return None
+    rows = tuple(map(_reading, found.ladders))
+    if found.linking is not None:
+        rows += (_finding(found.linking),)
+    return ProtectionPanel(found.grade.value, f"{found.rule}.", rows)
+
+
+def change(before: float, after: float) -> str:
+    """Return a success without a release and with it: `95.0 % -> 99.5 %`."""
+    return f"{percent(before)} → {percent(after)}"
+
+
+def chance(value: float) -> str:
+    """Return a chance as it is read: a percentage, or 1 in so many."""
+    if 0 < value < ONE_IN:
+        return f"1 in {int(1 / value + ROUNDED):,}"
+    return percent(value)
+
+
+def _reading(ladder: Ladder) -> RiskRow:
+    overall, statistics, person, record = (
+        rung.guess for rung in (ladder.overall, ladder.statistics, ladder.person, ladder.record)
+    )
+    helped = f" It is read with the help of `{ladder.reads}`, which is released exactly." if ladder.reads else ""
+    told = (
+        f"Of 100 values of `{ladder.of}` an attacker guesses {_hundred(overall)} rightly from overall shares, "
+        f"{_hundred(statistics)} from statistics of people with the same quasi-identifiers, and "
+        f"{_bounded(person)} with the released records. If he knows which record is the person's: {_bounded(record)}."
+    )
+    before, most = ladder.statistics.worst, ladder.person.worst
+    worst = (
+        f"Worst off is a person with `{ladder.worst}`: the probability given to that value rises from "
+        f"{percent(before.value)} to {_standing(most)}{percent(most.value)}."
+    )
+    return RiskRow(
+        f"Reading `{ladder.of}`",
+        ladder.grade.value,
+        overall.value,
+        statistics.value,
+        person.value,
+        record.value,
+        told + helped,
+        worst,
+        _certain(ladder),
+        sentence(ladder.rule),
+    )
+
+
+def _certain(ladder: Ladder) -> str:
+    known, away = ladder.person.certain.value, ladder.given_away
+    if not known:
+        return "Nobody's value is known for certain."
+    groups = (
+        f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
+    )
+    return f"{_people(known)} certain{groups}."
+
+
+def _people(number: float) -> str:
+    return "One person's value is known for" if number == 1 else f"{figure(number, 15)} people's values are known for"
+
+
+def _finding(linking: Finding) -> RiskRow:
+    mean, worst = linking.mean, linking.worst
+    told = (
+        f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
+        f"{chance(mean.value)} on average; without them, {chance(linking.without.value)}."
+    )
+    found = linking.certain.value
+    certain = "Nobody's record is found for certain."
+    if found:
+        certain = f"{figure(found, 15)} {'record is' if found == 1 else 'records are'} found for certain."
+    return RiskRow(
+        FINDING,
+        linking.grade.value,
+        linking.without.value,
+        None,
+        mean.value,
+        None,
+        told,
+        f"Worst off, a person is found with a chance of {_standing(worst)}{chance(worst.value)}.",
+        certain,
+        sentence(linking.rule),
+    )
+
+
+def _hundred(measure: Measure) -> str:
+    """Return a share as a number out of 100."""
+    return percent(measure.value).removesuffix(" %")
+
+
+def _bounded(measure: Measure) -> str:
+    """Return a share as a number out of 100, with its standing."""
+    return f"{_standing(measure)}{_hundred(measure)}"
+
+
+def _standing(measure: Measure) -> str:
+    return {Standing.UPPER_BOUND: "at most ", Standing.ESTIMATE: "about "}.get(measure.standing, "")
