@@ -252,6 +252,9 @@ class PairPanel:
         default=(),
         metadata={"help": "of how many of them guessing even shares comes nearer to the truth, in sentences"},
     )
+    usable: tuple[Fact, ...] = field(
+        default=(), metadata={"help": "which tables are good, rough and not usable, by their expected errors"}
+    )
 
 
 @frozen

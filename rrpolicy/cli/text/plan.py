@@ -15,7 +15,7 @@ from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.before_after import chance, protection_panel
 from rrpolicy.releasing.report.context import declared_lines
-from rrpolicy.releasing.report.decision import judgement, solved
+from rrpolicy.releasing.report.decision import points
 from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.untrusted.printable import condensed, listed, visible
 
@@ -76,14 +76,13 @@ def _protection(outlook: Outlook) -> list[str]:
     panel = protection_panel(outlook.assessment.protection)
     if panel is None:
         return []
-    text = [f"protection: {panel.grade}. {panel.rule}"]
+    text = [f"protection: {panel.grade}. {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
-    head = ("", "without", "by statistics", "with the release", "record known", "grade")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]
     for row in panel.rows:
         numbers = (row.before, row.statistics, row.after, row.record)
-        rows.append((row.name.replace("`", ""), *("" if n is None else chance(n) for n in numbers), row.grade))
+        rows.append((row.name, *("" if n is None else chance(n) for n in numbers), row.grade))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text += [
         "  ".join(["  " + first.ljust(widths[0]), *map(str.rjust, cells[:-1], widths[1:-1]), cells[-1]])
@@ -116,10 +115,15 @@ def judged(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
-    decoders = plan.channel.decoders()
-    governed, optimised = found.governance, solved(plan.origins)
-    panel = pair_panel(found.errors)
-    told = judgement(plan.policy.released, decoders, findings, governed, remarks, solved=optimised)
+    panel, graded = pair_panel(found.errors), found.assessment.protection
+    told = points(
+        plan.policy.released,
+        plan.channel.decoders(),
+        findings,
+        found.governance,
+        remarks,
+        graded=graded is not None and graded.linking is not None,
+    )
     return (*told, *(panel.useless if panel else ()))
 
 

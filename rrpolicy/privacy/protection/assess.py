@@ -125,7 +125,7 @@ def protection(channel: Channel, original: Original | int, policy: Policy) -> Pr
     if not ladders:
         return Protection(linking.grade, linking.rule, linking, ())
     deciding = max(ladders, key=lambda ladder: ladder.grade.rank)
-    return Protection(deciding.grade, f"{deciding.of}: {deciding.rule}", linking, ladders)
+    return Protection(deciding.grade, f"the grade is that of `{deciding.of}`: {deciding.rule}", linking, ladders)
 
 
 def _known(channel: Channel, policy: Policy) -> TypeGuard[Product]:

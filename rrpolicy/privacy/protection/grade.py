@@ -81,8 +81,11 @@ class Rule:
         return f"{self.words.format(self.figure(number))} ({grade.value}: {end} {limit})"
 
     def figure(self, number: float) -> str:
-        """Return a number as it is read: an epsilon as it is, all others as percentages."""
-        return f"{number:.3g}" if self.name == "epsilon" else percent(number, 1)
+        """Return a number as it is read: an epsilon as it is, a difference in points, all others as percentages."""
+        if self.name == "epsilon":
+            return f"{number:.3g}"
+        text = percent(number, 1)
+        return text.replace(" %", " points") if self.name == "rise" else text
 
 
 ROUNDING = 1e-9

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.report.alternatives import alternatives
 from rrpolicy.releasing.report.before_after import protection_panel
-from rrpolicy.releasing.report.decision import judgement, solved
+from rrpolicy.releasing.report.decision import points, solved
 from rrpolicy.releasing.report.fill import declared_bar, described, dropped_columns
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import alone, pair_panel
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rrpolicy.errors import Problem
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
+    from rrpolicy.releasing.plan.assess import Assessment
     from rrpolicy.releasing.plan.preview import Outlook
     from rrpolicy.releasing.report.alternatives import ComparedWith
 
@@ -47,13 +48,8 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         page,
         page="plan",
         passed=outlook.passed,
-        points=judgement(
-            about.attributes,
-            decoders,
-            assessment.findings,
-            outlook.governance,
-            remarks,
-            solved=optimised,
+        points=points(
+            about.attributes, decoders, assessment.findings, outlook.governance, remarks, graded=_graded(assessment)
         ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
         protection=protection_panel(assessment.protection),
@@ -66,6 +62,11 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         obstacles=tuple(map(_obstacle, outlook.problems)),
         alternatives=alternatives(compared),
     )
+
+
+def _graded(assessment: Assessment) -> bool:
+    """Return whether the page shows how well people are found and values are guessed."""
+    return assessment.protection is not None and assessment.protection.linking is not None
 
 
 def refused_report(policy: Policy, problems: Sequence[Problem], compared: ComparedWith | None = None) -> Report:

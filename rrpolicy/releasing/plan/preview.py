@@ -56,12 +56,16 @@ class MarginalError:
     cells: int = field(default=1, metadata=UNWRITTEN)
 
     @property
-    def useless(self) -> bool:
-        """Whether even shares, which nobody has to estimate, are nearer to those of every table.
+    def relative(self) -> float:
+        """Return the error as a share of that of equal shares, at most sqrt((1 - 1/d)/d) in d cells, at its worst."""
+        if self.error is None or self.cells <= 1:
+            return 0.0
+        return self.error / math.sqrt((1 - 1 / self.cells) / self.cells)
 
-        Of d cells they are at most sqrt((1 - 1/d)/d) away from any shares, root mean square.
-        """
-        return self.error is not None and self.cells > 1 and self.error >= math.sqrt((1 - 1 / self.cells) / self.cells)
+    @property
+    def useless(self) -> bool:
+        """Whether equal shares, which nobody has to estimate, are nearer to those of every table."""
+        return self.relative >= 1
 
     @property
     def odd(self) -> bool:

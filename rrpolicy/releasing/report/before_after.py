@@ -24,7 +24,7 @@ def protection_panel(found: Protection | None) -> ProtectionPanel | None:
     rows = tuple(map(_reading, found.ladders))
     if found.linking is not None:
         rows += (_finding(found.linking),)
-    return ProtectionPanel(found.grade.value, f"{found.rule}.", rows)
+    return ProtectionPanel(found.grade.value, sentence(found.rule), rows)
 
 
 def change(before: float, after: float) -> str:
@@ -55,7 +55,7 @@ def _reading(ladder: Ladder) -> RiskRow:
         f"{percent(before.value)} to {_standing(most)}{percent(most.value)}."
     )
     return RiskRow(
-        f"Reading `{ladder.of}`",
+        f"Reading {ladder.of}",
         ladder.grade.value,
         overall.value,
         statistics.value,

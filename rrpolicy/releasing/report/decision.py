@@ -22,7 +22,6 @@ from rrpolicy.releasing.report.tiles import (
     in_hundred,
     unmeasured,
 )
-from rrpolicy.releasing.report.wording import SET, at_limit
 from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import condensed, listed
 
@@ -63,6 +62,8 @@ def points(
     findings: Sequence[Finding],
     governance: Governance,
     remarks: Sequence[Remark] = (),
+    *,
+    graded: bool = False,
 ) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
 
@@ -72,42 +73,22 @@ def points(
         findings: with the numbers that the reader may see.
         governance: what is waived is no point, whenever the waiver ended.
         remarks: that the plan made; none where only public/ may be told of.
+        graded: the page shows the grade of protection, with how well people are found and values are guessed.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[A] = unmodified(attributes, decoders)
     warned = (remark for remark in remarks if remark.name in WARNINGS)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     every = (
+        *_waived(governance),
         *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
-        *_disclosing(findings, attributes, kept),
+        *(() if graded else _disclosing(findings, attributes, kept)),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
         *_suppressed(remarks),
         *left,
     )
     return condensed(every)
-
-
-def judgement(
-    attributes: Sequence[A],
-    decoders: Sequence[Decoder],
-    findings: Sequence[Finding],
-    governance: Governance,
-    remarks: Sequence[Remark],
-    *,
-    solved: bool,
-) -> tuple[str, ...]:
-    """Return what whoever decides on a release must judge: the points, and what is met without a margin.
-
-    Args:
-        attributes: as of `points`, like what follows.
-        decoders: of the channel.
-        findings: of plan or audit.
-        governance: of the policy.
-        remarks: that the plan made.
-        solved: an optimiser chose parameters.
-    """
-    return (*points(attributes, decoders, findings, governance, remarks), *_tight(findings, solved=solved))
 
 
 def solved(origins: Mapping[str, Origin]) -> bool:
@@ -158,24 +139,14 @@ def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequ
         yield rest
 
 
-def _tight(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
-    """Yield what is met without a margin."""
-    without = [
-        f"{f.model}, {f.requirement}"
-        for f in findings
-        if f.verdict is Verdict.SATISFIED
-        and f.achieved is not None
-        and f.limit is not None
-        and at_limit(f.achieved.value, float(f.limit))
-    ]
-    if without:
-        many = "1 requirement is" if len(without) == 1 else f"{figure(len(without))} requirements are"
-        yield f"{many} met at the limit{SET if solved else ''}: {'; '.join(without)}"
-
-
 def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
     """Yield what was suppressed."""
     yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
+
+
+def _waived(governance: Governance) -> Iterator[str]:
+    """Yield what somebody lets be, with who and until when."""
+    yield from (f"{waiver.finding}: {waiver}" for waiver in governance.waivers)
 
 
 def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from rrpolicy.releasing.report.attacks import with_attacks
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.context import context_facts, declared, letterhead
-from rrpolicy.releasing.report.decision import decision, judgement, points, solved
+from rrpolicy.releasing.report.decision import decision, points, solved
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.releasing.report.protection import headline
@@ -226,13 +226,13 @@ def audit_report(
         page="audit",
         decision=sentence,
         passed=passed,
-        points=judgement(
+        points=points(
             manifest.attributes,
             manifest.decoders,
             audit.findings,
             manifest.governance,
             audit.remarks,
-            solved=optimised,
+            graded=audit.protection is not None and audit.protection.linking is not None,
         ),
         bar=_bar(manifest, audit.time),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),

@@ -7,10 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.report import PairPanel
-from rrpolicy.section import figure
+from rrpolicy.section import Fact, figure
 
 if TYPE_CHECKING:
     from rrpolicy.releasing.plan.preview import MarginalError
+
+GOOD, ROUGH, UNUSABLE = "Good", "Rough", "Not usable"
+"""What one-way and two-way tables are good for."""
+CLOSE = 0.25
+"""Up to this share of the error of equal shares, which nobody has to estimate, a table is good."""
+MOST_NAMED = 6
+"""Tables that are named."""
 
 
 def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
@@ -28,7 +35,21 @@ def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
         tuple(known.get(frozenset({row, column})) for column in names[: place + 1]) for place, row in enumerate(names)
     )
     impossible = tuple(e.attributes for e in every if e.error is not None and math.isinf(e.error))
-    return PairPanel(names, rows, impossible, tuple(_useless(every)))
+    return PairPanel(names, rows, impossible, tuple(_useless(every)), tuple(_usable(every)))
+
+
+def _usable(errors: Sequence[MarginalError]) -> Iterator[Fact]:
+    """Yield which one-way and two-way tables are good, rough or not usable, by their errors."""
+    of: dict[str, list[str]] = {GOOD: [], ROUGH: [], UNUSABLE: []}
+    for error in errors:
+        if error.error is not None:
+            word = UNUSABLE if error.useless or error.odd else GOOD if error.relative <= CLOSE else ROUGH
+            of[word].append(" x ".join(error.attributes))
+    every = sum(map(len, of.values()))
+    for word, tables in of.items():
+        if tables:
+            more = f" and {len(tables) - MOST_NAMED:,} more" if len(tables) > MOST_NAMED else ""
+            yield Fact(f"{word} ({len(tables):,} of {every:,})", f"{', '.join(tables[:MOST_NAMED])}{more}")
 
 
 def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
