@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,9 +20,11 @@ from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.governance import WARNING
 from rrpolicy.untrusted.printable import condensed, line, some
 
 if TYPE_CHECKING:
+    from rrpolicy.mechanism import Remark
     from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.plan.check import Checked, Stated
 
@@ -188,7 +191,6 @@ def _told(name: str, problems: Sequence[Problem]) -> None:
 
 def _lines(name: str, checked: Checked) -> list[str]:
     from rrpolicy.policy.identity import identities
-    from rrpolicy.releasing.plan.waivers import warning_id
 
     policy = checked.policy
     roles: dict[str, list[str]] = {}
@@ -213,7 +215,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += condensed(f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed)
-    lines += [f"  warning: {remark.text} [{warning_id(remark)}]" for remark in checked.warnings]
+    lines += [f"  warning: {text}" for text in _warnings(checked.warnings)]
     lines += [f"  {waived}" for waived in checked.waived]
     if checked.records is not None:
         lines.append(f"  table: {checked.records:,} records; names, types and values are as the policy says")
@@ -223,6 +225,17 @@ def _lines(name: str, checked: Checked) -> list[str]:
 def _named(checked: Checked, name: str) -> str:
     """Return the name that a waiver has for a gate, and the waiver if there is one."""
     return f"[{name}]" + (f"; {checked.waivers[name]}" if name in checked.waivers else "")
+
+
+def _warnings(remarks: Sequence[Remark]) -> Iterator[str]:
+    """Yield warnings with their identities; of those that become one, the identity that waives them all."""
+    from rrpolicy.releasing.plan.waivers import warning_id
+
+    for name, each in groupby(remarks, key=lambda remark: remark.name):
+        same = [*each]
+        texts = condensed(remark.text for remark in same)
+        ids = [warning_id(remark) for remark in same] if len(texts) == len(same) else [WARNING + name] * len(texts)
+        yield from (f"{text} [{identity}]" for text, identity in zip(texts, ids, strict=True))
 
 
 def _finding(finding: Finding, stated: Stated) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from decimal import Decimal
 from itertools import pairwise
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -250,6 +251,48 @@ name = "pram"
     policy.write_text(text)
     warned = [remark.text for remark in rrpolicy.check(policy).warnings]
     assert [codes in text for text in warned] == ([] if codes is None else [True])
+
+
+@pytest.mark.parametrize(
+    ("spelling", "cast"),
+    [
+        ("{0:%d.%m.%Y}", "strptime(birth, '%d.%m.%Y')::DATE"),
+        ("{0.day}.{0.month}.{0.year}", "strptime(birth, '%d.%m.%Y')::DATE"),
+        ("{0:%d.%m.%Y %H:%M}", "strptime(birth, '%d.%m.%Y %H:%M')"),
+        ("{0:%d.%m.%Y %H:%M:%S}", "strptime(birth, '%d.%m.%Y %H:%M:%S')"),
+        ("{0:%d/%m/%Y}", "strptime(birth, '%d/%m/%Y')::DATE"),
+        ("{0.month}/{0.day}/{0.year}", "strptime(birth, '%m/%d/%Y')::DATE"),
+        ("{0:%d-%m-%Y}", "strptime(birth, '%d-%m-%Y')::DATE"),
+        ("{0:%Y/%m/%d}", "strptime(birth, '%Y/%m/%d')::DATE"),
+        ("{0:%Y%m%d}", "strptime(birth::VARCHAR, '%Y%m%d')::DATE"),
+        ("{0:%Y-%m-%dT%H:%M:%SZ}", "strptime(birth, '%Y-%m-%dT%H:%M:%SZ')"),
+    ],
+)
+def test_dates_of_another_spelling_are_told_from_text_and_the_cast_reads_them(tmp_path, capsys, spelling, cast):
+    days = [dt.datetime(1950, 1, 2, 8, 30, tzinfo=dt.UTC) + dt.timedelta(days=41 * i) for i in range(200)]
+    path = tmp_path / "people.csv"
+    path.write_text("sex,birth\n" + "".join(f"{'fm'[i % 2]},{spelling.format(day)}\n" for i, day in enumerate(days)))
+
+    assert main(["init", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert tomllib.loads(text)["attributes"]["birth"] == {"role": "excluded"}
+    assert f"write the table again with {cast.replace('birth', chr(34) + 'birth' + chr(34), 1)};" in text
+    read = duckdb.sql(f"SELECT {cast} FROM read_csv('{path}', types = {{'birth': 'VARCHAR'}})").fetchall()
+    assert [str(value)[:10] for (value,) in read] == [str(day)[:10] for day in days]
+
+
+@pytest.mark.parametrize(
+    "values", [("31.02.1999", "01.02.1999"), ("v1.2.3", "v1.2.4"), ("10011231", "20211301"), ("", "1")]
+)
+def test_codes_that_are_no_dates_are_not_called_so(tmp_path, capsys, values):
+    (tmp_path / "t.csv").write_text("sex,code\n" + "".join(f"f,{value}\n" for value in values * 50))
+    assert main(["init", str(tmp_path / "t.csv")]) == 0
+    assert "spells dates" not in capsys.readouterr().out
+
+
+def test_dates_that_are_text_in_a_typed_table_are_told(parquet, capsys):
+    assert main(["init", str(parquet({"seen": [f"2020-01-{1 + i % 28:02}" for i in range(60)]}))]) == 0
+    assert "strptime(\"seen\", '%Y-%m-%d')::DATE" in capsys.readouterr().out
 
 
 def test_a_row_number_is_flagged(parquet):

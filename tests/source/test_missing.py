@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from rrpolicy.codes import page
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
 
@@ -175,6 +178,23 @@ def test_two_spellings_of_one_moment_are_refused(opened, parquet):
         opened(parquet({"a": [T(2020, 1, 1)]}), qi("a", "2020-01-01 00:00:00", "2020-01-01T00:00:00")),
     ):
         pass
+
+
+def test_dates_of_another_spelling_are_read_after_the_statement_of_the_page(opened, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("birth,sex\n" + "01.02.2020,f\n31.12.2020,m\n,f\n" * 3)
+    attributes = qi("birth", "first", "second", "none", nulls="none", bins=BINNED), qi("sex", "f", "m")
+    with pytest.raises(DataError) as caught, opened(tmp_path / "people.csv", *attributes):
+        pass
+    (problem,) = caught.value.problems
+    assert problem.code == "RR312"
+    assert problem.hint is not None
+    assert "`strptime(\"birth\", '%d.%m.%Y')::DATE`" in problem.hint
+
+    (statement,) = re.findall(r"```sql\n(.*?)```", page("RR312"), re.DOTALL)
+    duckdb.sql(statement)
+    with opened(tmp_path / "people.parquet", *attributes) as original:
+        assert codes_of(original, "birth") == [3, 3, 3]
 
 
 def test_bins_of_dates_need_dates(opened, parquet):

@@ -16,7 +16,7 @@ from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.before_after import chance, protection_panel
 from rrpolicy.releasing.report.context import declared_lines
 from rrpolicy.releasing.report.decision import points
-from rrpolicy.releasing.report.pairs import pair_panel
+from rrpolicy.releasing.report.pairs import pair_panel, single_and_paired
 from rrpolicy.untrusted.printable import condensed, listed, visible
 
 if TYPE_CHECKING:
@@ -206,11 +206,12 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
 
 def _worst(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield the largest and smallest errors of single attributes, the largest of pairs, and what has no number."""
-    for ways, what in ((1, "columns"), (2, "pairs of columns")):
-        ranked = sorted((e for e in errors if len(e.attributes) == ways and not e.odd), key=lambda e: -(e.error or 0.0))
-        cut = ranked if len(ranked) <= 2 * WORST else [*ranked[:WORST], *(ranked[-WORST:] if ways == 1 else ())]
+    for every, what in single_and_paired(errors):
+        ranked = sorted((e for e in every if not e.odd), key=lambda e: -(e.error or 0.0))
+        single = what == "columns"
+        cut = ranked if len(ranked) <= 2 * WORST else [*ranked[:WORST], *(ranked[-WORST:] if single else ())]
         if len(cut) < len(ranked):
-            best = f" and the {WORST} best" if ways == 1 else ""
+            best = f" and the {WORST} best" if single else ""
             yield f"  {len(ranked):,} {what}: the {WORST} worst{best}; --json has all"
         yield from (f"  {' x '.join(e.attributes)}: {e.told}" for e in cut)
     yield from (f"  {row}" for row in condensed(f"{' x '.join(e.attributes)}: {e.told}" for e in errors if e.odd))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MOST_PAIRS = 400
+"""Pairs of columns whose error is computed, the first ones of the channel."""
 
 
 @frozen
@@ -224,7 +225,7 @@ def _block(block: Block) -> dict[str, Json]:
 
 
 def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError, ...]:
-    """Return the expected error of every one-way and two-way marginal of the randomised attributes."""
+    """Return the expected errors of the randomised attributes and of their pairs, `MOST_PAIRS` at most."""
     channel = plan.channel
     if not isinstance(channel, Product):
         return ()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rrpolicy.releasing.plan.preview import MOST_PAIRS
 from rrpolicy.report import PairPanel
 from rrpolicy.section import Fact, figure
 
@@ -54,8 +55,7 @@ def _usable(errors: Sequence[MarginalError]) -> Iterator[Fact]:
 
 def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield of how many columns and pairs the estimated shares say less than none."""
-    for ways, what in ((1, "columns"), (2, "pairs of columns")):
-        every = [e for e in errors if len(e.attributes) == ways]
+    for every, what in single_and_paired(errors):
         lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
         if lost:
             worst = " x ".join(lost[0].attributes)
@@ -64,6 +64,13 @@ def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
                 "shares comes nearer to the truth than the estimates to expect: more records, fewer or coarser "
                 "columns, or a mechanism that only makes coarser would tell more"
             )
+
+
+def single_and_paired(errors: Sequence[MarginalError]) -> Iterator[tuple[list[MarginalError], str]]:
+    """Yield the errors of single columns, then of pairs, with their name; of very many pairs the first are measured."""
+    yield [e for e in errors if len(e.attributes) == 1], "columns"
+    pairs = [e for e in errors if len(e.attributes) == 2]  # noqa: PLR2004 a pair
+    yield pairs, "measured pairs of columns" if len(pairs) >= MOST_PAIRS else "pairs of columns"
 
 
 def alone(errors: Sequence[MarginalError]) -> dict[str, float]:

@@ -12,6 +12,8 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +37,19 @@ _POINT = re.compile(DECIMAL)
 _WHOLE = re.compile(r"-?[0-9]+")
 _TELLS = re.compile(r"(?!#).*[0-9].*", re.DOTALL)
 """A text that tells a number, such as `5+`; `#DIV/0!` tells none."""
+_DATES = (
+    (r"\d\d?[.]\d\d?[.]\d{4}", "%d.%m.%Y"),
+    (r"\d\d?[.]\d\d?[.]\d{4} \d\d?:\d\d", "%d.%m.%Y %H:%M"),
+    (r"\d\d?[.]\d\d?[.]\d{4} \d\d?:\d\d:\d\d", "%d.%m.%Y %H:%M:%S"),
+    (r"\d\d?/\d\d?/\d{4}", "%d/%m/%Y"),
+    (r"\d\d?/\d\d?/\d{4}", "%m/%d/%Y"),
+    (r"\d\d?-\d\d?-\d{4}", "%d-%m-%Y"),
+    (r"\d{4}-\d\d-\d\d", "%Y-%m-%d"),
+    (r"\d{4}/\d\d?/\d\d?", "%Y/%m/%d"),
+    (r"(1[89]|20)\d{6}", "%Y%m%d"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "%Y-%m-%dT%H:%M:%SZ"),
+)
+"""Spellings of dates and times in text, with the formats by which `strptime` reads them."""
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
@@ -195,6 +210,17 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     if mostly and len(others) <= FEW_CODES and not any(map(_TELLS.fullmatch, others)):
         return tuple(sorted(others))
     return tuple(sorted(filter(says_nothing, texts)))
+
+
+def date_format(texts: Sequence[str]) -> str | None:
+    """Return the format by which `strptime` reads all of some texts; None if they are no dates, or none are given."""
+    return next((name for spelling, name in _DATES if texts and all(_reads(t, spelling, name) for t in texts)), None)
+
+
+def _reads(text: str, spelling: str, name: str) -> bool:
+    with suppress(ValueError):
+        return re.fullmatch(spelling, text) is not None and bool(datetime.strptime(text, name))  # noqa: DTZ007 no zone
+    return False
 
 
 def says_nothing(text: str) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
-from rrpolicy.source.draft.detection import says_nothing
+from rrpolicy.source.draft.detection import date_format, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
 from rrpolicy.source.surprises import INDEX
 from rrpolicy.source.units import identifies_people, words_of
@@ -99,7 +100,7 @@ def _guess(column: Profile, reading: Reading) -> Guess:
     design = _design(column)
     if design is not None:
         return replace(design, remarks=remarks)
-    unfit = ("excluded", WRITTEN_INDEX) if INDEX.fullmatch(column.name) else _unfit(column)
+    unfit = ("excluded", WRITTEN_INDEX) if INDEX.fullmatch(column.name) else _dates(column) or _unfit(column)
     if unfit is not None and unfit[0] == "identifier":
         people = not column.row_number or _words(column.name, _NUMBERED)
         return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)
@@ -158,6 +159,19 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
         told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
         return "excluded", told
     return None
+
+
+def _dates(column: Profile) -> tuple[str, str] | None:
+    """Return the role of texts or whole numbers that spell dates, and SQL that casts them; None of other columns."""
+    if column.family not in {Family.TEXT, Family.INTEGER} or column.distinct <= 1:
+        return None
+    spelling = date_format([str(value) for value in (*column.values, *column.last)])
+    if spelling is None:
+        return None
+    text = identifier(column.name) + ("" if column.family is Family.TEXT else "::VARCHAR")
+    cast = f"strptime({text}, {literal(spelling)})" + ("" if "%H" in spelling else "::DATE")
+    told = f"spells dates, which are no DATE: for bins of them, write the table again with {cast}"
+    return "excluded", f"{told}; `rrpolicy explain RR312` shows how"
 
 
 def _categories(column: Profile) -> dict[str, str]:

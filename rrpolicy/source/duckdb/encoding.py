@@ -321,6 +321,10 @@ def _unbinnable(attribute: Attribute, column: Stored, *, moments: bool) -> Probl
     elif moments and column.type == ZONED:
         local = f"{identifier(column.name)} AT TIME ZONE 'UTC'"
         hint = f"read it through a view, or write the table again, with the time of one zone: `{local}`"
+    elif moments and column.family is Family.TEXT:
+        cast = f"strptime({identifier(column.name)}, '%d.%m.%Y')::DATE"
+        written = f"write the table again with `{cast}`, which reads 31.12.1999: see `rrpolicy explain RR312`"
+        hint = f"give a `domain` in place of `bins`, or {written}"
     elif column.family is not Family.OTHER:
         hint = f"give a `domain` in place of `bins`, or {hint}"
     return Problem("RR312", message, attribute.place, expected, hint)
