@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channel.anatomy.schedule import largest_eligible
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Standing
-from rrpolicy.privacy.protection.assess import BARELY, protection
-from rrpolicy.privacy.protection.grade import CHANCE, worst
-from rrpolicy.privacy.protection.ladder import Ladder
+from rrpolicy.privacy.protection import reading
+from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, protection
+from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RISE, Grade, worst
+from rrpolicy.privacy.protection.ladder import Ladder, Protection
+from rrpolicy.source.units import Units
+from tests.privacy import deals
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-9
@@ -164,3 +176,229 @@ def test_ladders_of_product_channels_are_their_definition(worlds: Any, brute: An
     assert found.linking.certain.value == sum(link == 1 for link in links)
     assert found.linking.grade is CHANCE.grade(float(max(links)))
     assert found.grade is worst(each.grade for each in found.ladders)
+
+
+def world_of(worlds: Any, rng: Random, most: int = 10, carried: bool = False) -> tuple[Any, list[Row]]:
+    """Return a table of one quasi-identifier and one sensitive column, and its rows."""
+    sizes = {"a": rng.randint(1, 3), "s": rng.randint(2, 4)}
+    spec: dict[str, Any] = {"a": ("quasi-identifier", worlds.labels(sizes["a"], "a"))}
+    spec["s"] = ("sensitive", None if carried else worlds.labels(sizes["s"], "s"))
+    policy = worlds.policy_of(spec)
+    rows = [{n: min(rng.randrange(k), rng.randrange(k)) for n, k in sizes.items()} for _ in range(rng.randint(1, most))]
+    codes = {n: np.array([r[n] for r in rows], dtype=np.int32) for n in sizes if not (carried and n == "s")}
+    extra = {"s": pa.array([float(r["s"]) for r in rows])} if carried else {}
+    return worlds.TableInMemory(policy, codes, extra), rows
+
+
+def of_group(rows: Sequence[Row]) -> list[Fraction]:
+    """Return the chance of finding a record by a quasi-identifier that is released as it is."""
+    groups = Counter(row["a"] for row in rows)
+    return [Fraction(1, groups[row["a"]]) for row in rows]
+
+
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(seed=SEEDS)
+def test_ladders_of_sets_are_their_definition(worlds: Any, seed: int) -> None:
+    rng = Random(seed)
+    original, rows = world_of(worlds, rng)
+    policy = original.policy
+    size = len(policy.attributes["s"].domain)
+    drawn = rng.randint(2, size)
+    channel = Product.of(policy.released, [Sets.of("s", policy.attributes["s"].domain, drawn)])
+    law = {}
+    for u in range(size):
+        sets = [frozenset((u, *others)) for others in combinations([w for w in range(size) if w != u], drawn - 1)]
+        law[u,] = {each: Fraction(1, len(sets)) for each in sets}
+    found = protection(channel, original, policy)
+    Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows)).agrees(found.ladders[0])
+
+
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(seed=SEEDS)
+def test_ladders_of_numbers_without_categories_are_their_definition(worlds: Any, seed: int) -> None:
+    original, rows = world_of(worlds, Random(seed), carried=True)
+    law = {(u,): {u: Fraction(1)} for u in range(4)}
+    enumerated = Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows))
+    found = protection(Product.of(original.policy.released, ()), original, original.policy).ladders[0]
+    people = enumerated.everybody
+    assert found.values == ()
+    assert found.epsilon is None
+    assert found.record.guess.value == 1
+    for place, rung in ((0, found.statistics), (2, found.person)):
+        assert rung.guess.value == pytest.approx(float(sum(p[place] for p in people) / len(people)))
+    assert found.rise.value == pytest.approx(float(max(p[-1] for p in people)))
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(seed=SEEDS)
+def test_ladders_under_suppression_are_their_definition(worlds: Any, seed: int) -> None:
+    rng = Random(seed)
+    original, rows = world_of(worlds, rng)
+    policy, gone = original.policy, [rng.random() < 0.4 for _ in rows]
+    moved = Counter((row["a"], row["s"]) for row, out in zip(rows, gone, strict=True) if out)
+    cells = [(*cell, n) for cell, n in moved.items()]
+    channel = SuppressionChannel.of([policy.attributes["a"]], policy.attributes["s"], cells)
+    every = sum(gone)
+    links = []
+    for row in rows:  # the attacker draws a record that fits: one that shows the group, or a suppressed one
+        n = sum(r["a"] == row["a"] for r in rows)
+        of_group_gone = sum(r["a"] == row["a"] for r, out in zip(rows, gone, strict=True) if out)
+        alike = sum(r == row for r in rows)
+        m = moved[row["a"], row["s"]]
+        links.append(Fraction(alike - m + (Fraction(m * of_group_gone, every) if every else 0), n * alike))
+    law = {(u,): {u: Fraction(1)} for u in range(4)}
+    found = protection(channel, original, policy)
+    Enumerated(rows, "s", lambda row: row["a"], law, links).agrees(found.ladders[0])
+    assert found.linking is not None
+    assert found.linking.worst.value == pytest.approx(float(max(links)))
+
+
+@settings(deadline=None, max_examples=25, derandomize=True)
+@given(seed=SEEDS, size=st.integers(2, 3))
+def test_ladders_of_dealt_groups_are_estimates_of_their_definition(worlds: Any, seed: int, size: int) -> None:
+    original, rows = world_of(worlds, Random(seed), most=9)
+    policy = original.policy
+    values = len(policy.attributes["s"].domain)
+    counts = [tally(rows, "s").get(u, 0) for u in range(values)]
+    assume(size <= min(values, largest_eligible(counts)))
+    channel = AnatomyChannel.of(policy.released, "s", size)
+    law: dict[tuple[int, ...], dict[Any, Fraction]] = {}
+    for u in range(values):
+        beside: dict[Any, Fraction] = defaultdict(Fraction)
+        for groups, chance in deals.compositions(counts, size).items():
+            for group in groups:
+                if u in group:
+                    beside[frozenset(group)] += chance / counts[u]
+        law[u,] = dict(beside)
+    found = protection(channel, original, policy).ladders[0]
+    # a set of values tells nothing of which of its members is the person: each is as likely as its weight
+    people = Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows))
+    people.by_record = [alike(w, row["s"], law) for w, row in zip(people.before, rows, strict=True)]
+    mean = sum(right for right, _ in people.by_record) / len(rows)
+    assert found.record.guess.standing is Standing.ESTIMATE
+    assert abs(found.record.guess.value - float(mean)) <= 6 * found.record.guess.error + TINY
+    rise = max(person[-1] for person in people.everybody)
+    assert abs(found.rise.value - float(rise)) <= 6 * found.rise.error + 0.05
+
+
+def alike(weights: Weights, own: int, law: Law) -> tuple[Fraction, Fraction]:
+    """Return what is read of a set of which every member may be the value."""
+    right = given_to = Fraction(0)
+    for held, chance in law[own,].items():
+        after = {u: weights.get(u, Fraction(0)) for u in held}
+        right += chance * names_it(after, own)
+        given_to += chance * after[own] / sum(after.values())
+    return right, given_to
+
+
+@pytest.mark.parametrize("wrong", ["a person is counted among the others", "the whole table counts for nothing"])
+def test_a_wrong_prior_is_found(worlds: Any, brute: Any, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    right = reading._chunk
+
+    def chunk(probabilities: Any, counts: Any, shares: Any, part: Any) -> Any:
+        more = counts + (counts > 0) if wrong.startswith("a person") else counts
+        return right(probabilities, more, shares if wrong.startswith("a person") else shares * 1e-6, part)
+
+    monkeypatch.setattr(reading, "_chunk", chunk)
+    with pytest.raises(AssertionError):
+        test_ladders_of_product_channels_are_their_definition.hypothesis.inner_test(worlds, brute, 3, "s")
+
+
+def test_a_channel_that_is_not_known_is_bounded(worlds: Any) -> None:
+    original, _ = world_of(worlds, Random(1))
+    found = protection(object(), original, original.policy)  # type: ignore[arg-type]
+    (ladder,) = found.ladders
+    assert found.linking is not None
+    assert {found.linking.worst.standing, ladder.person.guess.standing} == {Standing.UPPER_BOUND}
+    assert found.linking.worst.value == ladder.person.guess.value == 1
+    assert found.grade is Grade.NONE
+
+
+def test_without_the_table_epsilon_alone_is_graded(worlds: Any) -> None:
+    rng = Random(4)
+    policy = worlds.policy_of({"a": ("quasi-identifier", ("x", "y")), "s": ("sensitive", ("u", "w"))})
+    for keep, grade in ((Fraction(7, 10), Grade.STRONG), (Fraction(95, 100), Grade.LIMITED), (Fraction(1), Grade.NONE)):
+        axis, _ = worlds.retention("s", ("u", "w"), [(0, 1)], [keep])
+        found = protection(Product.of(policy.released, [axis]), 100, policy)
+        assert found == Protection(grade, NO_TABLE, None, ())
+    assert rng
+
+
+def test_of_units_of_several_records_the_chance_is_bounded(worlds: Any) -> None:
+    policy = worlds.policy_of({"a": ("quasi-identifier", ("x", "y")), "s": ("sensitive", ("u", "w"))})
+    policy = replace(policy, source=replace(policy.source, max_records=2))
+    axes = [worlds.retention(n, policy.attributes[n].domain, [(0, 1)], [Fraction(3, 5)])[0] for n in "as"]
+    codes = {n: np.array([0, 1, 1, 0, 1, 1], dtype=np.int32) for n in "as"}
+    channel = Product.of(policy.released, axes)
+    cross = Fraction(4, 9) ** 2
+    for units, bound in ((None, 1.0), (Units({2: 3}), float(1 / (1 + 2 * cross**2)))):
+        table = worlds.TableInMemory(policy, codes, units=units)
+        linking = protection(channel, table, policy).linking
+        assert linking is not None
+        assert linking.worst.standing is Standing.UPPER_BOUND
+        assert linking.worst.value == pytest.approx(bound)
+
+
+def test_the_rules_are_of_their_limits() -> None:
+    for rule, good, bad in ((CHANCE, 1 / 11, 0.51), (RISE, 0.09, 0.6), (EPSILON, 1, 8.1), (CERTAIN, 0, 0.06)):
+        assert rule.grade(good) is Grade.STRONG
+        assert rule.grade(bad) is Grade.NONE
+    assert GROUPS.grade(1.0) is Grade.WEAK
+    assert [RISE.grade(x) for x in (0.2, 0.5)] == [Grade.LIMITED, Grade.WEAK]
+    assert [EPSILON.grade(x) for x in (3, 8)] == [Grade.LIMITED, Grade.WEAK]
+    assert EPSILON.decided(9.0) == "epsilon of all sensitive columns together is 9 (none: above 8)"
+    assert RISE.decided(0.1).endswith("by 10.0 points (limited: up to 20.0 points)")
+    assert worst([]) is Grade.STRONG
+
+
+def test_a_release_that_gives_more_is_never_graded_better(worlds: Any, brute: Any) -> None:
+    """Pairs of releases of one table: where enumeration gives more in every number, the grade is no better."""
+    compared, apart = 0, 0
+    for seed in range(2_000):
+        rng = Random(seed)
+        original, rows = world_of(worlds, rng, most=12)
+        one, other = (release_of(worlds, rng, original.policy) for _ in range(2))
+        numbers = [measured(brute, rows, *each) for each in (one, other)]
+        if not all(a >= b - 1e-12 for a, b in zip(*numbers, strict=True)):
+            continue
+        graded = [protection(each[0], original, original.policy) for each in (one, other)]
+        compared += 1
+        apart += graded[0].grade is not graded[1].grade
+        assert graded[0].grade.rank >= graded[1].grade.rank, seed
+        assert graded[0].linking.grade.rank >= graded[1].linking.grade.rank, seed  # type: ignore[union-attr]
+        if compared >= 300:
+            break
+    assert compared >= 200
+    assert apart >= 50
+
+
+def release_of(worlds: Any, rng: Random, policy: Any) -> tuple[Product, Law, Law]:
+    """Return a channel with its laws: of the quasi-identifier and of the sensitive column."""
+    axes, laws = [], []
+    for name in "as":
+        domain = policy.attributes[name].domain
+        kind = rng.choice(["identity", "retention", "retention"])
+        if kind == "identity":
+            axes.append(Identity.of(name, domain))
+            laws.append({(i,): {i: Fraction(1)} for i in range(len(domain))})
+            continue
+        keep = Fraction(rng.randint(math.ceil(12 / len(domain)), 12), 12)
+        axis, law = worlds.retention(name, domain, [tuple(range(len(domain)))], [keep])
+        axes.append(axis)
+        laws.append(law)
+    return Product.of(policy.released, axes), laws[0], laws[1]
+
+
+def measured(brute: Any, rows: Sequence[Row], channel: Product, known: Law, law: Law) -> list[float]:
+    """Return every number of the attackers: of each person, and epsilon."""
+    table = brute.Table(rows, [(("a",), known)])
+    chances = table.links()
+    links = [chances[((row["a"],),)] for row in rows]
+    people = Enumerated(rows, "s", lambda row: row["a"], law, links).everybody
+    axis = next(axis for axis in channel.axes if "s" in axis.attributes)
+    ratio = axis.max_ratio()
+    whole = [
+        math.inf if ratio is None else math.log(ratio),
+        -float(not any(axis.attributes == ("a",) and isinstance(axis, Identity) for axis in channel.axes)),
+    ]
+    return [float(x) for person, link in zip(people, links, strict=True) for x in (link, *person)] + whole

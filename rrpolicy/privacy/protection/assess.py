@@ -501,10 +501,23 @@ def _by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
     others = np.maximum(np.where(first[of] == np.arange(distinct), second[of], best[of]), elsewhere)
     own = weight - 1
     alike = np.abs(own - others) <= TIED * others
-    right = np.where(alike, 1 / 2, (own > others).astype(np.float64))
+    inside, outside = _as_many(of, weight, of, own), _as_many(0 * np.arange(len(shares)), shares, 0 * of, own)
+    tied = np.where(held > 1, inside, outside - 1)
+    right = np.where(alike, 1 / (1 + np.maximum(tied, 1)), (own > others).astype(np.float64))
     people = np.bincount(group, weights=n)
     same = (held == people[of]) & (held > 1)
     return right[number], (own / people[of])[number], same[number]
+
+
+def _as_many(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> Ints:
+    """Return how many entries of the wanted groups have the weights that are wanted of them."""
+    levels = np.unique(np.round(np.concatenate((weight, wanted)), DIGITS))
+    here, there = (np.searchsorted(levels, np.round(x, DIGITS)) for x in (weight, wanted))
+    number, counts = np.unique(group * len(levels) + here, return_counts=True)
+    key = wanted_group * len(levels) + there
+    place = np.minimum(np.searchsorted(number, key), len(number) - 1)
+    found: Ints = np.where(number[place] == key, counts[place], 0)
+    return found
 
 
 def _graded(rise: Measure, found: float, given_away: float, total: Measure | None, reads: str) -> tuple[Grade, str]:

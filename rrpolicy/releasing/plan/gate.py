@@ -24,7 +24,7 @@ class Decision(Decided):
     """Whether a release may be made.
 
     Attributes:
-        problems: what stands in its way (RR101, RR103, RR104, RR108, RR109, RR415, RR416).
+        problems: what stands in its way (RR101, RR103, RR104, RR107, RR108, RR415, RR416).
         waived: what would, and is let be.
         warnings: points of judgement that nobody waived.
     """
@@ -54,7 +54,7 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
 def _protection(
     found: Protection | None, policy: Policy, terms: Terms
 ) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
-    """Return why a grade of protection is worse than the policy demands (RR109), unless that is waived."""
+    """Return why a grade of protection is worse than the policy demands (RR107), unless that is waived."""
     demanded = Grade(policy.release.protection)
     if found is None or found.grade.reaches(demanded):
         return (), ()
@@ -70,7 +70,7 @@ def _protection(
         f'[[waivers]] with finding = "{PROTECTION}"'
     )
     place = policy.place("release.protection") or policy.place("release") or policy.place("mechanism")
-    return (Problem("RR109", message, place, f"{demanded.value} or better", hint),), ()
+    return (Problem("RR107", message, place, f"{demanded.value} or better", hint),), ()
 
 
 def _gates(
