@@ -11,10 +11,17 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.derived import accept_line
-from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part
+from rrpolicy.releasing.plan.judgement import GIVEN_AWAY
+from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part, warning_id
 from rrpolicy.untrusted.printable import listed
+
+GIVES_AWAY = "RR109"
+"""Code of a column released as it is that gives a randomised one away."""
+EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the records"
+"""How far a column released as it is may go with a randomised one."""
 
 
 @frozen
@@ -22,7 +29,7 @@ class Decision(Decided):
     """Whether a release may be made.
 
     Attributes:
-        problems: what stands in its way (RR101, RR103, RR104, RR108, RR415, RR416).
+        problems: what stands in its way (RR101, RR103, RR104, RR108, RR109, RR415, RR416).
         waived: what would, and is let be.
         warnings: points of judgement that nobody waived.
     """
@@ -45,7 +52,20 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
     utility, waived = _gates(assessment.utility, terms.in_force(policy.governance))
     overdue, put_off = due(policy, terms)
     left, judged = part(warnings, policy.governance, terms)
-    return Decision((*privacy, *utility, *overdue), (*waived, *put_off, *judged), left)
+    told = tuple(_given_away(remark, policy) for remark in left if remark.name == GIVEN_AWAY)
+    points = tuple(remark for remark in left if remark.name != GIVEN_AWAY)
+    return Decision((*privacy, *told, *utility, *overdue), (*waived, *put_off, *judged), points)
+
+
+def _given_away(remark: Remark, policy: Policy) -> Problem:
+    attribute = policy.attributes.get(remark.attribute)
+    both = f"[{spelled(remark.attribute)}, {spelled(remark.other)}]"
+    hint = (
+        f"randomise both together (`pram`: together = [{both}]), exclude or coarsen '{remark.attribute}', or have "
+        f"`{warning_id(remark)}` waived; `assume_unlinkable` is on linkage and does not cover inference"
+    )
+    place = None if attribute is None else attribute.place
+    return Problem(GIVES_AWAY, remark.text, place, EXPECTED, hint)
 
 
 def _gates(
