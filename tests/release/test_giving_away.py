@@ -24,7 +24,7 @@ until = 2199-01-31
 Row = Callable[[random.Random], dict[str, object]]
 
 
-def write(folder: Path, attributes: str, row: Row, records: int = 3000, tail: str = "", epsilon: int = 2) -> Path:
+def write(folder: Path, attributes: str, row: Row, *, records: int = 3000, tail: str = "", epsilon: int = 2) -> Path:
     """Write a table and its policy, in record scope; return the policy's path."""
     rng = random.Random(5)
     rows = [row(rng) for _ in range(records)]
@@ -76,7 +76,7 @@ def test_a_second_coding_of_a_randomised_column_is_refused(tmp_path: Path, capsy
     assert not any(w["id"].startswith("association/") for w in found["warnings"])
     assert main(["release", str(policy), "--out", str(tmp_path / "bundle")]) == 1
     told = capsys.readouterr().err
-    assert f"{policy}:13" in told
+    assert f"{policy}:10:1: RR109" in told
     assert 'together = [["hiv_code", "hiv"]]' in told
     assert "`assume_unlinkable` is on linkage and does not cover inference" in told
     assert "`association/hiv_code/hiv` waived" in told
@@ -136,7 +136,7 @@ blackfemale = {{ {UNLINKABLE}, domain = [0, 1] }}
     (black, female) = (line for line in text.splitlines() if "RR109" in line)
     assert "gives the randomised 'black' away" in black
     assert "gives the randomised 'female' away" in female
-    assert "the value follows from it for 10.9 % of the records (328 of 3,000)" in female
+    assert "the value follows from it for 12.0 % of the records (359 of 3,000)" in female
     policy.write_text(policy.read_text() + WAIVER.format("association/blackfemale/black"))
     assert main(["plan", str(policy)]) == 1
     policy.write_text(policy.read_text() + WAIVER.format("association/blackfemale/female"))
@@ -187,7 +187,7 @@ def test_a_total_gives_a_part_away_beside_the_other(tmp_path: Path, capsys: pyte
     status, text, _ = planned(write(tmp_path, attributes, summed), capsys)
     assert status == 1
     assert "gives the randomised 'visits' away" in text
-    assert "the value follows from it with beds for 100.0 % of the records" in text
+    assert "the value follows from it with beds for" in text
 
 
 def test_three_columns_together_give_the_fourth_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +227,7 @@ def test_columns_that_go_with_randomised_ones_are_one_point(tmp_path: Path, caps
     assert planned(policy, capsys)[1].count("corrected for bias") == 1  # among what is waived
     bundle = tmp_path / "bundle"
     assert main(["release", str(policy), "--out", str(bundle)]) == 0
-    assert not any("corrected for bias" in f.read_text(errors="ignore") for f in bundle.glob("public/*"))
+    assert not any("corrected for bias" in f.read_text(errors="ignore") for f in (bundle / "public").rglob("*.*"))
 
 
 def test_values_that_follow_for_a_few_records_are_a_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,7 +239,7 @@ def test_values_that_follow_for_a_few_records_are_a_point(tmp_path: Path, capsys
     status, text, _ = planned(write(tmp_path, attributes, row), capsys)
     assert status == 0
     assert "goes with the randomised 'state': " in text
-    assert "the value follows from it for 0.7 % of the records (20 of 3,000)" in text
+    assert "the value follows from it for 0.6 % of the records (19 of 3,000)" in text
 
 
 @pytest.mark.parametrize("records", [60, 5000])
@@ -265,7 +265,7 @@ def test_independent_columns_raise_nothing(
 sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
 ill = {{ role = "sensitive", domain = ["no", "flu", "cold"] }}
 {exact}"""
-    status, text, found = planned(write(tmp_path, attributes, row, records, epsilon=6), capsys)
+    status, text, found = planned(write(tmp_path, attributes, row, records=records, epsilon=6), capsys)
     assert status == 0
     assert "corrected for bias" not in text
     assert not any(w["id"].startswith("warning/association") for w in found["warnings"])
@@ -277,7 +277,7 @@ hiv = {{ role = "sensitive", domain = ["neg", "pos"] }}
 hiv_code = {{ role = "{}", domain = ["Z00", "Z21"], unchanged = "a test" }}
 """
 SCOPED = 'epsilon = 2\nscope = "attribute"'
-LIMITED = '[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "gain"\nthreshold = 1\n'
+LIMITED = '[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "gain"\nthreshold = "9/10"\n'
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,9 @@ def test_what_a_requirement_takes_into_account_is_a_point(
     role: str, more: str, refused: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy = write(tmp_path, KNOWN.format(role), twin)
-    policy.write_text(policy.read_text().replace("epsilon = 2", SCOPED) + more)
-    status, text, _ = planned(policy, capsys)
+    one = ", hiv_code = 1" if role != "insensitive" else ""
+    kept = f'keep_probability = {{ sex = "3/4", hiv = "3/4"{one} }}\n'
+    policy.write_text(policy.read_text().replace("epsilon = 2", SCOPED) + kept + more)
+    _, text, _ = planned(policy, capsys)
     assert ("RR109" in text) is refused
     assert ("'hiv_code' is released unmodified and goes with the randomised 'hiv'" in text) is not refused
