@@ -50,9 +50,9 @@ SOME = 0.01
 """Share of the records from which values that follow give a column away."""
 CHANCE = 1e-3
 """At most so many of tables without any dependence have one that counts."""
-MOST_RECORDS = 50_000
+MOST_RECORDS = 20_000
 """About the most records that are looked at."""
-MOST_SETS = 100
+MOST_SETS = 50
 """Pairs of exact columns that are looked at."""
 MOST_CELLS = 1 << 20
 
@@ -170,10 +170,12 @@ class _Table:
     def found(self) -> Iterator[Dependence]:
         """Yield what is beyond chance."""
         together = self._together()
+        alone = {name: self._follows((name,), name, self._randomised) for name in self._exact if self._new(name)}
+        broad, codes = ({n: pooled(c) for n, c in each.items()} for each in (self._broad, self._codes))
         for (exact, randomised), out in self._left_out.items():
-            v = corrected_v(pooled(self._broad[exact]), pooled(self._codes[randomised]), CHANCE / self._pairs)
-            alone = self._follows((exact,), exact, [randomised])[randomised] if self._new(exact) else 0
-            following, others = max((alone, ()), together.get((exact, randomised), (0, ())), key=lambda each: each[0])
+            v = corrected_v(broad[exact], codes[randomised], CHANCE / self._pairs)
+            own = alone[exact][randomised] if exact in alone else 0
+            following, others = max((own, ()), together.get((exact, randomised), (0, ())), key=lambda each: each[0])
             if v >= DOUBTFUL or following:
                 measure = Measure(v, self._standing, self._error)
                 yield Dependence(exact, randomised, measure, following, self._n, others, out)
@@ -218,9 +220,11 @@ class _Table:
         codes = np.column_stack([self._codes[name] for name in randomised])[order]
         low, high = (f.reduceat(codes, starts, axis=0)[large] for f in (np.minimum, np.maximum))
         first, tests = order[starts[large]], math.log(len(large) * self._pairs * max(len(members), 1) / CHANCE)
-        told = {}
+        told = dict.fromkeys(randomised, 0)
         for place, name in enumerate(randomised):
             same = np.flatnonzero(low[:, place] == high[:, place])
+            if not len(same):
+                continue
             value = low[same, place]
             usual = np.maximum(
                 *(
