@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.codec.fields import SPARSE
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
 from rrpolicy.frozen import frozen
@@ -120,12 +121,14 @@ class Remark:
         text: in words.
         measure: its number.
         attribute: the attribute that it speaks of; "" if it is not of one alone.
+        other: the attribute that this one is held against; "" if there is none.
     """
 
     name: str
     text: str
     measure: Measure | None = None
     attribute: str = ""
+    other: str = field(default="", metadata=SPARSE)
 
 
 @frozen

@@ -8,6 +8,9 @@ With n_alpha,u people of combination alpha and value u, he is right of this reco
 Lambda the expected released counts; expected are sum over (beta, v) of max_u B(beta, u) P_S[v, u] successes. No guess
 from one record and the table's shares is better (Bayes).
 
+A record shows more than what the attacker is taken to know of everybody: columns that are released as they are and go
+with the sensitive attribute (`rrpolicy.privacy.dependence`). He reads them as well: further axes that change nothing.
+
 *By person*: he draws a person by posterior weight for the record, reads v by posterior under the shares of that
 person's combination, and is right if that is the person's value, as the original tells: with lambda(beta) the expected
 counts of the combinations
@@ -29,14 +32,16 @@ import numpy as np
 
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
+from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, carried_column, cells, listed, size
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Role
+from rrpolicy.privacy.dependence import dependences
+from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 from rrpolicy.privacy.evidence import sides
 from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells
+    from rrpolicy.attacks.target import Carried, Cells
     from rrpolicy.channel.base import Axis
     from rrpolicy.source.counts import Array
 
@@ -68,13 +73,44 @@ def _infer(target: Target, product: Product, sensitive: str) -> Iterator[Attack]
         yield from (undecided(name, sensitive, knows, why) for name in COUNTS)
         return
     counted = cells(target, product, axes)
-    for name, f in ((BY_RECORD, by_record(counted)), (BY_PERSON, by_person(counted))):
-        most = float(counted.original.sum(axis=tuple(range(counted.original.ndim - 1))).max())
-        blind = most if name == BY_RECORD else None
+    read, carried = _read_besides(target, product, axes)
+    more = [*(name for each in read for name in each.attributes), *(column.attribute for column in carried)]
+    besides = cells(target, product, (*found.known, *read, axis), carried) if more else counted
+    reads = f"{knows}; and of a record {in_words(more)}, released unmodified" if more else knows
+    most = float(counted.original.sum(axis=tuple(range(counted.original.ndim - 1))).max())
+    for name, told, with_these, f, blind in (
+        (BY_RECORD, reads, besides, by_record(besides), most),
+        (BY_PERSON, knows, counted, by_person(counted), None),
+    ):
         trials = target.original.records
-        words = Attack(name, sensitive, knows, COUNTS[name], Outcome.UNDECIDED, trials=trials, without=blind)
-        successes = float((f * counted.released).sum())
-        yield held(words, successes, law(counted.axes, counted.original, f), impossible=counted.impossible)
+        words = Attack(name, sensitive, told, COUNTS[name], Outcome.UNDECIDED, trials=trials, without=blind)
+        successes = float((f * with_these.released).sum())
+        expected = law(with_these.axes, with_these.original, f)
+        yield held(words, successes, expected, impossible=with_these.impossible)
+
+
+def _read_besides(target: Target, product: Product, axes: tuple[Axis, ...]) -> tuple[list[Axis], list[Carried]]:
+    """Return what a record shows unmodified and goes with the sensitive attribute, though assessments leave it out.
+
+    The most telling columns, as long as the joint table is not too large.
+    """
+    *known, sensitive = axes
+    (name,) = sensitive.attributes
+    names = {each for axis in known for each in axis.attributes}
+    found = [one for one in dependences(target.policy, product, target.original, name) if one.exact not in names]
+    read: list[Axis] = []
+    carried: list[Carried] = []
+    columns = {column.attribute: column for column in product.carried}
+    room = MOST_CELLS // size(axes)
+    for one in sorted(found, key=lambda one: (-one.v.value, -one.share)):
+        if one.exact in columns and room >= GROUPS:
+            carried.append(carried_column(target.original, columns[one.exact], room))
+            room //= carried[-1].size
+        for axis in product.axes:
+            if axis.attributes == (one.exact,) and axis.original_size <= room:
+                read.append(axis)
+                room //= axis.original_size
+    return read, carried
 
 
 def _unlike(axes: tuple[Axis, ...]) -> str:

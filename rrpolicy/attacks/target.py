@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from rrpolicy.attacks.sets import ListedSets, few
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import read_released
+from rrpolicy.channel.product.draw import tally
+from rrpolicy.channel.product.read import plain_values, read_released
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen import frozen
+from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channel.decoders import Decoder
+    from rrpolicy.channel.table import Column
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_CELLS = 1 << 20
@@ -105,6 +110,59 @@ class Cells:
         return bool(((expected <= 0) & (self.released > 0)).any() or (kept > _HALF).any())
 
 
+@frozen(slots=False, eq=False)
+class Carried:
+    """A column without categories that is released as it is, in groups of values.
+
+    Attributes:
+        name: the released column.
+        attribute: the original one.
+        values: that it has in the table, each once.
+        group: (values,) the group of each.
+    """
+
+    name: str
+    attribute: str
+    values: pa.Array
+    group: Ints
+
+    @property
+    def size(self) -> int:
+        """Return the number of groups."""
+        return int(self.group.max(initial=-1)) + 1
+
+    @property
+    def axis(self) -> Listed:
+        """Return its groups as an axis of attributes that are released as they are."""
+        return Identity.of(self.attribute, range(self.size), self.name)
+
+    def codes(self, values: pa.Array) -> Ints:
+        """Return (rows,) the group of each value; -1 of a value that the table does not have."""
+        import pyarrow.compute as pc
+
+        places = pc.index_in(values.cast(self.values.type), value_set=self.values).fill_null(-1)
+        found: Ints = np.append(self.group, -1)[as_numpy(places)]
+        return found
+
+
+def carried_column(original: Original, column: Column, most: int) -> Carried:
+    """Return a carried column in a group for each of its values; of more than `most`, in groups by rank.
+
+    Args:
+        original: the table.
+        column: as it is released.
+        most: how many groups there may be.
+    """
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(tally(original, [], [column.attribute]))
+    values, n = plain_values(table.column(0)), as_numpy(table.column(1))
+    group = np.arange(len(values))
+    if len(values) > most:
+        group = (np.cumsum(n) - n) * min(most, GROUPS) // original.records
+    return Carried(column.name, column.attribute, values, group)
+
+
 def listing(axis: Axis) -> Listed | None:
     """Return an axis with all that it releases listed; None if that cannot be."""
     if isinstance(axis, Sets):
@@ -124,25 +182,45 @@ def size(axes: Sequence[Axis]) -> int:
     return max(math.prod(axis.original_size for axis in axes), math.prod(each.released_size for each in found))
 
 
-def cells(target: Target, product: Product, axes: Sequence[Axis]) -> Cells:
-    """Count both tables over some listed axes.
+def cells(target: Target, product: Product, axes: Sequence[Axis], carried: Sequence[Carried] = ()) -> Cells:
+    """Count both tables over some listed axes, and carried columns before the last of them.
 
     Raises:
         RequirementError: RR125 if what was written cannot come from the channel, whatever the original is.
     """
     slots = tuple(product.axes.index(axis) for axis in axes)
     found = tuple(each for axis in axes if (each := listing(axis)) is not None)
+    *known, last = slots
+    counted = (*known, *range(len(product.axes), len(product.axes) + len(carried)), last)
     sets = {slot: each for slot, each in zip(slots, found, strict=True) if isinstance(each, ListedSets)}
     with target.read("data") as reader:
-        released = read_released(product, reader, [slots], sets)
+        released = read_released(product, reader, [counted], sets, carried)
     problem = released.problem
     if problem is None and released.records != target.original.records:
         problem = "the number of records differs from the original's"
     if problem is not None:
         raise RequirementError(Problem("RR125", f"{target.name}: {problem}"))
-    counts = target.original.counts(*(name for axis in axes for name in axis.attributes)).dense()
+    found = (*found[:-1], *(column.axis for column in carried), found[-1])
     return Cells(
         found,
-        counts.reshape([axis.original_size for axis in axes]).astype(np.float64),
-        released.counts[slots].reshape([each.released_size for each in found]).astype(np.float64),
+        _original(target.original, axes, carried).reshape([axis.original_size for axis in found]).astype(np.float64),
+        released.counts[counted].reshape([each.released_size for each in found]).astype(np.float64),
     )
+
+
+def _original(original: Original, axes: Sequence[Axis], carried: Sequence[Carried]) -> Ints:
+    """Return the original's counts over some axes, and carried columns before the last of them, flat."""
+    names = [name for axis in axes for name in axis.attributes]
+    if not carried:
+        return original.counts(*names).dense().reshape(-1)
+    *_, last = axes
+    width = len(names) - len(last.attributes)
+    sizes = [len(original.policy.attributes[name].domain or ()) for name in names]
+    shape = (*sizes[:width], *(column.size for column in carried), *sizes[width:])
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    for batch in tally(original, names, [column.attribute for column in carried]):
+        *columns, n = batch.columns
+        codes: list[Ints] = [as_numpy(each).astype(np.int64) for each in columns[: len(names)]]
+        beside = [c.codes(plain_values(each)) for c, each in zip(carried, columns[len(names) :], strict=True)]
+        np.add.at(counts, np.ravel_multi_index((*codes[:width], *beside, *codes[width:]), shape), as_numpy(n))
+    return counts

@@ -60,7 +60,7 @@ def release(
         Where the bundle is, its digests and findings.
 
     Raises:
-        RequirementError: RR101 to RR104, RR108 if the gate does not pass; nothing is written.
+        RequirementError: RR101 to RR104, RR108, RR109 if the gate does not pass; nothing is written.
         PolicyError: RR2xx as for `plan`.
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;

@@ -15,6 +15,7 @@ from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subj
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.identity import identities
+from rrpolicy.releasing.plan.gate import GIVES_AWAY
 from rrpolicy.releasing.plan.waivers import DUE, warning_id
 from rrpolicy.releasing.report.context import declared_lines
 
@@ -67,7 +68,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     entries += [utility(finding, waived) for finding in outlook.assessment.utility]
     gates = {finding.identity for finding in outlook.assessment.utility}
     entries += judged(policy, decision.warnings, (one for one in decision.waived if one.what not in gates))
-    entries += faults(problem for problem in decision.problems if problem.code in DUE)
+    entries += faults(problem for problem in decision.problems if problem.code in {*DUE, GIVES_AWAY})
     weighed = outlook.weighed
     entries += faults(() if weighed is None else weighed.problems)
     accept = (f"to accept what it tells, under [release]: {outlook.accept}",) if outlook.accept else ()

@@ -20,6 +20,8 @@ REVIEW = "review_by"
 """What a waiver names to put off a review."""
 WARNING = "warning/"
 """Begins the name of a point that needs a person's judgement."""
+ASSOCIATION = "association/"
+"""Begins the name of a column released as it is that gives a randomised one away."""
 
 
 @frozen
@@ -85,7 +87,8 @@ class Waiver:
     """One [[waivers]] entry: something that would stand in the way, and may stay so until a day.
 
     Attributes:
-        finding: what is waived: a utility gate (`utility/…`), a point of judgement (`warning/…`), or `review_by`.
+        finding: what is waived: a utility gate (`utility/…`), a point of judgement (`warning/…`), a column that gives
+            another one away (`association/…`), or `review_by`.
         reason: why.
         approver: who lets it be: a role.
         until: the last day on which it does, as ISO 8601 has it.

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from rrpolicy.canonical import category_text
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.directions import RULES
+from rrpolicy.policy.governance import ASSOCIATION
 from rrpolicy.policy.model import Gate, Policy, Requirement
 
 _SYNTAX = frozenset("%?&=,#")
@@ -53,6 +54,11 @@ def requirement_id(requirement: Requirement) -> str:
 def gate_id(gate: Gate) -> str:
     """Return what a [[utility]] entry is called, such as `utility/expected-l2?attributes=age,sex`."""
     return _named("utility", gate.metric, _said("utility", gate.options))
+
+
+def association_id(exact: str, randomised: str) -> str:
+    """Return what a column is called that gives another one away, such as `association/hiv_code/hiv`."""
+    return ASSOCIATION + "/".join(_escaped(name).replace("/", "%2F") for name in (exact, randomised))
 
 
 def _said(section: str, options: BaseModel) -> dict[str, str]:

@@ -47,7 +47,7 @@ def people() -> pd.DataFrame:
             "sex": pd.Categorical(["FM"[i % 3 > 0] for i in n]),
             "age": [float(i * 37 % 90) for i in n],
             "region": [("north", "south", None, "n/a")[i * i % 7 % 4] for i in n],
-            "hours": [float("nan") if i % 11 == 0 else float(i % 7) for i in n],
+            "hours": [float("nan") if i % 11 == 0 else float(i // 7 % 7) for i in n],
         }
     )
     return frame[frame["age"] >= 0].sort_values("age", kind="stable")

@@ -184,7 +184,7 @@ def people(month: int = 0, *, several: bool = False) -> list[dict[str, object]]:
             "grade": draw.choice((1, 2, 3, "")),
             "area": "abc"[area],
             "village": 10 * area + draw.randrange(4),
-            "weight": 4 + 2 * area + (sex == "M"),
+            "weight": 4 + 2 * area + i % 2,
             "times": 1,
         }
         found.append(row | ({"work": ""} if i % 40 == 7 else {}))

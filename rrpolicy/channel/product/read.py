@@ -41,6 +41,24 @@ class Whole(Protocol):
         ...
 
 
+class Coded(Protocol):
+    """A carried column whose values are put into groups."""
+
+    @property
+    def name(self) -> str:
+        """Return its released name."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Return the number of groups."""
+        ...
+
+    def codes(self, values: pa.Array) -> Ints:
+        """Return (rows,) the group of each value; -1 of a value that is in none."""
+        ...
+
+
 @frozen(slots=False)
 class Released:
     """What was read of a release.
@@ -64,20 +82,23 @@ def read_released(
     reader: pa.RecordBatchReader,
     subsets: Sequence[Subset],
     whole: Mapping[int, Whole] = MappingProxyType({}),
+    carried: Sequence[Coded] = (),
 ) -> Released:
     """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
     Args:
         product: what they are said to come from.
         reader: the rows, under the released names.
-        subsets: the axes whose joint counts are asked for.
+        subsets: the axes whose joint counts are asked for; places behind the last axis are those of `carried`.
         whole: axes of sets of which each set counts as one value, by their place.
+        carried: carried columns that are counted as well.
     """
     if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
         return Released(0, "the released columns are not the promised ones", {}, None)
     sizes = [int(np.prod(released_shape(axis), dtype=np.int64)) for axis in product.axes]
     for slot, listing in whole.items():
         sizes[slot] = listing.released_size
+    sizes += [column.size for column in carried]
     counts = {s: np.zeros(int(np.prod([sizes[slot] for slot in s])), dtype=np.int64) for s in subsets}
     kept = _Kept(product)
     records = 0
@@ -94,6 +115,9 @@ def read_released(
                 return Released(records, "a released value lies outside its domain", {}, None)
         for slot, listing in whole.items():
             known[slot] = listing.rank(known[slot])
+        known += [column.codes(plain_values(batch.column(column.name))) for column in carried]
+        if any((code < 0).any() for code in known[len(product.axes) :]):
+            return Released(records, "a value of a column released as it is is none of the table's", {}, None)
         for subset, total in counts.items():
             _add([known[slot] for slot in subset], [sizes[slot] for slot in subset], n, total)
         kept.add(known, batch, n)
@@ -148,7 +172,7 @@ class _Kept:
         if not self._slots and not self._carried:
             return
         columns = {f"axis {slot}": numbers(codes[slot]) for slot in self._slots}
-        columns |= {f"carried {name}": _plain(batch.column(name)) for name in self._carried}
+        columns |= {f"carried {name}": plain_values(batch.column(name)) for name in self._carried}
         self._parts.append(_added_up(pa.table({**columns, "n": numbers(n)})))
         self._rows += self._parts[-1].num_rows
         if len(self._parts) > 1 and self._rows > max(_ROWS, 2 * self._parts[0].num_rows):
@@ -165,7 +189,7 @@ def _added_up(table: pa.Table) -> pa.Table:
     return table.group_by(names).aggregate([("n", "sum")]).rename_columns([*names, "n"])
 
 
-def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+def plain_values(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return values without dictionary, NaN as null: group keys must equal themselves."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -194,7 +218,7 @@ def unchanged_agree(product: Product, original: Original, released: Released, sl
         columns[f"axis {slot}"] = numbers(flatten(part, released_shape(product.axes[slot])))
         start += width
     for column in product.carried:
-        columns[f"carried {column.name}"] = _plain(before.column(column.attribute))
+        columns[f"carried {column.name}"] = plain_values(before.column(column.attribute))
     return released.unchanged is not None and _equal(_added_up(pa.table({**columns, "n": n})), released.unchanged)
 
 

@@ -11,7 +11,7 @@ from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
-from rrpolicy.releasing.plan.waivers import WARNINGS
+from rrpolicy.releasing.plan.waivers import JUDGED
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.before_after import chance, protection_panel
 from rrpolicy.releasing.report.context import declared_lines
@@ -50,7 +50,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
     text += _section("what needs judgement", judged(outlook))
-    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
+    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in JUDGED])
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
@@ -114,7 +114,7 @@ def verdict(found: Outlook) -> str:
 def judged(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
-    remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
+    remarks = (*(r for r in plan.remarks if r.name not in JUDGED), *found.decision.warnings)
     panel, graded = pair_panel(found.errors), found.assessment.protection
     told = points(
         plan.policy.released,

@@ -108,7 +108,7 @@ def exact_cramers_v(original: Original, name: str, other: str) -> Measure:
 def _sampled(original: Original, carried: Sequence[str], others: Sequence[str]) -> dict[str, Association]:
     sample = original.sample(*carried, *others)
     columns = sample.columns
-    codes = [_groups(column) for column in columns[: len(carried)]]
+    codes = [groups_by_rank(column) for column in columns[: len(carried)]]
     second = [as_numpy(column).astype(np.int64) for column in columns[len(carried) :]]
     ones = np.ones(len(second[0]), dtype=np.int64)
     whole = len(ones) == original.records
@@ -123,7 +123,7 @@ def _sampled(original: Original, carried: Sequence[str], others: Sequence[str]) 
     }
 
 
-def _groups(column: pa.ChunkedArray) -> Ints:
+def groups_by_rank(column: pa.ChunkedArray) -> Ints:
     """Return the group of each record: its value if there are few, else its place among about equal groups by rank."""
     encoded = column.combine_chunks()
     if not pa.types.is_dictionary(encoded.type):

@@ -34,6 +34,7 @@ from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import series_id, tag_bytes, tag_of
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of, refuse_contradictions, same_software
+from rrpolicy.releasing.plan.preview import warnings
 from rrpolicy.releasing.plan.series import refuse_others, series_of
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.sink import FolderSink, Written
@@ -93,7 +94,7 @@ def release(  # noqa: PLR0917 each is another thing
         The bundle's folder.
 
     Raises:
-        RequirementError: RR101 to RR104, RR108; nothing is drawn.
+        RequirementError: RR101 to RR104, RR108, RR109; nothing is drawn.
         RefusedError: RR415, RR416 if a review is due or a waiver expired; RR441, RR442 if the ledger's budget forbids
             it; RR444 if the series was begun otherwise; nothing is drawn. RR401 if the plan is stale, RR402 if the
             folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
@@ -106,7 +107,7 @@ def release(  # noqa: PLR0917 each is another thing
     refuse_contradictions(plan.channel, plan.policy)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
-    gate(assessment, policy, terms or Terms()).require()
+    gate(assessment, policy, terms or Terms(), warnings(plan)).require()
     draw = draw_id(key, plan)
     series = _series(plan, original, key, account)
     weighed = weigh(account, plan, original, assessment, draw)

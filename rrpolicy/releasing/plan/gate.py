@@ -11,12 +11,19 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.privacy.protection.grade import Grade
 from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.derived import accept_line
-from rrpolicy.releasing.plan.waivers import PROTECTION, Terms, Waived, due, part
+from rrpolicy.releasing.plan.judgement import GIVEN_AWAY
+from rrpolicy.releasing.plan.waivers import PROTECTION, Terms, Waived, due, part, warning_id
 from rrpolicy.untrusted.printable import listed
+
+GIVES_AWAY = "RR109"
+"""Code of a column released as it is that gives a randomised one away."""
+EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the records"
+"""How far a column released as it is may go with a randomised one."""
 
 
 @frozen
@@ -24,7 +31,7 @@ class Decision(Decided):
     """Whether a release may be made.
 
     Attributes:
-        problems: what stands in its way (RR101, RR103, RR104, RR107, RR108, RR415, RR416).
+        problems: what stands in its way (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
         waived: what would, and is let be.
         warnings: points of judgement that nobody waived.
     """
@@ -48,7 +55,10 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
     overdue, put_off = due(policy, terms)
     left, judged = part(warnings, policy.governance, terms)
     graded, accepted = _protection(assessment.protection, policy, terms)
-    return Decision((*privacy, *graded, *utility, *overdue), (*accepted, *waived, *put_off, *judged), left)
+    told = tuple(_given_away(remark, policy) for remark in left if remark.name == GIVEN_AWAY)
+    points = tuple(remark for remark in left if remark.name != GIVEN_AWAY)
+    problems = (*privacy, *graded, *told, *utility, *overdue)
+    return Decision(problems, (*accepted, *waived, *put_off, *judged), points)
 
 
 def _protection(
@@ -71,6 +81,17 @@ def _protection(
     )
     place = policy.place("release.protection") or policy.place("release") or policy.place("mechanism")
     return (Problem("RR107", message, place, f"{demanded.value} or better", hint),), ()
+
+
+def _given_away(remark: Remark, policy: Policy) -> Problem:
+    attribute = policy.attributes.get(remark.attribute)
+    both = f"[{spelled(remark.attribute)}, {spelled(remark.other)}]"
+    hint = (
+        f"randomise both together (`pram`: together = [{both}]), exclude or coarsen '{remark.attribute}', or have "
+        f"`{warning_id(remark)}` waived; `assume_unlinkable` is on linkage and does not cover inference"
+    )
+    place = None if attribute is None else attribute.place
+    return Problem(GIVES_AWAY, remark.text, place, EXPECTED, hint)
 
 
 def _gates(

@@ -19,14 +19,18 @@ from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.singles import Singles
 from rrpolicy.source.units import UNTOLD, identifies_people, numbers_rows
+from rrpolicy.untrusted.printable import some
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.privacy.dependence import Dependence
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.source.units import Units
 
+ASSOCIATED = "association"
+GIVEN_AWAY = "given-away"
 HELD_BY_ONE = "held-by-one"
 SURVEY_DESIGN = "survey-design"
 """The names of these remarks."""
@@ -88,6 +92,40 @@ def _singles(attribute: Attribute, original: Original) -> int:
     for batch in tally(original, [], [attribute.name]):
         found.take(batch.column(0), as_numpy(batch.column(1)))
     return found.count()
+
+
+def associated(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+    """Yield which columns released as they are give randomised ones away, then a warning of those that go with some.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn.
+        original: the table.
+    """
+    from rrpolicy.privacy.dependence import dependences
+
+    found = dependences(policy, channel, original)
+    for one in found:
+        if one.gives_away:
+            text = f"'{one.exact}' is released unmodified and gives the randomised '{one.randomised}' away: {_how(one)}"
+            yield Remark(GIVEN_AWAY, text, one.v, one.exact, one.randomised)
+    rest = [one for one in found if not one.gives_away]
+    if not rest:
+        return
+    worst = max(rest, key=lambda one: (one.v.value, one.share))
+    others = dict.fromkeys(one.exact for one in rest if one.exact != worst.exact)
+    text = f"'{worst.exact}' is released unmodified and goes with the randomised '{worst.randomised}': {_how(worst)}"
+    also = f"; so do, less strongly, {some([*others])}" if others else ""
+    yield Remark(ASSOCIATED, text + also, worst.v)
+
+
+def _how(found: Dependence) -> str:
+    """Return in words how a column depends with a randomised one."""
+    v = f"Cramér's V, corrected for bias, {found.v.value:.2f}"
+    share = f"{100 * found.share:.1f} % of the records ({found.following:,} of {found.records:,})"
+    with_others = f" with {some(found.others)}" if found.others else ""
+    follows = f"the value follows from it{with_others} for {share}"
+    return "; ".join([v] * bool(found.v.value) + [follows] * bool(found.following))
 
 
 def repeated_keys(policy: Policy, original: Original) -> Iterator[Remark]:

@@ -44,7 +44,7 @@ from rrpolicy.releasing.plan.check import (
     without_limit,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
-from rrpolicy.releasing.plan.judgement import held_by_one, repeated_keys, survey_design
+from rrpolicy.releasing.plan.judgement import associated, held_by_one, repeated_keys, survey_design
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
 from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.releasing.plan.waivers import unfounded
@@ -237,6 +237,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if not isinstance(original, int):
         points += (
             *held_by_one(resolved, channel, original),
+            *associated(resolved, channel, original),
             *survey_design(resolved, channel, original),
             *repeated_keys(resolved, original),
         )

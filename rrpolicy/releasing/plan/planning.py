@@ -59,7 +59,7 @@ class Planned(Decided):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR415, RR416, RR441, RR442)."""
+        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR109, RR415, RR416, RR44x)."""
         return self.outlook.problems
 
     @property

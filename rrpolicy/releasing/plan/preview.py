@@ -32,7 +32,7 @@ from rrpolicy.releasing.plan.check import Stated, stated
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import Decision, gate
 from rrpolicy.releasing.plan.plan import Plan, make_plan
-from rrpolicy.releasing.plan.waivers import WARNINGS, Terms, warning_id
+from rrpolicy.releasing.plan.waivers import JUDGED, Terms, warning_id
 from rrpolicy.source.units import UNTOLD, untold
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def warnings(plan: Plan) -> Iterator[Remark]:
     said = untold(plan.policy)
     if said is not None:
         yield Remark(UNTOLD, said)
-    yield from (remark for remark in plan.remarks if remark.name in WARNINGS)
+    yield from (remark for remark in plan.remarks if remark.name in JUDGED)
 
 
 def unchanged(plan: Plan) -> tuple[str, ...]:

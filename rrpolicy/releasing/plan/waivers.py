@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import date, datetime
+from itertools import permutations
 
 from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.governance import REVIEW, WARNING, Governance, Waiver
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.governance import ASSOCIATION, REVIEW, WARNING, Governance, Waiver
+from rrpolicy.policy.identity import association_id, identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import one_of, suggest
-from rrpolicy.releasing.plan.judgement import HELD_BY_ONE, SURVEY_DESIGN
+from rrpolicy.releasing.plan.judgement import ASSOCIATED, GIVEN_AWAY, HELD_BY_ONE, SURVEY_DESIGN
 from rrpolicy.releasing.plan.kept_formulas import KEPT
 from rrpolicy.source.units import UNTOLD
 
@@ -26,8 +27,10 @@ NO_LIMIT = "no-limit"
 """Names the warning of a requirement that leaves something without a limit."""
 MISSING_CODE = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
-WARNINGS = (HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
-"""Names of what needs a person's judgement; a mechanism's other remarks tell how it chose."""
+WARNINGS = (ASSOCIATED, HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
+"""Names of what needs a person's judgement."""
+JUDGED = (*WARNINGS, GIVEN_AWAY)
+"""The same, with what is refused unless it is waived; a mechanism's other remarks tell how it chose."""
 PROTECTION = "protection"
 """What a waiver names to let a release be of a worse grade of protection than the policy demands."""
 DUE = ("RR415", "RR416")
@@ -117,6 +120,8 @@ def part(
 
 def warning_id(remark: Remark) -> str:
     """Return what a point of judgement is called, such as `warning/held-by-one?attribute=zip`."""
+    if remark.name == GIVEN_AWAY:
+        return association_id(remark.attribute, remark.other)
     return f"{WARNING}{remark.name}" + (f"?attribute={remark.attribute}" if remark.attribute else "")
 
 
@@ -129,6 +134,8 @@ def unfounded(policy: Policy) -> Iterator[Problem]:
         of_column, _, column = finding.partition("?attribute=")
         if finding in may or (of_column in may and column in policy.attributes and finding.startswith(WARNING)):
             continue
+        if finding.startswith(ASSOCIATION) and finding in _pairs(policy):
+            continue
         if finding in known.requirements or finding.startswith("privacy"):
             message = "a [[privacy]] entry is never waived: what it promises holds or does not"
             hint = "take the waiver out; ask for less in [[privacy]] if less is meant, where everybody sees it"
@@ -136,6 +143,12 @@ def unfounded(policy: Policy) -> Iterator[Problem]:
             message = f"there is no '{finding}' to be waived"
             hint = suggest(finding, may) or "`rrpolicy check` lists the names"
         yield Problem("RR254", message, waiver.place, one_of(may), hint)
+
+
+def _pairs(policy: Policy) -> Iterator[str]:
+    """Yield what pairs of released columns are called, one of which may give the other away."""
+    names = [attribute.name for attribute in policy.released]
+    return (association_id(exact, randomised) for exact, randomised in permutations(names, 2))
 
 
 def unwaived(utility: Iterable[UtilityFinding], governance: Governance) -> tuple[str, ...]:

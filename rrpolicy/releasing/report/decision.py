@@ -10,7 +10,7 @@ from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import others_known
-from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
+from rrpolicy.releasing.plan.waivers import JUDGED, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
 from rrpolicy.releasing.report.tiles import (
@@ -77,7 +77,7 @@ def points(
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[A] = unmodified(attributes, decoders)
-    warned = (remark for remark in remarks if remark.name in WARNINGS)
+    warned = (remark for remark in remarks if remark.name in JUDGED)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     every = (
         *_waived(governance),

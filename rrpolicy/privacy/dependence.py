@@ -1,0 +1,321 @@
+"""Columns released as they are that give randomised ones away: by association, and by values that follow from theirs.
+
+Of a table of r rows and c columns with n records, chi2 its statistic of independence, Cramér's V corrected for bias is
+
+    phi2 = max(0, chi2/n - (r-1)(c-1)/(n-1)),    r' = r - (r-1)^2/(n-1),    V = sqrt(phi2 / min(r'-1, c'-1))
+
+and c' like r'. V counts only where chi2 is beyond chance: its tail, of a gamma law with the exact mean and variance
+that chi2 has over all tables with the same margins, is at most `CHANCE` divided by the number of pairs of columns.
+
+A randomised value *follows* from exact ones where all records of a group that agrees in them have it: of five records
+or more, and too many for chance, given how frequent the value is among records that agree in all but one of them.
+
+References:
+    Bergsma 2013, A bias-correction for Cramér's V and Tschuprow's T, eq. 2-4; Haldane 1940, Dawson 1954, for the mean
+    and the variance of chi2 given the margins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rrpolicy.channel.decoders import RecodeDecoder
+from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.epsilon.exposure import DOUBTFUL
+from rrpolicy.privacy.epsilon.unlinkable import groups_by_rank
+from rrpolicy.source.counts import numbered, ranked
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.policy.model import Attribute, Policy, Requirement
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+    Set: TypeAlias = tuple[str, ...]
+
+STRONG = 0.5
+"""Cramér's V from which a column gives another one away."""
+FEW = 5
+"""Records from which a group is looked at, and rare values count by themselves."""
+SOME = 0.01
+"""Share of the records from which values that follow give a column away."""
+CHANCE = 1e-3
+"""At most so many of tables without any dependence have one that counts."""
+MOST_RECORDS = 20_000
+"""About the most records that are looked at."""
+MOST_SETS = 50
+"""Pairs of exact columns that are looked at."""
+MOST_CELLS = 1 << 20
+
+
+@frozen
+class Dependence:
+    """How a column released as it is depends with a randomised one.
+
+    Attributes:
+        exact: the column released as it is.
+        randomised: the randomised one.
+        v: Cramér's V, corrected for bias; 0 where it is not beyond chance.
+        following: records, of those looked at, whose randomised value follows from exact ones.
+        records: that were looked at.
+        others: the exact columns that they follow from together with `exact`; none if from that alone.
+        left_out: whether every requirement on the randomised column leaves the exact one out of account.
+    """
+
+    exact: str
+    randomised: str
+    v: Measure
+    following: int
+    records: int
+    others: tuple[str, ...]
+    left_out: bool
+
+    @property
+    def share(self) -> float:
+        """Return the share of the records whose value follows."""
+        return self.following / self.records
+
+    @property
+    def gives_away(self) -> bool:
+        """Whether the exact column gives the randomised one away and no requirement takes it into account."""
+        return self.left_out and (self.v.value >= STRONG or self.share >= SOME)
+
+
+def dependences(policy: Policy, channel: Channel, original: Original, of: str | None = None) -> tuple[Dependence, ...]:
+    """Return the dependences between exact and randomised columns that are beyond chance, in the policy's order.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn, or was.
+        original: the table.
+        of: the randomised column that is asked about; None for all.
+    """
+    exact, randomised = _sides(policy, channel)
+    randomised = [a for a in randomised if of in {None, a.name}]
+    if not exact or not randomised or not original.records:
+        return ()
+    table = original.sample(*(a.name for a in (*exact, *randomised)))
+    table = table.take(numbers(np.arange(0, len(table), -(-len(table) // MOST_RECORDS))))
+    return tuple(_Table(policy, exact, randomised, table, whole=len(table) == original.records).found())
+
+
+def _sides(policy: Policy, channel: Channel) -> tuple[list[Attribute], list[Attribute]]:
+    """Return the attributes released as they are, and those with categories in which chance has a part."""
+    decoders = channel.decoders()
+    drawn = {name for d in decoders if d.drawn for name in d.attributes}
+    coarser = {name for d in decoders if isinstance(d, RecodeDecoder) for name in d.attributes}
+    exact = [a for a in policy.released if a.name not in drawn | coarser]
+    return exact, [a for a in policy.released if a.name in drawn and a.categorical]
+
+
+def left_out(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
+    """Return whether every requirement on a randomised column leaves one released as it is out of account.
+
+    Always, where it is assumed to link nobody. Else where there are such requirements, and none of them takes it for
+    known: an epsilon in attribute scope, whose public context it is; any where it is sensitive, unless attackers know
+    other sensitive attributes.
+    """
+    if exact.assume_unlinkable is not None:
+        return True
+    on = [r for r in policy.requirements if _is_on(r, policy, randomised)]
+    return bool(on) and not any(_counts(r, exact) for r in on)
+
+
+def _is_on(requirement: Requirement, policy: Policy, randomised: Attribute) -> bool:
+    """Return whether a requirement limits what is learned of a randomised column, or by it."""
+    if hasattr(requirement.options, "sensitive"):
+        return randomised.name in requirement.protects(policy)
+    return hasattr(requirement.options, "scope") or randomised.role is Role.QUASI_IDENTIFIER
+
+
+def _counts(requirement: Requirement, exact: Attribute) -> bool:
+    """Return whether a requirement takes into account what follows from a column that is released as it is."""
+    if getattr(requirement.options, "scope", "record") == "attribute":
+        return False
+    return exact.role is not Role.SENSITIVE or bool(getattr(requirement.options, "known_sensitive", False))
+
+
+class _Table:
+    """The records that are looked at, in codes."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        exact: Sequence[Attribute],
+        randomised: Sequence[Attribute],
+        table: pa.Table,
+        *,
+        whole: bool,
+    ) -> None:
+        self._n = len(table)
+        self._exact = {a.name: a for a in exact}
+        self._values = {a.name: _values(table.column(a.name)) for a in exact}
+        self._broad = {a.name: _broad(table.column(a.name), self._values[a.name]) for a in exact}
+        self._randomised = [a.name for a in randomised]
+        self._codes = {a.name: ranked(as_numpy(table.column(a.name)))[1] for a in randomised}
+        self._left_out = {(e.name, r.name): left_out(policy, e, r) for e in exact for r in randomised}
+        self._pairs = len(self._left_out)
+        self._standing = Standing.EXACT if whole else Standing.ESTIMATE
+        self._error = 0.0 if whole else 1 / math.sqrt(self._n)
+
+    def found(self) -> Iterator[Dependence]:
+        """Yield what is beyond chance."""
+        together = self._together()
+        alone = {name: self._follows((name,), name, self._randomised) for name in self._exact if self._new(name)}
+        broad, codes = ({n: pooled(c) for n, c in each.items()} for each in (self._broad, self._codes))
+        for (exact, randomised), out in self._left_out.items():
+            v = corrected_v(broad[exact], codes[randomised], CHANCE / self._pairs)
+            own = alone[exact][randomised] if exact in alone else 0
+            following, others = max((own, ()), together.get((exact, randomised), (0, ())), key=lambda each: each[0])
+            if v >= DOUBTFUL or following:
+                measure = Measure(v, self._standing, self._error)
+                yield Dependence(exact, randomised, measure, following, self._n, others, out)
+
+    def _new(self, exact: str) -> bool:
+        """Return whether a column is nothing that others know: what follows from that, they know without a release."""
+        return self._exact[exact].role is not Role.QUASI_IDENTIFIER
+
+    def _together(self) -> dict[tuple[str, str], tuple[int, Set]]:
+        """Return how many values follow from pairs of exact columns and from all of them, and from what besides."""
+        new = [name for name in self._exact if self._new(name) and any(self._out(name))]
+        sets = list(dict.fromkeys(tuple(sorted((name, o))) for name in new for o in self._exact if o != name))
+        every = [tuple(self._exact)] if len(self._exact) > 2 else []  # noqa: PLR2004 two are a pair
+        found: dict[tuple[str, str], tuple[int, Set]] = {}
+        for members in [*sets[:MOST_SETS], *every]:
+            for exact in (name for name in new if name in members):
+                for randomised, following in self._follows(members, exact, self._out(exact)).items():
+                    if following > found.get((exact, randomised), (0, ()))[0]:
+                        found[exact, randomised] = following, tuple(m for m in members if m != exact)
+        return found
+
+    def _out(self, exact: str) -> list[str]:
+        """Return the randomised columns whose requirements leave a column out of account."""
+        return [name for name in self._randomised if self._left_out[exact, name]]
+
+    def _follows(self, members: Set, exact: str, randomised: Sequence[str]) -> dict[str, int]:
+        """Return how many values of randomised columns follow from exact ones, and not without one of these.
+
+        Args:
+            members: the exact columns.
+            exact: the one without which they do not.
+            randomised: that are asked about.
+        """
+        rest, _ = numbered((self._values[name] for name in members if name != exact), self._n)
+        key, groups = numbered((rest, self._values[exact]), self._n)
+        order = np.argsort(key, kind="stable")
+        size = np.bincount(key, minlength=groups)
+        starts = np.cumsum(size) - size
+        large = np.flatnonzero(size >= FEW)
+        if not len(large):
+            return dict.fromkeys(randomised, 0)
+        codes = np.column_stack([self._codes[name] for name in randomised])[order]
+        low, high = (f.reduceat(codes, starts, axis=0)[large] for f in (np.minimum, np.maximum))
+        first, tests = order[starts[large]], math.log(len(large) * self._pairs * max(len(members), 1) / CHANCE)
+        told = dict.fromkeys(randomised, 0)
+        for place, name in enumerate(randomised):
+            same = np.flatnonzero(low[:, place] == high[:, place])
+            if not len(same):
+                continue
+            value = low[same, place]
+            usual = np.maximum(
+                *(
+                    _share(self._codes[name], value, code, code[first[same]])
+                    for code in (rest, self._own(members, exact))
+                )
+            )
+            sure = size[large[same]] * np.log(usual) < -tests
+            told[name] = int(size[large[same]][sure].sum())
+        return told
+
+    def _own(self, members: Set, exact: str) -> Ints:
+        """Return the codes of a column that is not alone; of one that is, nothing is known without it."""
+        return self._values[exact] if len(members) > 1 else np.zeros(self._n, dtype=np.int64)
+
+
+def _share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
+    """Return the share of a value among the records of a context, for each of some."""
+    width = int(codes.max(initial=0)) + 1
+    cells, n = np.unique(context * width + codes, return_counts=True)
+    found = n[np.searchsorted(cells, of * width + value)]
+    share: Array = found / np.bincount(context)[of]
+    return share
+
+
+def _values(column: pa.ChunkedArray) -> Ints:
+    """Return the place of each record's value among those that occur."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return ranked(as_numpy(column).astype(np.int64))[1]
+    encoded = column.combine_chunks()
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = pc.dictionary_encode(encoded, null_encoding="encode")
+    return ranked(as_numpy(encoded.indices).astype(np.int64))[1]
+
+
+def _broad(column: pa.ChunkedArray, values: Ints) -> Ints:
+    """Return values that several records have on average; else groups of about equal size, in their order."""
+    return values if (int(values.max()) + 1) * FEW <= len(values) else groups_by_rank(column)
+
+
+def pooled(codes: Ints) -> Ints:
+    """Return codes of which those of few records are one, or are put to the rarest other where all are few."""
+    n = np.bincount(codes)
+    rare = n < FEW
+    if not rare.any() or rare.all():
+        return codes
+    often = np.flatnonzero(~rare)
+    into = len(n) if n[rare].sum() >= FEW else often[n[often].argmin()]
+    return ranked(np.where(rare, into, np.arange(len(n)))[codes])[1]
+
+
+def corrected_v(rows: Ints, columns: Ints, chance: float) -> float:
+    """Return Cramér's V corrected for bias; 0 unless it is beyond chance.
+
+    Args:
+        rows: (records,) codes from 0, each of which occurs.
+        columns: likewise.
+        chance: of tables with the same margins, at most this share has so large a statistic, or none counts.
+    """
+    n = len(rows)
+    a, b = np.bincount(rows), np.bincount(columns)
+    r, c = len(a), len(b)
+    if min(r, c) < 2 or n < FEW:  # noqa: PLR2004 nothing varies
+        return 0.0
+    at, count = _counted(rows * c + columns, r * c)
+    chi2 = n * max(float((count**2 / (a[at // c] * b[at % c])).sum()) - 1, 0.0)
+    shortened = [k - (k - 1) ** 2 / (n - 1) for k in (r, c)]
+    phi2 = chi2 / n - (r - 1) * (c - 1) / (n - 1)
+    if phi2 <= 0 or min(shortened) <= 1 or tail(chi2, a, b) > chance:
+        return 0.0
+    return min(math.sqrt(phi2 / (min(shortened) - 1)), 1.0)
+
+
+def _counted(cells: Ints, size: int) -> tuple[Ints, Array]:
+    """Return the cells that occur, and how often."""
+    if size > MOST_CELLS:
+        found, n = np.unique(cells, return_counts=True)
+        return found, n.astype(float)
+    n = np.bincount(cells)
+    found = np.flatnonzero(n)
+    return found, n[found].astype(float)
+
+
+def tail(chi2: float, a: Ints, b: Ints) -> float:
+    """Return about the chance of a statistic as large, over all tables with the same margins."""
+    from scipy.special import gammaincc
+
+    n, r, c = int(a.sum()), len(a), len(b)
+    mean = n * (r - 1) * (c - 1) / (n - 1)
+    (v, w), (x, y) = (
+        ((k - 1) * (n - k) / (n - 1), (n * float((1 / m).sum()) - k**2) / (n - 2)) for k, m in ((r, a), (c, b))
+    )
+    variance = 2 * n / (n - 3) * (v - w) * (x - y) + n**2 / (n - 1) * w * y
+    return float(gammaincc(mean**2 / variance, chi2 * mean / variance))
