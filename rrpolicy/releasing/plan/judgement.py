@@ -14,18 +14,15 @@ from rrpolicy.channel.decoders import IdentityDecoder
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.model import Attribute, Policy, Role
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.singles import Singles
-from rrpolicy.source.units import UNTOLD, identifies_people, numbers_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.source.units import Units
 
 HELD_BY_ONE = "held-by-one"
 SURVEY_DESIGN = "survey-design"
@@ -37,13 +34,6 @@ class _Counting(Protocol):
     """An original that counts them where its rows pass anyway."""
 
     def singles(self, name: str) -> int: ...
-
-
-@runtime_checkable
-class _Sharing(Protocol):
-    """An original that counts how many records share a value of a column, also of one that is not released."""
-
-    def shared(self, column: str) -> Units | None: ...
 
 
 @runtime_checkable
@@ -88,37 +78,6 @@ def _singles(attribute: Attribute, original: Original) -> int:
     for batch in tally(original, [], [attribute.name]):
         found.take(batch.column(0), as_numpy(batch.column(1)))
     return found.count()
-
-
-def repeated_keys(policy: Policy, original: Original) -> Iterator[Remark]:
-    """Yield columns that look like identifiers of people and repeat, where no unit of protection is declared.
-
-    A unit that has a number of rows as its identifier is none. The columns are not released.
-
-    Args:
-        policy: resolved.
-        original: the table.
-    """
-    unit = policy.unit
-    if not isinstance(original, _Sharing) or (unit is not None and not numbers_rows(unit)):
-        return
-    for attribute in policy.attributes.values():
-        key = attribute.role is Role.IDENTIFIER or identifies_people(attribute.name)
-        if not attribute.role.dropped or not key or attribute.name == unit:
-            continue
-        found = original.shared(attribute.name)
-        units = 0 if found is None else sum(found.sizes.values())
-        if found is None or not units or max(found.sizes) == 1:
-            continue
-        records = sum(size * n for size, n in found.sizes.items())
-        yield Remark(
-            UNTOLD,
-            f"'{attribute.name}' ({attribute.role.value}) has {units:,} values in {records:,} records, "
-            f"{records / units:.1f} each on average. If it identifies people, each guarantee holds for a record "
-            f"and not for a person: name it under [source], unit = {spelled(attribute.name)} and "
-            f"max_records = {max(found.sizes)}",
-            attribute=attribute.name,
-        )
 
 
 def survey_design(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:

@@ -26,7 +26,9 @@ NO_LIMIT = "no-limit"
 """Names the warning of a requirement that leaves something without a limit."""
 MISSING_CODE = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
-WARNINGS = (HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
+SENSITIVE_NAME = "sensitive-name"
+"""Names the warning of an insensitive column whose name is that of something sensitive."""
+WARNINGS = (HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, SURVEY_DESIGN, UNTOLD)
 """Names of what needs a person's judgement; a mechanism's other remarks tell how it chose."""
 DUE = ("RR415", "RR416")
 """Codes of what the day brings."""
