@@ -182,7 +182,7 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     public, audit = findings(bundle)
     told = f"How many records a person has was {'tested on the table' if tested else 'not tested'}."
 
-    assert public["units"] == {"max_records": 1, "tested": True}
+    assert public["units"] == {"max_records": 1, **({"tested": True} if tested else {})}
     assert audit["tested"] is tested
     for finding in (*public["findings"], *audit["findings"]):
         assert [a for a in finding["assumptions"] if "exactly one record (stated by the publisher)" in a]
@@ -193,7 +193,7 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     assert counted == [[1.0] if tested else []] * len(audit["findings"])
     assert "records of one unit" not in json.dumps(public)
     assert told in (bundle / "audit" / "report.html").read_text()
-    assert not any(b"tested" in path.read_bytes() for path in (bundle / "public").glob("*.json"))
+    assert not any(b"tested on the table" in path.read_bytes() for path in (bundle / "public").glob("*.json"))
     capsys.readouterr()
     assert run("verify", bundle, "--source", table, "--key", key, "--strict") == (0 if tested else 1)
     assert (UNDECIDED in capsys.readouterr().out.splitlines()[-1]) is not tested
@@ -361,3 +361,17 @@ def test_rows_are_protected_by_themselves_where_the_policy_declares_it(case: Cas
     assert "900 records. Whether a person has one record or several was not tested." in capsys.readouterr().out
     assert run("check", case((1, 2), source='unit = "each row"\nmax_records = 2')) == 2
     assert "RR246" in codes(capsys)
+
+
+def test_verify_leads_with_the_data_file_that_was_changed(case: Case, capsys: Any) -> None:
+    policy = case(rest=PRAM + '[release]\nformat = "csv"\n')
+    bundle = policy.parent / "bundle"
+    assert run("release", policy, "--out", bundle) == 0
+    data = next((bundle / "public").glob("*.csv"))
+    lines = data.read_text().splitlines(keepends=True)
+    data.write_text("".join(lines[:1] + lines[2:]))
+    capsys.readouterr()
+
+    assert run("verify", bundle, "--source", policy.parent / "visits.csv") == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == f"NOT verified: public/{data.name} was changed: its bytes are not those that were written (RR111)"
