@@ -10,6 +10,7 @@ from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import bounded_by, differential_privacy
+from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.report.attributes import treated_so
@@ -107,6 +108,8 @@ def _units(release: Release) -> Iterator[Citation]:
     text = f"Each person, or other unit of protection, has {most}"
     if release.tested:
         yield Citation(Kind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
+    elif units.max_records == 1:
+        yield Citation(Kind.DECLARATION, HOW_MANY.removesuffix("."), f"{RELEASE}, units")
     else:
         yield Citation(Kind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
 

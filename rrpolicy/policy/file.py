@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.directions import RELAXABLE
-from rrpolicy.policy.model import DesignPart
+from rrpolicy.policy.model import MOST_RECORDS, DesignPart
 from rrpolicy.policy.rational import Rational
 from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
@@ -312,12 +312,12 @@ class SourceTable(Table):
     unit: Line | None = Field(
         None,
         description="The column that tells one unit of protection (a person, a household) from another; it is never "
-        "released. Default: the only identifier.",
+        'released. Default: the only identifier. "each row": each row is protected by itself, whoever it belongs to.',
     )
     max_records: int = Field(
         1,
         ge=1,
-        le=1000,
+        le=MOST_RECORDS,
         description="The most records that a unit may have; a greater number weakens what is promised.",
     )
     other_columns: Literal["refused", "excluded"] = Field(

@@ -111,6 +111,10 @@ ROUNDED = 1e-6
 """By this share of the population known totals of different columns may differ: published ones are rounded."""
 
 
+ROWS = "each row"
+"""In the place of a column's name as `unit`: each row is protected by itself, whoever it belongs to."""
+MOST_RECORDS = 1000
+"""The most records that a policy may admit of one unit."""
 LARGEST_WEIGHT = 2.0**53
 """People that a record may stand for: beyond, doubles count no people, and sums of powers of weights are infinite."""
 
@@ -419,7 +423,7 @@ class SourceSettings:
         population: that the records were drawn from.
         missing: codes of missing values, in every column that names none of its own.
         csv: how a CSV file is spelled.
-        unit: the column named to tell units of protection apart; see `Policy.unit`.
+        unit: the column named to tell units of protection apart, or `ROWS`; see `Policy.unit`.
         max_records: the most records that a unit may have.
         other_columns: what becomes of columns that the policy does not name: the table is refused, or they are dropped.
     """
@@ -583,8 +587,15 @@ class Policy:
     @property
     def unit(self) -> str | None:
         """Return the column that tells units of protection apart: the one named, else the only identifier."""
+        if self.of_rows:
+            return None
         identifiers = self.with_role(Role.IDENTIFIER)
         return self.source.unit or (identifiers[0].name if len(identifiers) == 1 else None)
+
+    @property
+    def of_rows(self) -> bool:
+        """Return whether the policy says that each row is protected by itself, whoever it belongs to."""
+        return self.source.unit == ROWS and ROWS not in self.attributes
 
     @property
     def budget(self) -> tuple[Requirement, ...]:

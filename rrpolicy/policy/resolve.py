@@ -28,6 +28,7 @@ from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
     ROUNDED,
+    ROWS,
     Attribute,
     CsvSettings,
     Gate,
@@ -152,7 +153,8 @@ class Resolver:
             return
         known = {name: a for name, a in attributes.items() if a is not None}
         expected = "a column with the role identifier or excluded"
-        if named is not None and source.unit is not None:
+        by_row = source.unit == ROWS and ROWS not in known
+        if named is not None and source.unit is not None and not by_row:
             attribute = known.get(source.unit)
             if attribute is not None and not attribute.role.dropped:
                 message = f"'{source.unit}' tells units apart and is released: it would link their records to people"
@@ -164,7 +166,7 @@ class Resolver:
                 )
         elif most is not None and source.max_records > 1:
             identifiers = [a for a in known.values() if a.role is Role.IDENTIFIER]
-            if len(identifiers) != 1:
+            if by_row or len(identifiers) != 1:
                 message = (
                     f"no column tells whose the records are: `max_records = {source.max_records}` cannot be tested"
                 )

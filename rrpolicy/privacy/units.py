@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MOST = "records of one unit"
+HOW_MANY = "Whether a person has one record or several was not tested."
+"""What follows the number of records where no column was counted that identifies people."""
 UNDECIDED = "how many records a person has"
 """What a verification cannot tell without the table, or without a column that tells people apart."""
 

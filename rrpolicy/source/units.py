@@ -10,24 +10,31 @@ does the other: the identifiers of both are the same.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen import frozen
-from rrpolicy.policy.model import Role
+from rrpolicy.policy.model import MOST_RECORDS, ROWS, Role
 from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.source.names import LINKING, UNITS, holds, identifies_people, numbers_rows
 
 if TYPE_CHECKING:
-    from rrpolicy.policy.model import Policy
-    from rrpolicy.source.protocol import Snapshot
+    from rrpolicy.policy.model import Attribute, Policy
+    from rrpolicy.source.protocol import Original, Snapshot
 
 
 UNTOLD = "untested-units"
 """The name of the remark that units were not told apart."""
+
+
+@runtime_checkable
+class _Sharing(Protocol):
+    """An original that counts how many records share a value of a column, also of one that is not released."""
+
+    def shared(self, column: str) -> Units | None: ...
 
 
 @frozen
@@ -62,7 +69,7 @@ class Units:
 def untold(policy: Policy) -> str | None:
     """Return what to do where several identifiers leave open which of them tells people apart; else None."""
     identifiers = [a.name for a in policy.with_role(Role.IDENTIFIER)]
-    if policy.unit is not None or len(identifiers) < 2:  # noqa: PLR2004
+    if policy.unit is not None or policy.of_rows or len(identifiers) < 2:  # noqa: PLR2004
         return None
     listed = ", ".join(f"'{name}'" for name in identifiers)
     stated = " or ".join(f"unit = {spelled(name)}" for name in identifiers if not numbers_rows(name))
@@ -75,29 +82,6 @@ def untold(policy: Policy) -> str | None:
         f"{listed} are identifiers, and the policy does not say which of them identifies people: that a person has one "
         f"record is not tested. {proposed}"
     )
-
-
-def numbers_rows(name: str) -> bool:
-    """Return whether a column's name is that of a number of rows."""
-    return words_of(name)[-1:] in _ROWS
-
-
-def identifies_people(name: str) -> bool:
-    """Return whether a column's name is that of an identifier of people, households or other units."""
-    words = words_of(name)
-    return not numbers_rows(name) and (words in _WHOLE or words[-1:] in _KEYS)
-
-
-def words_of(name: str) -> list[str]:
-    """Return the words of a column's name in lower case, without its digits."""
-    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-
-
-_ROWS = [
-    [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
-]
-_WHOLE = [[w] for w in ("hh", "household", "person", "patient", "subject", "respondent", "participant", "client")]
-_KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
 
 def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
@@ -149,6 +133,54 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
             Problem("RR323", message, place, f"at most {most} {'record' if most == 1 else 'records'}", hint)
         )
     return found
+
+
+def refuse_repeated(policy: Policy, original: Original) -> None:
+    """Refuse a table with a column that looks like the key of people and repeats, where no `unit` is declared.
+
+    The columns are identifiers, and columns that are left out and have the name of a key. A unit that is a number of
+    rows declares nothing; `unit = "each row"` declares that each row is protected by itself. No value is told.
+
+    Args:
+        policy: resolved.
+        original: the table.
+
+    Raises:
+        DataError: RR329, one for each column.
+    """
+    unit = policy.unit
+    if not isinstance(original, _Sharing) or policy.of_rows or (unit is not None and not numbers_rows(unit)):
+        return
+    problems = []
+    for attribute in policy.attributes.values():
+        if not attribute.role.dropped or attribute.name == unit or not _key_of_people(attribute):
+            continue
+        found = original.shared(attribute.name)
+        most = max(found.sizes, default=0) if found is not None else 0
+        if found is None or most <= 1:
+            continue
+        units, rows = sum(found.sizes.values()), sum(size * n for size, n in found.sizes.items())
+        admitted = f" and `max_records = {most}`" if most <= MOST_RECORDS else ""
+        message = (
+            f"'{attribute.name}' ({attribute.role.value}) repeats: {units:,} {'person' if units == 1 else 'people'} in "
+            f"{rows:,} rows, if it identifies people, and the policy declares no `unit`: each guarantee would hold for "
+            "a row and not for a person"
+        )
+        hint = (
+            f"write `unit = {spelled(attribute.name)}`{admitted} under [source]; or, if another column identifies "
+            f'people, name that one; or `unit = "{ROWS}"` if each row is to be protected by itself'
+        )
+        place = attribute.place or policy.place("source.other_columns")
+        problems.append(Problem("RR329", message, place, "`unit` under [source]", hint))
+    if problems:
+        raise DataError(problems)
+
+
+def _key_of_people(attribute: Attribute) -> bool:
+    """Return whether a column is an identifier, or named like one; `region_id` is named like a place."""
+    name = attribute.name
+    named = identifies_people(name) and (holds(name, UNITS) or not holds(name, LINKING))
+    return attribute.role is Role.IDENTIFIER or named
 
 
 def _have(records: int) -> str:

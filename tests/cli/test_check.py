@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -307,3 +308,32 @@ reason = "`none` is no secret"
 approver = "data protection officer"
 until = 2999-01-01
 """
+
+
+def test_a_sensitive_name_under_role_insensitive_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy.toml"
+    text = """\
+schema = 1
+[policy]
+name = "names"
+version = "1.0.0"
+owner = "o"
+[source]
+uri = "people.csv"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+monthly_income = { role = "insensitive", domain = [1, 2], unchanged = "public", assume_unlinkable = "public" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+    policy.write_text(text)
+    main(["check", str(policy)])
+    assert "'monthly_income' is insensitive, and by its name it is sensitive" in capsys.readouterr().out
+    policy.write_text(text.replace("monthly_income", "shoe_size"))
+    main(["check", str(policy)])
+    assert "by its name it is sensitive" not in capsys.readouterr().out

@@ -10,7 +10,8 @@ from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 from tests.survey import WAIVED
 
-POLICY = policy_text("""\
+POLICY = (
+    policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 town = { role = "quasi-identifier", domain = "observed", unchanged = "counts by town are public" }
@@ -26,7 +27,9 @@ attributes = ["sex"]
 keep_probability = { sex = 0.8 }
 [release]
 accept = ["domain:town", "released"]
-""") + WAIVED
+""")
+    + WAIVED
+)
 
 
 @pytest.fixture

@@ -182,7 +182,7 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     public, audit = findings(bundle)
     told = f"How many records a person has was {'tested on the table' if tested else 'not tested'}."
 
-    assert public["units"] == {"max_records": 1}
+    assert public["units"] == {"max_records": 1, **({"tested": True} if tested else {})}
     assert audit["tested"] is tested
     for finding in (*public["findings"], *audit["findings"]):
         assert [a for a in finding["assumptions"] if "exactly one record (stated by the publisher)" in a]
@@ -193,7 +193,7 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     assert counted == [[1.0] if tested else []] * len(audit["findings"])
     assert "records of one unit" not in json.dumps(public)
     assert told in (bundle / "audit" / "report.html").read_text()
-    assert not any(b"tested" in path.read_bytes() for path in (bundle / "public").glob("*.json"))
+    assert not any(b"tested on the table" in path.read_bytes() for path in (bundle / "public").glob("*.json"))
     capsys.readouterr()
     assert run("verify", bundle, "--source", table, "--key", key, "--strict") == (0 if tested else 1)
     assert (UNDECIDED in capsys.readouterr().out.splitlines()[-1]) is not tested
@@ -211,7 +211,7 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
     epsilon, k = audit["findings"]
     private, hidden = public["findings"]
 
-    assert public["units"] == {"max_records": 3}
+    assert public["units"] == {"max_records": 3, "tested": True}
     assert public["origins"]["sex"] == "chosen from the data"  # k rests on how many units there are
     assert private["achieved"] == epsilon["achieved"]
     assert (hidden["achieved"], hidden["verdict"], hidden["basis"]) == (None, "satisfied", "original")
@@ -313,3 +313,65 @@ def test_a_forged_test_is_found(case: Case, capsys: Any) -> None:
     for options in ((), ("--source", policy.parent / "visits.csv")):
         assert run("verify", bundle, *options) == 1
         assert "RR129" in capsys.readouterr().out  # the plan's policy names no column to test by
+
+
+def test_the_plan_counts_people_and_rows_and_refuses_without_a_unit(case: Case, capsys: Any) -> None:
+    policy = case((1, 1, 2), source="IDENTIFIERS", people=300)
+    policy.write_text(policy.read_text().replace("IDENTIFIERS\n", "").replace('"excluded"', '"identifier"'))
+
+    for command in (
+        ["plan", policy],
+        ["check", policy, "--source"],
+        ["release", policy, "--out", policy.parent / "no"],
+    ):
+        assert run(*command) == 3
+        said = " ".join(codes(capsys).split())
+        assert "RR329 'person_id' (identifier) repeats: 300 people in 400 rows" in said
+        assert 'write `unit = "person_id"` and `max_records = 2` under [source]' in said
+    assert not (policy.parent / "no").exists()
+
+
+def test_whether_a_person_has_one_record_is_stated_only_where_it_was_tested(case: Case, capsys: Any) -> None:
+    said = {}
+    for source, role in (("", "identifier"), ('unit = "each row"', "identifier"), ("", "excluded")):
+        policy = case(source=source, role=role)
+        if role == "excluded":
+            table = policy.parent / "visits.csv"
+            policy.write_text(policy.read_text().replace('house = { role = "excluded" }', ""))
+            policy.write_text(policy.read_text().replace("[attributes]", 'other_columns = "excluded"\n[attributes]'))
+            table.write_text(table.read_text().replace("house", "block", 1))
+        bundle = policy.parent / f"bundle{len(said)}"
+        assert run("release", policy, "--out", bundle) == 0
+        assert run("verify", bundle) == 0
+        assert run("verify", bundle / "public") == 0
+        capsys.readouterr()
+        assert run("plan", policy) == 0
+        page = (bundle / "public" / "report.html").read_text()
+        said[source, role] = [capsys.readouterr().out, (bundle / "public" / "README.md").read_text(), page]
+    untested = "600 records. Whether a person has one record or several was not tested."
+    for (source, role), texts in said.items():
+        tested = (source, role) == ("", "identifier")
+        for text in texts:
+            assert ("600 records, one a person" in text) is tested
+        assert (untested in texts[0], untested in texts[1]) == (not tested, not tested)
+
+
+def test_rows_are_protected_by_themselves_where_the_policy_declares_it(case: Case, capsys: Any) -> None:
+    assert run("plan", case((1, 2), source='unit = "each row"')) == 0
+    assert "900 records. Whether a person has one record or several was not tested." in capsys.readouterr().out
+    assert run("check", case((1, 2), source='unit = "each row"\nmax_records = 2')) == 2
+    assert "RR246" in codes(capsys)
+
+
+def test_verify_leads_with_the_data_file_that_was_changed(case: Case, capsys: Any) -> None:
+    policy = case(rest=PRAM + '[release]\nformat = "csv"\n')
+    bundle = policy.parent / "bundle"
+    assert run("release", policy, "--out", bundle) == 0
+    data = next((bundle / "public").glob("*.csv"))
+    lines = data.read_text().splitlines(keepends=True)
+    data.write_text("".join(lines[:1] + lines[2:]))
+    capsys.readouterr()
+
+    assert run("verify", bundle, "--source", policy.parent / "visits.csv") == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == f"NOT verified: public/{data.name} was changed: its bytes are not those that were written (RR111)"

@@ -66,7 +66,19 @@ def _text(found: Attacked, written: Path | None) -> Iterator[str]:
         yield from _lines(attack)
     if written is not None:
         yield f"written into {written / 'audit'}: attack.json, and the audit report"
+    yield from _before_and_after(found)
     yield found.last_line()
+
+
+def _before_and_after(found: Attacked) -> Iterator[str]:
+    """Yield, for each attribute that was attacked, the success of the best attack without and with the release."""
+    best: dict[str, tuple[float, float]] = {}
+    for attack in found.attacks:
+        if attack.of and attack.trials > 1 and attack.successes is not None and attack.without is not None:
+            shares = attack.successes / attack.trials, attack.without / attack.trials
+            best[attack.of] = max(best.get(attack.of, shares), shares)
+    for of, (with_it, without) in best.items():
+        yield f"{of}: {without:.1%} read rightly without the release -> {with_it:.1%} with it".replace("%", " %")
 
 
 def _lines(attack: Attack) -> Iterator[str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.verify.outcome import Verification
 
 
+CHANGED = "RR111"
+"""Code of a file that is not as it was written: it explains what else fails, and is printed first."""
 TODAY = "Look at review dates as of this day, such as 2027-01-31; default: today."
 
 
@@ -125,8 +127,10 @@ def _lines(found: Verification) -> list[str]:
     from rrpolicy.releasing.verify.outcome import Level
 
     hinted = [problem for problem in found.problems if problem.hint]
-    lines = [line for p in hinted for line in (f"NOT verified: {p.message} ({p.code})", f"hint: {p.hint}")]
-    if not found.passed and not hinted:
+    changed = [problem for problem in found.problems if problem.code == CHANGED and problem not in hinted]
+    lines = [f"NOT verified: {p.message} ({p.code})" for p in changed]
+    lines += [line for p in hinted for line in (f"NOT verified: {p.message} ({p.code})", f"hint: {p.hint}")]
+    if not lines and not found.passed:
         lines.append(f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail")
     for level in Level:
         checks = [c for c in found.checks if c.level is level]
@@ -137,7 +141,7 @@ def _lines(found: Verification) -> list[str]:
     if found.reproduced:
         same = "the same release" if found.passed else "the same data"
         lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
-    lines += [f"{p.code}: {p.message}" for p in found.problems if p not in hinted]
+    lines += [f"{p.code}: {p.message}" for p in found.problems if p not in hinted and p not in changed]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
     stated: dict[str, dict[str, None]] = {}

@@ -9,6 +9,8 @@ from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.manifest.manifest import Units
+from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import JUDGED
@@ -41,7 +43,9 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         explaining: say of each number what it means, where it first stands.
     """
     plan, policy = outlook.plan, outlook.plan.policy
-    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
+    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records{_each(outlook)}"]
+    if len(_unchanged(plan)) == len(policy.released):
+        text[0] = f"Nothing is changed: each released column is released as it is. {text[0]}"
     text += _protection(outlook)
     text += _section("extends", policy.baselines)
     text += _section("assumptions", condensed(outlook.assessment.audited))
@@ -90,6 +94,12 @@ def _protection(outlook: Outlook) -> list[str]:
     ]
     text += [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
     return text
+
+
+def _each(outlook: Outlook) -> str:
+    """Return how many records a person has, as far as the table was held against it."""
+    units = Units(outlook.plan.policy.source.max_records, tested=outlook.assessment.tested)
+    return f", {units.each}" if units.each else f". {HOW_MANY}"
 
 
 def verdict(found: Outlook) -> str:

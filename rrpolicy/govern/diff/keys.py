@@ -16,7 +16,7 @@ from rrpolicy.govern.diff.weaker import OBSERVED, effect
 from rrpolicy.policy.baseline.held import held, shortened
 from rrpolicy.policy.directions import RULES, Direction, Rule
 from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.model import Attribute, Policy, intervals
+from rrpolicy.policy.model import ROWS, Attribute, Policy, intervals
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that only policies which extend this one feel: they are read from the file."""
@@ -91,7 +91,7 @@ def _settings(side: Side) -> dict[str, _Stated]:
         "policy.plugins": policy.plugins,
         "source.uri": parted(source.uri)[1],
         **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
-        "source.unit": policy.unit,
+        "source.unit": ROWS if policy.of_rows else policy.unit,
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
         **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
         **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},

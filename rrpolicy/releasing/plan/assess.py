@@ -19,6 +19,7 @@ from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.privacy.units import assumption, how_tested, largest_unit
 from rrpolicy.registry import Registry
+from rrpolicy.source.names import numbers_rows
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
@@ -103,7 +104,8 @@ def assess(  # noqa: PLR0917 each is another thing
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    tested = not isinstance(original, int) and original.units is not None
+    by_row = policy.unit is None or numbers_rows(policy.unit)
+    tested = not isinstance(original, int) and original.units is not None and not by_row
     named = identities(policy)
     each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
     whole = (_of_units(f, policy, original) for f in each)

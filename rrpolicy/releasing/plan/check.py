@@ -24,7 +24,7 @@ from rrpolicy.frozen import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
-from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
+from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import words
@@ -33,8 +33,9 @@ from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.series import unfit
-from rrpolicy.releasing.plan.waivers import MISSING_CODE, NO_LIMIT, Terms, Waived, due, part, unfounded
+from rrpolicy.releasing.plan.waivers import MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, Terms, Waived, due, part, unfounded
 from rrpolicy.source.missing_codes import coded_numbers
+from rrpolicy.source.names import SENSITIVE, holds
 from rrpolicy.source.units import UNTOLD, untold
 
 MANY_RECORDS = 2**62
@@ -87,6 +88,7 @@ class Checked(Decided):
             *((Remark(UNTOLD, said),) if said else ()),
             *without_limit(self.policy, self.stated),
             *coded(self.policy),
+            *sensitive_by_name(self.policy),
             *foreseen(self.policy),
         )
         return part(points, self.policy.governance, self.terms)
@@ -248,6 +250,17 @@ def coded(policy: Policy) -> Iterator[Remark]:
                 "and take them out of the domain; a mean counts them as they are"
             )
             yield Remark(MISSING_CODE, text, attribute=attribute.name)
+
+
+def sensitive_by_name(policy: Policy) -> Iterator[Remark]:
+    """Yield a warning for every column with the role insensitive whose name is that of something sensitive."""
+    for attribute in policy.released:
+        if attribute.role is Role.INSENSITIVE and attribute.design is None and holds(attribute.name, SENSITIVE):
+            text = (
+                f"'{attribute.name}' is insensitive, and by its name it is sensitive: no requirement limits what is "
+                'learnt of it. Give it `role = "sensitive"`, or have the warning waived'
+            )
+            yield Remark(SENSITIVE_NAME, text, attribute=attribute.name)
 
 
 def _origin(requirement: Requirement, policy: Policy) -> str | None:

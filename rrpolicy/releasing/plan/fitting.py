@@ -20,11 +20,13 @@ def fitting(opened: Opened) -> int:
     """
     from rrpolicy.scratch import scratch
     from rrpolicy.source.opening import open_original
+    from rrpolicy.source.units import refuse_repeated
 
     with (
         opened.registry.naming_engines(),
         scratch() as spilled,
         open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
     ):
+        refuse_repeated(original.policy, original)
         original.unchanged()
         return original.records

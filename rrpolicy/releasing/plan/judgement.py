@@ -14,11 +14,9 @@ from rrpolicy.channel.decoders import IdentityDecoder
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.model import Attribute, Policy, Role
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.singles import Singles
-from rrpolicy.source.units import UNTOLD, identifies_people, numbers_rows
 from rrpolicy.untrusted.printable import some
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.dependence import Dependence
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.source.units import Units
 
 ASSOCIATED = "association"
 GIVEN_AWAY = "given-away"
@@ -41,13 +38,6 @@ class _Counting(Protocol):
     """An original that counts them where its rows pass anyway."""
 
     def singles(self, name: str) -> int: ...
-
-
-@runtime_checkable
-class _Sharing(Protocol):
-    """An original that counts how many records share a value of a column, also of one that is not released."""
-
-    def shared(self, column: str) -> Units | None: ...
 
 
 @runtime_checkable
@@ -126,37 +116,6 @@ def _how(found: Dependence) -> str:
     with_others = f" with {some(found.others)}" if found.others else ""
     follows = f"the value follows from it{with_others} for {share}"
     return "; ".join([v] * bool(found.v.value) + [follows] * bool(found.following))
-
-
-def repeated_keys(policy: Policy, original: Original) -> Iterator[Remark]:
-    """Yield columns that look like identifiers of people and repeat, where no unit of protection is declared.
-
-    A unit that has a number of rows as its identifier is none. The columns are not released.
-
-    Args:
-        policy: resolved.
-        original: the table.
-    """
-    unit = policy.unit
-    if not isinstance(original, _Sharing) or (unit is not None and not numbers_rows(unit)):
-        return
-    for attribute in policy.attributes.values():
-        key = attribute.role is Role.IDENTIFIER or identifies_people(attribute.name)
-        if not attribute.role.dropped or not key or attribute.name == unit:
-            continue
-        found = original.shared(attribute.name)
-        units = 0 if found is None else sum(found.sizes.values())
-        if found is None or not units or max(found.sizes) == 1:
-            continue
-        records = sum(size * n for size, n in found.sizes.items())
-        yield Remark(
-            UNTOLD,
-            f"'{attribute.name}' ({attribute.role.value}) has {units:,} values in {records:,} records, "
-            f"{records / units:.1f} each on average. If it identifies people, each guarantee holds for a record "
-            f"and not for a person: name it under [source], unit = {spelled(attribute.name)} and "
-            f"max_records = {max(found.sizes)}",
-            attribute=attribute.name,
-        )
 
 
 def survey_design(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:

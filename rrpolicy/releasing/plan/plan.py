@@ -34,6 +34,7 @@ from rrpolicy.releasing.plan.check import (
     nowhere_to_plan,
     outlined,
     refusals,
+    sensitive_by_name,
     stated,
     unanswered,
     uncut,
@@ -44,10 +45,11 @@ from rrpolicy.releasing.plan.check import (
     without_limit,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
-from rrpolicy.releasing.plan.judgement import associated, held_by_one, repeated_keys, survey_design
+from rrpolicy.releasing.plan.judgement import associated, held_by_one, survey_design
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
 from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.releasing.plan.waivers import unfounded
+from rrpolicy.source.units import refuse_repeated
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Assessor
@@ -200,7 +202,8 @@ def make_plan(  # noqa: PLR0917 each is another thing
             or accepts what it can never disclose (RR224).
         RequirementError: RR102 if the requirements cannot be achieved, RR510 or RR570 if no release of the table can
             keep one.
-        DataError: RR328 if a series' people are told apart by what may be spelled otherwise next time.
+        DataError: RR329 if people may have several records and no unit is declared; RR328 if
+            a series' people are told apart by what may be spelled otherwise next time.
         RefusedError: RR444 if the series was begun otherwise.
     """
     resolved = policy if isinstance(original, int) else original.policy
@@ -208,6 +211,8 @@ def make_plan(  # noqa: PLR0917 each is another thing
     problems = (*refusals(resolved, registry), *uncut(resolved, registry, records))
     if problems:
         raise PolicyError(problems)
+    if not isinstance(original, int):
+        refuse_repeated(resolved, original)
     mechanism = registry.mechanisms[policy.mechanism.name]
     problems = _unforeseen(policy, registry, outlined(policy, registry))
     if problems:
@@ -233,13 +238,12 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)
-    points = (*without_limit(resolved, stated(resolved, registry)), *coded(resolved))
+    points = (*without_limit(resolved, stated(resolved, registry)), *coded(resolved), *sensitive_by_name(resolved))
     if not isinstance(original, int):
         points += (
             *held_by_one(resolved, channel, original),
             *associated(resolved, channel, original),
             *survey_design(resolved, channel, original),
-            *repeated_keys(resolved, original),
         )
     return Plan(
         policy=resolved,

@@ -27,7 +27,9 @@ NO_LIMIT = "no-limit"
 """Names the warning of a requirement that leaves something without a limit."""
 MISSING_CODE = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
-WARNINGS = (ASSOCIATED, HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SURVEY_DESIGN, UNTOLD)
+SENSITIVE_NAME = "sensitive-name"
+"""Names the warning of an insensitive column whose name is that of something sensitive."""
+WARNINGS = (ASSOCIATED, HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, SURVEY_DESIGN, UNTOLD)
 """Names of what needs a person's judgement."""
 JUDGED = (*WARNINGS, GIVEN_AWAY)
 """The same, with what is refused unless it is waived; a mechanism's other remarks tell how it chose."""

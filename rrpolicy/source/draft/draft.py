@@ -16,7 +16,7 @@ from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.policy.model import ROWS, CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, says_nothing, settings_of
@@ -246,7 +246,8 @@ def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
         yield f"# unit = {spelled(people[0])} # or {others}: which tells people apart; else none of them is tested"
     shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
     for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
-        told = f"{values:,} values, each in up to {most:,} records: if these are people or households, take the # away"
+        told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"
+        told = f"{told}; if not, `unit = {spelled(ROWS)}`"
         yield f"# unit = {spelled(name)} # {told}"
         yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
 

@@ -16,33 +16,20 @@ from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges, merged_bins, merged_values
 from rrpolicy.source.draft.detection import date_format, says_nothing
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
+from rrpolicy.source.names import LINKING, SENSITIVE, UNITS, holds, identifies_people
 from rrpolicy.source.surprises import INDEX
-from rrpolicy.source.units import identifies_people, words_of
 
 MOST_NUMBERS, MOST_WHOLE = 12, 30
 """Different numbers, and whole ones, up to which a column is offered by its values, not by bins."""
 SINGLE_SHARE = 0.05
 """A column is near unique if more than this share of its records have a value of their own."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
-_UNITS = "hh household person patient subject respondent participant client"
 _NUMBERED = "id ids uuid guid ssn iban"
 """Words of a name that says that a column tells people apart, however often its values repeat."""
-_SENSITIVE = (
-    "disease diagnos illness health hiv medic drug drugs disab income salar wage wages wealth debt benefit religio"
-    " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
-)
-_LINKING = (
-    "age ages birth born sex gender female male zip post region city town county state states country nation educat"
-    " school occupat job profession marital famil household child language"
-)
 _WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
 _STRATUM = "strata stratum stratid sdmvstra"
 _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
 WRITTEN_INDEX = "the index that pandas wrote beside the columns"
-_SHORT = 5
-"""A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
-_WHOLE = "state"
-"""It stands alone, too: a statement is no place."""
 
 
 @frozen
@@ -84,7 +71,7 @@ def guess(column: Profile, reading: Reading = PLAIN) -> Guess:
     found = _guess(column, reading)
     keyed = column.family in {Family.INTEGER, Family.TEXT} and identifies_people(column.name)
     repeats = column.distinct > 1 and _repeats(column) >= column.distinct
-    if not (keyed and repeats) or (found.released and not _words(column.name, _UNITS)):  # `region_id` is a place
+    if not (keyed and repeats) or (found.released and not holds(column.name, UNITS)):  # `region_id` is a place
         return found
     shared = (column.distinct, column.most)
     if found.role == "identifier":
@@ -102,7 +89,7 @@ def _guess(column: Profile, reading: Reading) -> Guess:
         return replace(design, remarks=remarks)
     unfit = ("excluded", WRITTEN_INDEX) if INDEX.fullmatch(column.name) else _dates(column) or _unfit(column)
     if unfit is not None and unfit[0] == "identifier":
-        people = not column.row_number or _words(column.name, _NUMBERED)
+        people = not column.row_number or holds(column.name, _NUMBERED)
         return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)
     if unfit is not None:
         return Guess(*unfit, remarks=remarks)
@@ -125,14 +112,14 @@ def _design(column: Profile) -> Guess | None:
     """
     known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
     sized = column.family in {Family.INTEGER, Family.REAL} and column.distinct > 1 and column.low >= 0
-    if sized and not column.nulls and _words(column.name, _WEIGHT):
+    if sized and not column.nulls and holds(column.name, _WEIGHT):
         keys = {"design": '"weight"', **known}
         told = (
             "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
             '`design = "weight"` uses it inside'
         )
         return Guess("excluded", told, keys, otherwise="insensitive")
-    part = "stratum" if _words(column.name, _STRATUM) else "cluster" if _words(column.name, _CLUSTER) else None
+    part = "stratum" if holds(column.name, _STRATUM) else "cluster" if holds(column.name, _CLUSTER) else None
     if part is None or column.family is Family.OTHER or column.distinct <= 1:
         return None
     told = f"by its name a {part} of a survey, without which analysts do not know the errors of the sample"
@@ -148,12 +135,12 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
         return "excluded", f"one value only{lacking or ': it tells nothing'}"
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
-    called = _words(column.name, _ID)
+    called = holds(column.name, _ID)
     # Whole numbers that repeat here and there are as often amounts, such as what is spent, as numbers of people.
     tells = column.family is Family.TEXT or (column.family is Family.INTEGER and (called or not _repeats(column)))
     unique = tells and column.singles >= (1 - SINGLE_SHARE) * column.known
     named = called and column.singles > SINGLE_SHARE * column.records
-    if unique or named or (_words(column.name, _NUMBERED) and column.distinct > MOST_CATEGORIES):
+    if unique or named or (holds(column.name, _NUMBERED) and column.distinct > MOST_CATEGORIES):
         return "identifier", "nearly every record has a value of its own" if unique else "by its name"
     if column.distinct > MOST_CATEGORIES and column.family is Family.TEXT:
         told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
@@ -240,16 +227,9 @@ def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
 
 def _named(name: str) -> str | None:
     """Return the role that a column's name clearly has."""
-    if _words(name, _SENSITIVE):
+    if holds(name, SENSITIVE):
         return "sensitive"
-    return "quasi-identifier" if _words(name, _LINKING) else None
-
-
-def _words(name: str, known: str) -> bool:
-    """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
-    parts = words_of(name)
-    words = known.split()
-    return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT and w != _WHOLE)) for p in parts)
+    return "quasi-identifier" if holds(name, LINKING) else None
 
 
 def _nulls(column: Profile) -> dict[str, str]:

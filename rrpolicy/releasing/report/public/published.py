@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.protection import protections
 from rrpolicy.releasing.report.public.accuracy import accuracy
@@ -59,10 +60,10 @@ def published(
 
 
 def _about(manifest: Manifest) -> Iterator[str]:
-    most = manifest.units.max_records
-    each = "one a person" if most == 1 else f"at most {figure(most)} a person"
+    each, untested = manifest.units.each, "" if manifest.units.each else f" {HOW_MANY}"
     owner, purpose = manifest.policy.owner, manifest.policy.purpose
-    yield f"{figure(manifest.records, 15)} records, {each}, protected{f' and published by {owner}' if owner else ''}."
+    counted = f"{figure(manifest.records, 15)} records, {each}{', ' if each else ''}"
+    yield f"{counted}protected{f' and published by {owner}' if owner else ''}.{untested}"
     if purpose:
         yield f"Purpose: {purpose}."
     if manifest.test:
