@@ -370,6 +370,13 @@ class AlternativeRow:
     problems: tuple[str, ...] = field(
         metadata={"help": "why it does not pass, or what of the first candidate's requirements it leaves open"}
     )
+    protection: tuple[str, ...] = field(
+        default=(), metadata={"help": "its grade, and each sensitive column without and with the release; or none"}
+    )
+    unchanged: tuple[str, ...] = field(default=(), metadata={"help": "columns that it releases exactly"})
+    usable: bool = field(
+        default=True, metadata={"help": "whether some one-way and some two-way table is better than equal shares"}
+    )
 
 
 @frozen

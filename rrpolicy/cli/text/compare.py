@@ -1,28 +1,45 @@
-"""A comparison as text: one table, then what is in the way, what the columns are, and the recommendation."""
+"""A comparison as text: the recommendation, tables that fit 80 columns, what is in the way, and a numbered legend."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
+from rrpolicy.finding import AT
+from rrpolicy.govern.compare.asked import ONE_WAY, SHARES, TWO_WAY
 from rrpolicy.govern.compare.comparison import Comparison, Row
 from rrpolicy.releasing.report.alternatives import Quantity
+from rrpolicy.releasing.report.before_after import change, guesses
+from rrpolicy.releasing.report.wording import FEWER, worded
 
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
 
 FROM_MORE = "the numbers follow from a ledger or from the table of plan_on as well"
 NO_DATA = "planned without data: nothing here tells of a table"
+WIDTH, HEAD, LABEL = 80, 18, 30
+"""Columns of a line, and at most of a heading and of a candidate's name."""
+ALWAYS = {
+    TWO_WAY: "error of two-column tables",
+    ONE_WAY: "error of one-column tables",
+    SHARES: "error of shares",
+}
 
 
 def lines(found: Comparison) -> Iterator[str]:
     """Yield the comparison, line by line; it reads without colour."""
-    yield CONFIDENTIAL if found.confidential else NO_DATA
+    yield from _recommended(found)
     yield ""
-    yield from _table(found)
+    yield from _filled(CONFIDENTIAL if found.confidential else NO_DATA)
+    columns = _columns(found)
+    for block in _blocks(columns):
+        yield ""
+        yield from _shown(block)
     yield ""
-    yield from (f"  {name} {one.id}: {one.meaning}; {one.better} is better" for name, one in _columns(found))
+    for i, one in enumerate((*found.risks, *found.utilities), 1):
+        yield from _filled(f"{one.meaning}; {one.better} is better ({one.id})", f"  [{i}] ")
     if found.risk is not None and found.error is not None:
-        yield f"  * on the Pareto front of {found.risk.id} and {found.error.id}, of those that pass"
+        yield from _filled(f"on the Pareto front of {found.risk.id} and {found.error.id}, of those that pass", "  * ")
     refused = [(i, row) for i, row in enumerate(found.rows, 1) if row.problems or row.accept or row.unmet]
     if refused:
         yield ""
@@ -30,43 +47,114 @@ def lines(found: Comparison) -> Iterator[str]:
             yield from _beside(place, row)
     if found.unkept:
         yield ""
-        yield f"  not kept, and planned again by each call: {', '.join(map(str, found.unkept))}; {FROM_MORE}"
+        told = f"not kept, and planned again by each call: {', '.join(map(str, found.unkept))}; {FROM_MORE}"
+        yield f"  {told}"
     yield ""
+    yield from _filled(found.recommended.rule, "rule: ")
+
+
+def _recommended(found: Comparison) -> Iterator[str]:
+    """Yield the recommendation, its grade, what it adds to guesses, and what it releases exactly."""
     told = found.recommended
-    chosen = "none" if told.candidate is None else f"{told.candidate}, {found.rows[told.candidate - 1].label}"
-    yield f"recommended: {chosen}"
-    yield f"  {told.reason}"
-    yield f"  {told.rule}"
+    if told.candidate is None:
+        yield "recommended: none"
+    else:
+        row = found.rows[told.candidate - 1]
+        yield from _filled(f"{told.candidate}, {row.label}", "recommended: ", "  ")
+        for text in guesses(row.protection):
+            yield from _filled(text, "  ")
+        yield from _filled(_exactly(row), "  released exactly: ", "    ")
+    yield from _filled(told.reason, "  ")
 
 
-def _columns(found: Comparison) -> list[tuple[str, Quantity]]:
-    risks = [(f"R{i}", one) for i, one in enumerate(found.risks, 1)]
-    return risks + [(f"E{i}", one) for i, one in enumerate(found.utilities, 1)]
+def _exactly(row: Row) -> str:
+    return ", ".join(row.unchanged) or "no column"
 
 
-def _table(found: Comparison) -> Iterator[str]:
-    columns = _columns(found)
-    cells = [["", "candidate", "outcome", *(name for name, _ in columns)]]
-    for place, row in enumerate(found.rows, 1):
-        mark = "*" if place in found.front else ""
-        cells.append([f"{place}{mark}", row.label, row.outcome.value, *(row.shown(one) for _, one in columns)])
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    yield from (_aligned(line, widths) for line in cells)
+def _filled(text: str, first: str = "", further: str | None = None) -> list[str]:
+    """Return a text as lines that fit."""
+    below = " " * len(first) if further is None else further
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=below, break_on_hyphens=False)
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+def _name(one: Quantity) -> str:
+    """Return a requirement or an error in words: its name, and its columns or other options."""
+    if one.id in ALWAYS:
+        return ALWAYS[one.id]
+    name, _, options = one.id.partition("?")
+    told = ", ".join(option.partition("=")[2] or option for option in options.split("&") if option)
+    return name.rpartition("/")[2].replace("-", " ") + (f" ({told})" if told else "")
+
+
+def _columns(found: Comparison) -> list[list[list[str]]]:
+    """Return each column: the lines of its heading, and of each cell."""
+    rows = list(enumerate(found.rows, 1))
+    told = [
+        _column("", [f"{i}{'*' if i in found.front else ''}" for i, _ in rows]),
+        _column("candidate", [row.label for _, row in rows], LABEL),
+        _column("outcome", [row.became for _, row in rows]),
+        _column("protection", ["not known" if r.protection is None else r.protection.grade.value for _, r in rows]),
+        _column("released exactly", ["" if row.records is None else _exactly(row) for _, row in rows]),
+    ]
+    ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for row in found.rows]
+    for name in dict.fromkeys(name for each in ladders for name in each):
+        cells = [
+            change(each[name].statistics.guess.value, each[name].person.guess.value) if name in each else "not known"
+            for each in ladders
+        ]
+        told.append(_column(f"{name} guessed rightly", cells))
+    for i, one in enumerate((*found.risks, *found.utilities), 1):
+        told.append(_column(f"[{i}] {_name(one)}", [_number(row, one) for row in found.rows]))
+    return told
+
+
+def _number(row: Row, one: Quantity) -> str:
+    finding = row.findings.get(one.id)
+    measure = row.utility.get(one.id) if finding is None else finding.achieved
+    if measure is None:
+        return "not known"
+    given = " (conditional)" if finding is not None and finding.given else ""
+    return f"{worded(measure, AT[one.bound], digits=FEWER)}{given}"
+
+
+def _column(head: str, cells: Sequence[str], width: int = HEAD) -> list[list[str]]:
+    return [textwrap.wrap(text, width, break_on_hyphens=False) or [""] for text in (head, *cells)]
+
+
+def _wide(column: Sequence[Sequence[str]]) -> int:
+    return max(len(line) for cell in column for line in cell)
+
+
+def _blocks(columns: Sequence[list[list[str]]]) -> Iterator[list[list[list[str]]]]:
+    """Yield tables that fit, each beginning with the numbers of the candidates."""
+    first, *rest = columns
+    block = [first]
+    for column in rest:
+        if sum(_wide(one) + 2 for one in block) + _wide(column) > WIDTH:
+            yield block
+            block = [first]
+        block.append(column)
+    yield block
+
+
+def _shown(block: Sequence[list[list[str]]]) -> Iterator[str]:
+    widths = list(map(_wide, block))
+    for cells in zip(*block, strict=True):
+        for i in range(max(map(len, cells))):
+            line = (cell[i] if i < len(cell) else "" for cell in cells)
+            yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _beside(place: int, row: Row) -> Iterator[str]:
     for problem in row.problems:
-        yield f"  {place}  {problem.code}: {problem.message}"
+        yield from _filled(f"{problem.code}: {problem.message}", f"  {place}  ")
         for name, text in (("expected", problem.expected), ("hint", problem.hint)):
             if text:
                 first, *rest = text.rstrip("\n").split("\n")
-                yield f"     {name}: {first}"
+                yield from _filled(f"{name}: {first}", "     ", "       ")
                 yield from (f"       {further}" for further in rest)
     if row.unmet and row.passes:
-        yield f"  {place}  falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
+        told = f"falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
+        yield from _filled(told, f"  {place}  ")
     if row.accept is not None:
         yield f"  {place}  asks under [release] for {row.accept}"

@@ -25,7 +25,8 @@ from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.keys import inside_of
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software
-from rrpolicy.releasing.plan.preview import Outlook, look_ahead, marginal_errors
+from rrpolicy.releasing.plan.preview import Outlook, look_ahead, marginal_errors, unchanged
+from rrpolicy.releasing.report.pairs import usable
 from rrpolicy.source.opening import engine, unreadable
 
 if TYPE_CHECKING:
@@ -223,6 +224,7 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         if original.records != plan.records:
             message = f"{one.file} is of a table with another number of records"
             raise RequirementError(Problem("RR124", message, hint="name its own table with --source"))
+    errors = marginal_errors(plan, original)
     return replace(
         row,
         outcome=Outcome.PASSES,
@@ -230,7 +232,10 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         findings=dict(asked.findings(plan, assessment, registry, original)),
         utility=dict(asked.errors(plan, assessment, registry, original)),
         unmet=tuple(asked.unmet(plan, assessment, registry, original)),
-        expected_errors=marginal_errors(plan, original),
+        expected_errors=errors,
+        protection=assessment.protection,
+        unchanged=unchanged(plan),
+        usable=usable(errors),
     )
 
 
@@ -271,6 +276,9 @@ def _planned(  # noqa: PLR0917 what it passes on
         unmet=tuple(asked.unmet(outlook.plan, outlook.assessment, made.registry, original)),
         expected_errors=outlook.errors,
         accept=accept,
+        protection=outlook.assessment.protection,
+        unchanged=unchanged(outlook.plan),
+        usable=usable(outlook.errors),
     )
 
 

@@ -15,13 +15,17 @@ from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
+from rrpolicy.privacy.protection.grade import RISE, Grade
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.releasing.plan.preview import MarginalError
 from rrpolicy.releasing.report.alternatives import Quantity
 from rrpolicy.releasing.report.map import ROUNDING
 
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
-    "its file states it, the one with the least error; of those whose errors cannot be told apart from the least "
+    "its file states it, and of which some tables can be used, those with the best grade of protection; of these the ones "
+    "whose records raise the probability of a person's true value least (within a thousandth, or within the noise of an "
+    "estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
     f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
     "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
 )
@@ -54,6 +58,9 @@ class Row:
         accept: the line under [release] that accepts what it derives, if the file's own does not.
         unmet: requirements of the first candidate, as its file states them, that it falls short of, and what it
             attains.
+        protection: how strong the release would be; None if it was not planned, or its document does not state it.
+        unchanged: columns that are released exactly.
+        usable: whether some one-way and some two-way table is better than equal shares.
     """
 
     label: str
@@ -69,6 +76,9 @@ class Row:
     expected_errors: tuple[MarginalError, ...] = ()
     accept: str | None = None
     unmet: tuple[str, ...] = ()
+    protection: Protection | None = None
+    unchanged: tuple[str, ...] = ()
+    usable: bool = True
 
     def risk(self, quantity: Quantity | None) -> Measure | None:
         """Return a risk of it; None if it is not known."""
@@ -90,6 +100,22 @@ class Row:
     def passes(self) -> bool:
         """Return whether a release would pass."""
         return self.outcome is Outcome.PASSES
+
+    @property
+    def rank(self) -> int:
+        """Return the place of its grade from the best, 0; an unknown grade comes last."""
+        return len(Grade) if self.protection is None else self.protection.grade.rank
+
+    @property
+    def rise(self) -> Measure:
+        """Return how much the records raise the probability of a true value, in the worst column; 0 of no column."""
+        ladders = () if self.protection is None else self.protection.ladders
+        return max((ladder.rise for ladder in ladders), key=lambda rise: rise.value, default=Measure(0.0))
+
+    @property
+    def became(self) -> str:
+        """Return the outcome, and whether none of its tables can be used."""
+        return self.outcome.value if self.usable else f"{self.outcome.value}, tables not usable"
 
 
 @frozen
@@ -159,9 +185,12 @@ class Comparison(Decided):
         """Return what is recommended by `RULE`; a row that passes and whose error is not known is not."""
         passing = {i: row for i, row in enumerate(self.rows, 1) if row.passes}
         enough = {i: row for i, row in passing.items() if not row.unmet}
-        points = {i: point for i, row in enough.items() if (point := self.point(row)) is not None}
-        if not points:
-            return Recommendation(None, self._none(len(passing), len(enough)))
+        useful = {i: row for i, row in enough.items() if row.usable}
+        known = {i: point for i, row in useful.items() if (point := self.point(row)) is not None}
+        if not known:
+            return Recommendation(None, self._none(len(passing), len(enough), len(useful)))
+        safest = _safest({i: self.rows[i - 1] for i in known})
+        points = {i: known[i] for i in safest}
         assert self.risk is not None
         assert self.error is not None
         least = min(points, key=lambda i: (points[i][1], points[i][0], i))
@@ -173,7 +202,19 @@ class Comparison(Decided):
             reason = self._tie(best, tied, len(alike))
         else:
             reason = self._reason(best, least, len(points), len(alike))
-        return Recommendation(best, f"{reason}{self._unmet(best)}")
+        return Recommendation(best, f"{self._safer(best, len(known), len(safest))}{reason}{self._unmet(best)}")
+
+    def _safer(self, best: int, known: int, safest: int) -> str:
+        """Return how protection decided; "" if it left every candidate."""
+        if known == safest:
+            return ""
+        row = self.rows[best - 1]
+        assert row.protection is not None  # else all would be left
+        among = "1 of them protects" if safest == 1 else f"{safest} of them protect"
+        return (
+            f"Of {known} candidates with usable tables, {among} best: grade {row.protection.grade.value}, the records "
+            f"raise the probability of one person's true value by {RISE.figure(row.rise.value)}. "
+        )
 
     def _error(self, place: int) -> Measure:
         found = self.rows[place - 1].error(self.error)
@@ -235,9 +276,14 @@ class Comparison(Decided):
         told = f" What other candidates are asked for, and it is not known to satisfy: {', '.join(unmet)}."
         return told if unmet else ""
 
-    def _none(self, passing: int, enough: int) -> str:
+    def _none(self, passing: int, enough: int, useful: int) -> str:
         if passing and not enough:
             return f"{passing} pass, and none satisfies what the first one asks for as its file states it."
+        if passing and not useful:
+            return (
+                "No candidate can be recommended: of each one that passes and is as strict as the first one asks, all one-way "
+                "or all two-way tables are worse than assuming equal shares."
+            )
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."
         return "None passes. What each attains, and what stands in its way, is listed with it."
@@ -283,11 +329,22 @@ def _row(place: int, row: Row, *, on_front: bool) -> Json:
         },
         "utility": {name: plain(measure) for name, measure in row.utility.items()},
         "expected_errors": plain(row.expected_errors),
+        "protection": plain(row.protection),
+        "unchanged": list(row.unchanged),
+        "usable": row.usable,
         "accept": row.accept,
         "unmet": list(row.unmet),
         "front": on_front,
         "problems": to_json(row.problems),
     }
+
+
+def _safest(rows: Mapping[int, Row]) -> list[int]:
+    """Return the candidates with the best grade whose rise cannot be told from the smallest one."""
+    best = min(row.rank for row in rows.values())
+    graded = {i: row.rise for i, row in rows.items() if row.rank == best}
+    least = min(graded.values(), key=lambda rise: rise.value)
+    return [i for i, rise in graded.items() if _no_worse(rise.value, least.value) or _alike(rise, least)]
 
 
 def axis_of(

@@ -83,6 +83,9 @@ def compared_with(bundle: str, digest: str, found: Comparison) -> ComparedWith:
             recommended=place == told.candidate,
             problems=tuple(f"{problem.code}: {problem.message}" for problem in row.problems),
             unmet=row.unmet if row.passes else (),
+            protection=row.protection,
+            unchanged=row.unchanged,
+            usable=row.usable,
         )
 
     rows = tuple(one(place, row) for place, row in enumerate(found.rows, 1))

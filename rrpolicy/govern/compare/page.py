@@ -17,6 +17,7 @@ from rrpolicy.errors import unwritable
 from rrpolicy.govern.compare.comparison import Comparison
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.releasing.appearing import appear, refuse_existing
+from rrpolicy.releasing.report.before_after import guesses
 from rrpolicy.releasing.report.map import Point, risk_map
 from rrpolicy.report import RiskMap
 from rrpolicy.untrusted.printable import visible, visible_lines
@@ -108,6 +109,7 @@ def _environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters |= {
+        "guesses": lambda found: list(guesses(found)),
         "visible": lambda text: visible(str(text)),
         "visible_lines": lambda text: visible_lines(str(text)),
         "x": _at_x,

@@ -7,6 +7,8 @@ from typing import ClassVar, Literal
 
 from rrpolicy.finding import AT, Bound, Measure
 from rrpolicy.frozen import frozen
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.releasing.report.before_after import guesses
 from rrpolicy.releasing.report.map import Point, risk_map
 from rrpolicy.releasing.report.wording import FEWER, worded
 from rrpolicy.report import AlternativeRow, Alternatives
@@ -58,6 +60,9 @@ class Compared:
         recommended: whether it is the recommendation.
         problems: why it does not pass, each with its code.
         unmet: requirements of the first candidate's file that it is not known to satisfy, if it passes.
+        protection: how strong the release would be; None if it is not known.
+        unchanged: columns that are released exactly.
+        usable: whether some one-way and some two-way table is better than equal shares.
     """
 
     label: str
@@ -72,6 +77,9 @@ class Compared:
     recommended: bool
     problems: tuple[str, ...]
     unmet: tuple[str, ...]
+    protection: Protection | None = None
+    unchanged: tuple[str, ...] = ()
+    usable: bool = True
 
 
 @frozen
@@ -137,4 +145,7 @@ def _row(one: Compared, risk: Quantity | None, error: Quantity | None) -> Altern
             *(text.partition(";")[0] for text in one.problems),
             *(f"falls short of what the first one asks: {text}" for text in one.unmet),
         ),
+        protection=tuple(guesses(one.protection)),
+        unchanged=one.unchanged,
+        usable=one.usable,
     )

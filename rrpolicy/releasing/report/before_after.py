@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Measure, Standing
@@ -30,6 +31,15 @@ def protection_panel(found: Protection | None) -> ProtectionPanel | None:
 def change(before: float, after: float) -> str:
     """Return a success without a release and with it: `95.0 % -> 99.5 %`."""
     return f"{percent(before)} → {percent(after)}"
+
+
+def guesses(found: Protection | None) -> Iterator[str]:
+    """Yield the grade, and for each sensitive column how many guesses are right without and with the release."""
+    if found is None:
+        return
+    yield f"protection: {found.grade.value}"
+    for one in found.ladders:
+        yield f"{one.of}: {change(one.statistics.guess.value, one.person.guess.value)} guessed rightly ({one.grade.value})"
 
 
 def chance(value: float) -> str:

@@ -73,6 +73,15 @@ def single_and_paired(errors: Sequence[MarginalError]) -> Iterator[tuple[list[Ma
     yield pairs, "measured pairs of columns" if len(pairs) >= MOST_PAIRS else "pairs of columns"
 
 
+def usable(errors: Sequence[MarginalError]) -> bool:
+    """Return whether some one-way and some two-way table is better than equal shares, of those whose error is known."""
+    for every, _ in single_and_paired(errors):
+        known = [e for e in every if e.error is not None]
+        if known and all(e.useless or e.odd for e in known):
+            return False
+    return True
+
+
 def alone(errors: Sequence[MarginalError]) -> dict[str, float]:
     """Return the error of each column by itself; infinite where it cannot be estimated."""
     return {e.attributes[0]: e.error for e in errors if len(e.attributes) == 1 and e.error is not None}
