@@ -25,7 +25,7 @@ from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.keys import inside_of
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software
-from rrpolicy.releasing.plan.preview import Outlook, look_ahead, marginal_errors, unchanged
+from rrpolicy.releasing.plan.preview import Outlook, exactly, look_ahead, marginal_errors
 from rrpolicy.releasing.report.pairs import usable
 from rrpolicy.source.opening import engine, unreadable
 
@@ -234,7 +234,7 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         unmet=tuple(asked.unmet(plan, assessment, registry, original)),
         expected_errors=errors,
         protection=assessment.protection,
-        unchanged=unchanged(plan),
+        unchanged=exactly(plan),
         usable=usable(errors),
     )
 
@@ -277,7 +277,7 @@ def _planned(  # noqa: PLR0917 what it passes on
         expected_errors=outlook.errors,
         accept=accept,
         protection=outlook.assessment.protection,
-        unchanged=unchanged(outlook.plan),
+        unchanged=exactly(outlook.plan),
         usable=usable(outlook.errors),
     )
 

@@ -23,9 +23,9 @@ from rrpolicy.releasing.report.map import ROUNDING
 
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
-    "its file states it, and of which some tables can be used, those with the best grade of protection; of these the ones "
-    "whose records raise the probability of a person's true value least (within a thousandth, or within the noise of an "
-    "estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
+    "its file states it, and of which some tables can be used, those with the best grade of protection; of these the "
+    "ones whose records raise the probability of a person's true value least (within a thousandth, or within the noise "
+    "of an estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
     f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
     "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
 )
@@ -281,8 +281,8 @@ class Comparison(Decided):
             return f"{passing} pass, and none satisfies what the first one asks for as its file states it."
         if passing and not useful:
             return (
-                "No candidate can be recommended: of each one that passes and is as strict as the first one asks, all one-way "
-                "or all two-way tables are worse than assuming equal shares."
+                "No candidate can be recommended: of each one that passes and is as strict as the first one asks, all "
+                "one-way or all two-way tables are worse than assuming equal shares."
             )
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."

@@ -108,8 +108,8 @@ def _y(up: float) -> float:
 def _environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
+    made.filters["guesses"] = guesses
     made.filters |= {
-        "guesses": lambda found: list(guesses(found)),
         "visible": lambda text: visible(str(text)),
         "visible_lines": lambda text: visible_lines(str(text)),
         "x": _at_x,

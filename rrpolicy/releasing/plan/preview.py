@@ -15,6 +15,7 @@ from rrpolicy.channel.decoders import (
     Block,
     Decoder,
     IdentityDecoder,
+    RecodeDecoder,
     RetentionDecoder,
 )
 from rrpolicy.channel.product.channel import Product
@@ -178,6 +179,19 @@ def warnings(plan: Plan) -> Iterator[Remark]:
 def unchanged(plan: Plan) -> tuple[str, ...]:
     """Return the released columns that are not randomised."""
     return tuple(d.column for d in plan.channel.decoders() if isinstance(d, IdentityDecoder))
+
+
+def exactly(plan: Plan) -> tuple[str, ...]:
+    """Return the columns that are released exactly: never touched, or by parameters that change nothing."""
+    found: list[str] = []
+    for decoder in plan.channel.decoders():
+        if isinstance(decoder, IdentityDecoder) or (isinstance(decoder, RetentionDecoder) and not decoder.drawn):
+            found += decoder.columns
+        elif isinstance(decoder, RecodeDecoder):
+            pairs = zip(decoder.attributes, decoder.groups, strict=True)
+            kept = [name for name, groups in pairs if all(len(group) == 1 for group in groups)]
+            found += [plan.policy.attributes[name].release_as for name in kept]
+    return tuple(found)
 
 
 def parameters(plan: Plan) -> dict[str, Json]:

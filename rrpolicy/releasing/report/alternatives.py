@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import ClassVar, Literal
 
+from rrpolicy.codec.fields import SPARSE
 from rrpolicy.finding import AT, Bound, Measure
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.protection.ladder import Protection
@@ -77,9 +79,9 @@ class Compared:
     recommended: bool
     problems: tuple[str, ...]
     unmet: tuple[str, ...]
-    protection: Protection | None = None
-    unchanged: tuple[str, ...] = ()
-    usable: bool = True
+    protection: Protection | None = field(default=None, metadata=SPARSE)
+    unchanged: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    usable: bool = field(default=True, metadata=SPARSE)
 
 
 @frozen

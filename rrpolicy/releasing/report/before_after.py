@@ -39,7 +39,8 @@ def guesses(found: Protection | None) -> Iterator[str]:
         return
     yield f"protection: {found.grade.value}"
     for one in found.ladders:
-        yield f"{one.of}: {change(one.statistics.guess.value, one.person.guess.value)} guessed rightly ({one.grade.value})"
+        guessed = change(one.statistics.guess.value, one.person.guess.value)
+        yield f"{one.of}: {guessed} guessed rightly ({one.grade.value})"
 
 
 def chance(value: float) -> str:
