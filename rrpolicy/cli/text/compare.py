@@ -88,7 +88,7 @@ def _name(one: Quantity) -> str:
 
 def _columns(found: Comparison) -> list[list[list[str]]]:
     """Return each column: the lines of its heading, and of each cell."""
-    rows = list(enumerate(found.rows, 1))
+    rows = found.ranked
     told = [
         _column("", [f"{i}{'*' if i in found.front else ''}" for i, _ in rows]),
         _column("candidate", [row.label for _, row in rows], LABEL),
@@ -96,7 +96,7 @@ def _columns(found: Comparison) -> list[list[list[str]]]:
         _column("protection", ["not known" if r.protection is None else r.protection.grade.value for _, r in rows]),
         _column("released exactly", ["" if row.records is None else _exactly(row) for _, row in rows]),
     ]
-    ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for row in found.rows]
+    ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for _, row in rows]
     for name in dict.fromkeys(name for each in ladders for name in each):
         cells = [
             change(each[name].statistics.guess.value, each[name].person.guess.value) if name in each else "not known"
@@ -104,7 +104,7 @@ def _columns(found: Comparison) -> list[list[list[str]]]:
         ]
         told.append(_column(f"{name} guessed rightly", cells))
     for i, one in enumerate((*found.risks, *found.utilities), 1):
-        told.append(_column(f"[{i}] {_name(one)}", [_number(row, one) for row in found.rows]))
+        told.append(_column(f"[{i}] {_name(one)}", [_number(row, one) for _, row in rows]))
     return told
 
 

@@ -24,7 +24,7 @@ from rrpolicy.releasing.report.map import ROUNDING
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
     "its file states it, and of which some tables can be used, those with the best grade of protection; of these the "
-    "ones whose records raise the probability of a person's true value least (within a thousandth, or within the noise "
+    "ones whose records raise the probability of a person's true value least (within a tenth of a point, or the noise "
     "of an estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
     f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
     "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
@@ -201,8 +201,21 @@ class Comparison(Decided):
         if len(tied) > 1:
             reason = self._tie(best, tied, len(alike))
         else:
-            reason = self._reason(best, least, len(points), len(alike))
+            reason = self._reason(best, least, len(points), len(alike), len(known))
         return Recommendation(best, f"{self._safer(best, len(known), len(safest))}{reason}{self._unmet(best)}")
+
+    @property
+    def ranked(self) -> tuple[tuple[int, Row], ...]:
+        """Return places and candidates as they are listed: the recommended one, then by use, grade, rise and error."""
+        best = self.recommended.candidate
+
+        def key(one: tuple[int, Row]) -> tuple[bool, bool, bool, int, float, float]:
+            place, row = one
+            point = self.point(row)
+            error = math.inf if point is None else point[1]
+            return place != best, not row.passes, not row.usable, row.rank, row.rise.value, error
+
+        return tuple(sorted(enumerate(self.rows, 1), key=key))
 
     def _safer(self, best: int, known: int, safest: int) -> str:
         """Return how protection decided; "" if it left every candidate."""
@@ -210,7 +223,7 @@ class Comparison(Decided):
             return ""
         row = self.rows[best - 1]
         assert row.protection is not None  # else all would be left
-        among = "1 of them protects" if safest == 1 else f"{safest} of them protect"
+        among = f"candidate {best} protects" if safest == 1 else f"{safest} protect"
         return (
             f"Of {known} candidates with usable tables, {among} best: grade {row.protection.grade.value}, the records "
             f"raise the probability of one person's true value by {RISE.figure(row.rise.value)}. "
@@ -257,8 +270,10 @@ class Comparison(Decided):
         draws = "; more draws (`--draws`) may tell them apart" if estimated else ""
         return f"{told} {best} is named because {why}: {self._numbers(best)}{draws}."
 
-    def _reason(self, best: int, least: int, passing: int, alike: int) -> str:
+    def _reason(self, best: int, least: int, passing: int, alike: int, known: int) -> str:
         told = self._numbers(best)
+        if passing < known and passing == 1:
+            return f"It has {told}."
         if passing == 1:
             return f"Candidate {best} is the only one to choose from that has both numbers: {told}."
         if alike == 1:
@@ -344,7 +359,7 @@ def _safest(rows: Mapping[int, Row]) -> list[int]:
     best = min(row.rank for row in rows.values())
     graded = {i: row.rise for i, row in rows.items() if row.rank == best}
     least = min(graded.values(), key=lambda rise: rise.value)
-    return [i for i, rise in graded.items() if _no_worse(rise.value, least.value) or _alike(rise, least)]
+    return [i for i, rise in graded.items() if rise.value <= least.value + ROUNDING or _alike(rise, least)]
 
 
 def axis_of(
