@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.channel.decoders import RecodeDecoder
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.frozen import frozen
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from rrpolicy.registry import Registry
     from rrpolicy.releasing.account import Accounts
     from rrpolicy.releasing.plan.opening import Opened
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.plan.preview import MarginalError
     from rrpolicy.releasing.plan.waivers import Terms
     from rrpolicy.source.memory.handed import Handed
     from rrpolicy.source.protocol import Original
@@ -235,7 +238,7 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         expected_errors=errors,
         protection=assessment.protection,
         unchanged=exactly(plan),
-        usable=usable(errors),
+        usable=_usable(plan, errors),
     )
 
 
@@ -278,8 +281,15 @@ def _planned(  # noqa: PLR0917 what it passes on
         accept=accept,
         protection=outlook.assessment.protection,
         unchanged=exactly(outlook.plan),
-        usable=usable(outlook.errors),
+        usable=_usable(outlook.plan, outlook.errors),
     )
+
+
+def _usable(plan: Plan, errors: Sequence[MarginalError]) -> bool:
+    """Return whether tables can be used; those of generalised columns can, as their groups are counted exactly."""
+    decoders = (decoder for decoder in plan.channel.decoders() if isinstance(decoder, RecodeDecoder))
+    generalised = {name for decoder in decoders for name in decoder.attributes}
+    return usable([error for error in errors if generalised.isdisjoint(error.attributes)])
 
 
 def _named(policy: Policy) -> Mapping[str, str]:

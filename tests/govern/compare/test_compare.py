@@ -416,6 +416,14 @@ def test_mechanisms_that_guard_different_things_are_told_apart_by_protection(pol
     assert "Released exactly: sex, disease" in shown
 
 
+def test_generalised_tables_are_usable(capsys):
+    """Nothing is reconstructed of a generalised column; its groups are counted as they are released."""
+    (row,) = told(capsys, ROOT / "policies" / "l-diversity.toml")["candidates"]
+
+    assert row["usable"]
+    assert row["unchanged"] == ["disease", "hours"]
+
+
 def test_what_differs_by_rounding_alone_is_the_same():
     """Two that were solved for one limit: the one with the clearly smaller error is neither beaten nor passed over."""
     found = made((0.499979, 0.00635, 0.0, True), (0.499981, 0.00412, 0.0, True))
