@@ -35,7 +35,7 @@ accept = ["domain:town", "released"]
 @pytest.fixture
 def policy(tmp_path):
     town = [f"t{i % 5}" for i in range(197)] + ["lone-a", "lone-b", "lone-c"]
-    hours = [i % 20 for i in range(195)] + [201, 202, 203, 204, ""]
+    hours = [i // 2 % 20 for i in range(195)] + [201, 202, 203, 204, ""]
     rows = [f"{'FM'[i % 2]},{town[i]},{hours[i]},{i % 3}" for i in range(200)]
     (tmp_path / "people.csv").write_text("\n".join(["sex,town,hours,plain", *rows, ""]))
     path = tmp_path / "policy.toml"
