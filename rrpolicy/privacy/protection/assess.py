@@ -56,7 +56,7 @@ MOST_VALUES = 20
 """Values of a column that are reported one by one, those with the largest rise first."""
 SURE = 1 - 1e-9
 """A probability from which on an attacker is taken to be certain."""
-MOST_CELLS = 1 << 27
+MOST_CELLS = 1 << 22
 """Released cells of the quasi-identifiers beyond which the chance of finding a record is bounded by 1/k."""
 BARELY = 0.05
 """Rise of a probability up to which a column released exactly is taken to add nothing to an epsilon."""
