@@ -53,22 +53,9 @@ class PolicyIdentity:
 
 @frozen
 class Units:
-    """Units of protection: the most records that one may have, and whether the table was held against that.
-
-    Attributes:
-        max_records: the most.
-        tested: whether the records of each unit were counted, by a column that the policy names.
-    """
+    """Units of protection: the most records that one may have. Whether that was tested stands in audit/ alone."""
 
     max_records: int
-    tested: bool = field(default=False, metadata=SPARSE)
-
-    @property
-    def each(self) -> str:
-        """Return how many records a person has, in words that follow "N records"."""
-        if self.max_records > 1:
-            return f"at most {self.max_records:,} a person" + ("" if self.tested else ", which was not tested")
-        return "one a person" if self.tested else ""
 
 
 @frozen

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.engine.arrays import as_numpy
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -37,7 +38,7 @@ def occupied(
             encoded = column.dictionary_encode(null_encoding="encode")
             labels.append(encoded.dictionary.to_pylist())
             column = encoded.indices
-        columns.append(np.asarray(column, dtype=np.int32))
+        columns.append(as_numpy(column).astype(np.int32))  # np.asarray would load pandas
     rows = np.stack(columns, axis=1)
     rows = rows[np.lexsort(rows.T[::-1])]
     distinct, starts = runs(rows)

@@ -94,8 +94,9 @@ def pages() -> tuple[Report, Report]:
     """Return the audit page and the public page of a release that is made up."""
     with TemporaryDirectory() as made:
         folder = Path(made)
-        values = {"sex": "fm", "region": "nesen", "disease": ("none", "flu", "none", "cold"), "wave": "12"}
+        values = {"sex": "fm", "region": "nesen", "disease": ("none", "flu", "none", "cold")}
         columns = {name: [v[i * 7 % 11 % len(v)] for i in range(RECORDS)] for name, v in values.items()}
+        columns["wave"] = ["12"[i * 5 % 13 % 2] for i in range(RECORDS)]
         write_csv(folder / "people.csv", {"person": list(range(RECORDS)), **columns})
         (folder / "policy.toml").write_text(policy_text(POLICY, owner="an office", purpose="a test"), encoding="utf-8")
         release(folder / "policy.toml", out=folder / "out", key=folder / "key")

@@ -155,7 +155,7 @@ def test_the_plan_says_the_same(policy, extend, capsys):
     opened = open_policy(extend(8))
     text = lines(look_ahead(opened.policy, opened.registry, 1000))
     assert text[1:5] == [
-        "protection: limited. only epsilon is known without the table.",
+        "protection: limited. Only epsilon is known without the table.",
         "",
         "extends",
         f"  {policy}",

@@ -31,7 +31,9 @@ accept = ["parameters:sex", "parameters:ill, or not", "parameters:town", "releas
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    rows = [f"{'FM'[i % 2]},{'yes' if i % 3 == 0 else 'no'},0{1 + i % 9}.01.2000,{'ABC'[i % 3]}" for i in range(360)]
+    rows = [
+        f"{'FM'[i % 2]},{'yes' if i % 3 == 0 else 'no'},0{1 + i // 9 % 9}.01.2000,{'ABC'[i % 3]}" for i in range(360)
+    ]
     (tmp_path / "people.csv").write_text("\n".join(['sex,"ill, or not",born,town', *rows, ""]))
     monkeypatch.chdir(tmp_path)
     return tmp_path

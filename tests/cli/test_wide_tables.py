@@ -15,6 +15,7 @@ from rrpolicy.cli.text import plan as plan_text
 from rrpolicy.releasing.plan.preview import MOST_PAIRS, MarginalError
 from rrpolicy.testing import policy_text, write_csv
 from rrpolicy.untrusted.printable import condensed, some
+from tests.survey import WAIVED
 
 MOST_LINES, LONGEST = 120, 400
 DRAWN = [f"q{i}" for i in range(120)]
@@ -91,7 +92,10 @@ def policy(tmp_path: Path) -> Path:
     values = (0, 1, 2, 99)
     write_csv(
         tmp_path / "people.csv",
-        {name: [values[(i * i + row * row) % 4 - 1] for row in range(200)] for i, name in enumerate(columns)},
+        {
+            name: [values[(i * i + (row * row if name in DRAWN else row * 7 // 11)) % 4 - 1] for row in range(200)]
+            for i, name in enumerate(columns)
+        },
     )
     entries = [f'{name} = {{ role = "quasi-identifier", domain = [0, 1, 2, 99] }}' for name in DRAWN]
     entries += [f'{name} = {{ role = "insensitive", unchanged = "known to all" }}' for name in KEPT]
@@ -101,7 +105,7 @@ def policy(tmp_path: Path) -> Path:
     text += '\n[[privacy]]\nmodel = "local-dp"\nepsilon = 12\nscope = "attribute"\n'
     text += '[mechanism]\nname = "pram"\nallocation = "optimal"\n'
     path = tmp_path / "policy.toml"
-    path.write_text(policy_text(text, "people.csv"))
+    path.write_text(policy_text(text, "people.csv") + WAIVED)
     return path
 
 

@@ -21,6 +21,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.files import public_files
+from tests.survey import WAIVED
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -53,7 +54,7 @@ uri = "people.csv"
 format = "csv"
 {privacy}
 {attributes}
-"""
+{WAIVED}"""
 
 
 def written(folder: Path, columns: dict[str, list[str]], text: str) -> Path:

@@ -14,6 +14,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.testing import policy_text
+from tests.survey import waived
 
 KEPT = Path(__file__).resolve().parents[1] / "vectors" / "pspp"
 HOSTILE = ['say "hi"', "=1+1", "'tis", "ü$x`y'", "/* not // a comment \\ here", "x" * 130 + "1", "x" * 130 + "2", "."]
@@ -214,6 +215,7 @@ name = "pram"
 [release]
 format = "csv"
 """)
+        + waived("association/kids/rooms", "protection")
     )
     made = rrpolicy.release(tmp_path / "policy.toml", tmp_path / "out", source=tmp_path / "t.csv")
     folder, release = made.bundle / "public", rrpolicy.open_release(made.bundle)

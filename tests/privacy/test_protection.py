@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -402,3 +403,10 @@ def measured(brute: Any, rows: Sequence[Row], channel: Product, known: Law, law:
         -float(not any(axis.attributes == ("a",) and isinstance(axis, Identity) for axis in channel.axes)),
     ]
     return [float(x) for person, link in zip(people, links, strict=True) for x in (link, *person)] + whole
+
+
+def test_the_page_has_the_rules() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "protection.md").read_text(encoding="utf-8")
+    for rule in (CHANCE, RISE, CERTAIN, GROUPS, EPSILON):
+        limits = " | ".join(f"at most {rule.figure(float(limit))}" for limit in rule.limits)
+        assert f"| {rule.name} | {rule.what} | {limits} | {rule.source} |" in page

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.cli.main import main
+from tests.survey import WAIVED
 
 RECORDS = 240
 FORMS = ("parquet", "csv", "duckdb")
@@ -168,7 +169,7 @@ def edited(draft: dict[str, Any], kinds: dict[str, Kind], case: Case) -> str:
         lines += [f"[{name}]", *(f"{json.dumps(k)} = {toml(v)}" for k, v in table.items())]
     for entry in PRIVACY[case.mechanism]:
         lines += ["[[privacy]]", *(f"{k} = {toml(v)}" for k, v in entry.items())]
-    return "\n".join(lines)
+    return "\n".join([*lines, WAIVED])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from rrpolicy.releasing.report.tiles import chances, in_hundred
 from rrpolicy.report import Report
 from rrpolicy.untrusted.document import read_document
 
-SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = {
+SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "pram": (
         (
             (
@@ -28,52 +28,33 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = 
             ),
             "by a factor of at most e^6, about 403",
         ),
-        (
-            "1 requirement is met at the limit (set by the optimiser): pk-anonymity",
-            "links nobody: weekly hours",
-            "How well disease and income_band can be guessed was not measured; a requirement limits how much a release changes any guess.",
-        ),
-        ("at most 50 in 100", "Limited by this policy, on an assumption.", "± "),
+        ("links nobody: weekly hours",),
+        ("Protection: strong.", "Reading disease", "If he knows which record is the person's: ", "± "),
     ),
     "rr-both": (
         ("picks that person's record with a probability of at most 2 %",),
-        (
-            (
-                "Re-identification by an attacker who knows everybody's original values: nearly certain, not limited by this "
-                "policy; limited: an attacker who knows one person's quasi-identifiers picks that person's record with a "
-                "probability of at most 2 % (identity-disclosure)."
-            ),
-            "(for 1,542 people it can be known for certain), not limited by this policy.",
-            "2 requirements are met at the limit (set by the optimiser)",
-        ),
-        ("nearly certain", "Limited against some attackers only.", "± "),
+        (),
+        ("Protection: strong.", "Worst off, a person is found with a chance of 2.0 %.", "± "),
     ),
     "by-value": (
         ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
-        ("not limited", "up to 100 %", "± "),
+        ("Protection: strong.", "Nobody's value is known for certain.", "± "),
     ),
     "l-diversity": (
         ("each record agrees with at least 9 others", "at least 3 different sensitive values"),
-        (
-            "'disease' is sensitive and released unmodified",
-            "disease can be guessed with up to 93 % by somebody who knows how common its values are among people who look alike",
-            "662 of 50,000 records are released as",
-        ),
-        ("at most 10 in 100", "do not know hours of a person", "labels exact"),
+        ("'disease' is sensitive and released unmodified", "662 of 50,000 records are released as"),
+        ("Protection: limited.", "If he knows which record is the person's: 100.0.", "labels exact"),
     ),
     "anatomy": (
         ("no sensitive value has a share above 33.4 %",),
-        ("income_band can be guessed with up to 100 %", "Re-identification: not limited by this policy; 'sex'"),
-        ("not limited", "up to 100 %", "exact"),
+        (),
+        ("Protection: limited.", "records are found for certain", "with the released records", "exact"),
     ),
     "sensitive-addition": (
         ("no sensitive value has a share above 33.4 % of", "no sensitive value has a share above 50 % of"),
-        (
-            "Re-identification by an attacker who knows everybody's original values: not limited by this policy.",
-            "(for 946 people it can be known for certain)",
-        ),
-        ("not limited", "up to 100 %", "± "),
+        (),
+        ("Protection: strong.", "Finding a person's record", "± "),
     ),
 }
 """Of each release: sentences on what is guaranteed, on what needs judgement, and what the tiles show."""
@@ -94,7 +75,9 @@ def test_the_first_screen_has_the_facts(released: Callable[[str], Path], name: s
 
     for fact in (*guaranteed, *questions, *tiles):
         assert fact in screen
-    assert re.match(r"Requirements met; \d points? needs? judgement", screen.partition(">")[2].strip())
+    assert re.match(
+        r"Protection: \w+\. Requirements met(; \d points? needs? judgement)?", screen.partition(">")[2].strip()
+    )
     assert "rrpolicy verify BUNDLE --source TABLE" in screen
     assert "approved" in screen
     assert "rejected" in screen
@@ -105,9 +88,11 @@ def test_green_never_stands_above_what_contradicts_it(released: Callable[[str], 
     page = (released(name) / "audit" / "report.html").read_text()
     report = Report.from_json(read_document(released(name) / "audit" / "report.json"))
 
-    assert report.points
-    assert "banner-care" in page
-    assert 'class="banner banner-passed"' not in page
+    assert report.protection is not None
+    green = 'class="banner banner-passed"' in page
+    assert green is (report.protection.grade == "strong")
+    assert f"Protection: {report.protection.grade}." in first_screen(released(name))
+    assert {row.grade for row in report.protection.rows if row.name.startswith("Reading")} >= {report.protection.grade}
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -115,13 +100,19 @@ def test_the_public_page_names_no_point_that_the_audit_does_not_name(
     released: Callable[[str], Path], name: str
 ) -> None:
     bundle = released(name)
-    audit = Report.from_json(read_document(bundle / "audit" / "report.json")).points
+    audit = Report.from_json(read_document(bundle / "audit" / "report.json"))
     public = Report.from_json(json.loads(rrpolicy.render(bundle / "public", format="json").content)).points
 
-    said = "\n".join(audit)
-    assert "at the limit" not in "".join(public)  # which is said of what is guaranteed, not of what is not
-    assert all(part in said for point in public for part in point.rpartition(": ")[2].split("; "))
-    assert [p for p in audit if "can be guessed was not measured" in p] == [p for p in public if "not measured" in p]
+    assert audit.protection is not None
+    graded = {row.name for row in audit.protection.rows}  # the numbers of what the public page has in words
+    said = "\n".join(audit.points)
+    for point in public:
+        if point.casefold().startswith("re-identification"):
+            assert "Finding a person's record" in graded
+        elif "can be guessed" in point:
+            assert any(f"Reading {name}" in graded for name in re.findall(r"\w+", point))
+        else:
+            assert all(part in said for part in point.rpartition(": ")[2].split("; "))
 
 
 @pytest.mark.parametrize("name", SIX)

@@ -125,9 +125,7 @@ def test_the_first_screen_tells_what_matters(released: Callable[[str], Path], na
     first = words(part(page, "about"))
     use, protected, held, not_held = FACTS[name]
 
-    assert first.startswith(
-        "What this is 50,000 records, one a person, protected and published by survey unit. Purpose: "
-    )
+    assert first.startswith("What this is 50,000 records, protected and published by survey unit. Purpose: ")
     assert use in first
     assert protected in first
     assert held in first.partition("What is guaranteed")[2].partition("What is not guaranteed")[0]
@@ -238,7 +236,7 @@ def test_a_policy_that_names_no_owner_and_no_purpose_has_a_page_without_gaps(tmp
     page = (tmp_path / "out" / "public" / "report.html").read_text()
     about = words(part(page, "about"))
 
-    assert "400 records, one a person, protected." in about
+    assert "400 records, protected." in about
     assert "Purpose" not in about
 
 

@@ -53,7 +53,7 @@ def people() -> pa.Table:
         "age": [i * 37 % 90 for i in n],
         "grade": [(1, 2, 3, 7, 99, None)[i * i % 11 % 6] for i in n],
         "region": [("north", "south", None, "n/a")[i * i % 7 % 4] for i in n],
-        "hours": [None if i % 11 == 0 else float(i % 7) for i in n],
+        "hours": [None if i // 13 % 5 == 0 else float(i // 13 % 7) for i in n],
     })  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.manifest.manifest import Units
 from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
@@ -98,8 +97,10 @@ def _protection(outlook: Outlook) -> list[str]:
 
 def _each(outlook: Outlook) -> str:
     """Return how many records a person has, as far as the table was held against it."""
-    units = Units(outlook.plan.policy.source.max_records, tested=outlook.assessment.tested)
-    return f", {units.each}" if units.each else f". {HOW_MANY}"
+    most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
+    if most > 1:
+        return f", at most {most:,} a person" + ("" if tested else ", which was not tested")
+    return ", one a person" if tested else f". {HOW_MANY}"
 
 
 def verdict(found: Outlook) -> str:

@@ -31,8 +31,8 @@ from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.cells import occupied
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction
-from rrpolicy.privacy.epsilon.exposure import epsilon, exposure
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction, width_of
+from rrpolicy.privacy.epsilon.exposure import epsilon, exposure, k_of
 from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
 from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RISE, Grade, Rule, worst
 from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection, Rung, ValueLadder
@@ -56,6 +56,8 @@ MOST_VALUES = 20
 """Values of a column that are reported one by one, those with the largest rise first."""
 SURE = 1 - 1e-9
 """A probability from which on an attacker is taken to be certain."""
+MOST_CELLS = 1 << 22
+"""Released cells of the quasi-identifiers beyond which the chance of finding a record is bounded by 1/k."""
 BARELY = 0.05
 """Rise of a probability up to which a column released exactly is taken to add nothing to an epsilon."""
 DIGITS = 12
@@ -171,6 +173,9 @@ def _found(product: Product, original: Original, evidence: Evidence) -> tuple[Ar
         units = original.units
         cross = exposure(product).cross
         bound = 1.0 if units is None else float(1 / k_of_units(cross, units.sizes))
+        return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
+    if math.prod(map(width_of, evidence.axes)) * evidence.contexts > MOST_CELLS:
+        bound = float(1 / k_of(exposure(product).cross, original.records))
         return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
     standing = Standing.UPPER_BOUND if evidence.revealed else Standing.EXACT
     return reconstruction(evidence) / evidence.n, standing

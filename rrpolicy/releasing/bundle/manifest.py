@@ -63,7 +63,7 @@ def manifest(
         policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
-        units=Units(policy.source.max_records, tested=assessment.tested),
+        units=Units(policy.source.max_records),
         mechanism=policy.mechanism.name,
         plan_on=policy.mechanism.elsewhere,
         attributes=tuple(map(_attribute, policy.released)),

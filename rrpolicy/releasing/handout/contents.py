@@ -74,7 +74,6 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
         "plugins": () if form.name in CORE else manifest.made_with("rrpolicy_formats"),
         "records": manifest.records,
         "most": manifest.units.max_records,
-        "tested": manifest.units.tested,
         "weights": weights,
         "missing": absent,
         "kept_nulls": [a.release_as for a in manifest.attributes if a.keeps_nulls],

@@ -19,7 +19,7 @@
 #     variance, target "population"  sum over strata of n / (n - 1) * (sum(z^2) - sum(z)^2 / n)
 # rr_open(path, design = FALSE) counts the records of this table, every one alike.
 # Estimates can be negative; intervals are cut off at 0 and N. Generalised columns are counted by the labels that were
-# released, which is exact. Columns whose matrices are withheld, or that stand in a table of their own, are not counted.
+# released: how many records have a label is exact. Columns whose matrices are withheld, or that stand in a table of their own, are not counted.
 
 # ---- what an analyst calls ----
 

@@ -5,8 +5,8 @@
 -- Every released value is the original one: plain counts are exact.
 {% elif spread %}
 -- Counts by original category, in plain DuckDB: run `duckdb -init estimate.sql` in this folder.
--- Columns were generalised: a released label stands for one original category or several, and `*` for any. Counts of
--- released labels are exact: they come first. Inside a label, a record counts in equal shares for every category that
+-- Columns were generalised: a released label stands for one original category or several, and `*` for any. How many
+-- records have a label is exact: these counts come first. Inside a label, a record counts in equal shares for every category that
 -- the label stands for:
 -- weight = product of one weight for each generalised column that the query names.
 --   estimate = sum(w)                  (biased where a group is not spread evenly; it has no standard error)

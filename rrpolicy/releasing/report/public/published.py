@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.protection import protections
 from rrpolicy.releasing.report.public.accuracy import accuracy
@@ -60,10 +59,10 @@ def published(
 
 
 def _about(manifest: Manifest) -> Iterator[str]:
-    each, untested = manifest.units.each, "" if manifest.units.each else f" {HOW_MANY}"
+    most = manifest.units.max_records
+    each = "" if most == 1 else f", at most {figure(most)} a person"
     owner, purpose = manifest.policy.owner, manifest.policy.purpose
-    counted = f"{figure(manifest.records, 15)} records, {each}{', ' if each else ''}"
-    yield f"{counted}protected{f' and published by {owner}' if owner else ''}.{untested}"
+    yield f"{figure(manifest.records, 15)} records{each}, protected{f' and published by {owner}' if owner else ''}."
     if purpose:
         yield f"Purpose: {purpose}."
     if manifest.test:
