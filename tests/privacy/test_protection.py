@@ -28,7 +28,7 @@ from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Standing
 from rrpolicy.privacy.protection import reading
 from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, protection
-from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RISE, Grade, worst
+from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, worst
 from rrpolicy.privacy.protection.ladder import Ladder, Protection
 from rrpolicy.source.units import Units
 from tests.privacy import deals
@@ -118,6 +118,8 @@ class Enumerated:
         for place, rung in enumerate((ladder.statistics, ladder.record, ladder.person)):
             assert rung.guess.value == pytest.approx(float(sum(p[place] for p in people) / n), abs=close)
         assert ladder.rise.value == pytest.approx(max(float(rise), 0.0), abs=close)
+        of_record = max(float(person[4] - person[3]) for person in people)
+        assert ladder.record_rise.value == pytest.approx(max(of_record, 0.0), abs=close)
         candidates = [p for p in people if abs(float(p[-1] - rise)) <= 10 * close]
         shown = (ladder.statistics.worst.value, ladder.record.worst.value, ladder.person.worst.value)
         assert any(np.allclose([float(x) for x in p[3:6]], shown, atol=close) for p in candidates)
@@ -228,6 +230,7 @@ def test_ladders_of_numbers_without_categories_are_their_definition(worlds: Any,
     for place, rung in ((0, found.statistics), (2, found.person)):
         assert rung.guess.value == pytest.approx(float(sum(p[place] for p in people) / len(people)))
     assert found.rise.value == pytest.approx(float(max(p[-1] for p in people)))
+    assert found.record_rise.value == pytest.approx(float(max(p[4] - p[3] for p in people)))
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -280,6 +283,8 @@ def test_ladders_of_dealt_groups_are_estimates_of_their_definition(worlds: Any, 
     assert abs(found.record.guess.value - float(mean)) <= 6 * found.record.guess.error + TINY
     rise = max(person[-1] for person in people.everybody)
     assert abs(found.rise.value - float(rise)) <= 6 * found.rise.error + 0.05
+    of_record = max(float(person[4] - person[3]) for person in people.everybody)
+    assert abs(found.record_rise.value - of_record) <= 6 * found.record_rise.error + 0.05
 
 
 def alike(weights: Weights, own: int, law: Law) -> tuple[Fraction, Fraction]:
@@ -345,6 +350,7 @@ def test_the_rules_are_of_their_limits() -> None:
         assert rule.grade(good) is Grade.STRONG
         assert rule.grade(bad) is Grade.NONE
     assert GROUPS.grade(1.0) is Grade.WEAK
+    assert [RECORD.grade(x) for x in (0.5, 1.0)] == [Grade.STRONG, Grade.LIMITED]
     assert [RISE.grade(x) for x in (0.2, 0.5)] == [Grade.LIMITED, Grade.WEAK]
     assert [EPSILON.grade(x) for x in (3, 8)] == [Grade.LIMITED, Grade.WEAK]
     assert EPSILON.decided(9.0) == "epsilon of all sensitive columns together is 9 (none: above 8)"
@@ -407,6 +413,6 @@ def measured(brute: Any, rows: Sequence[Row], channel: Product, known: Law, law:
 
 def test_the_page_has_the_rules() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explanation" / "protection.md").read_text(encoding="utf-8")
-    for rule in (CHANCE, RISE, CERTAIN, GROUPS, EPSILON):
+    for rule in (CHANCE, RISE, RECORD, CERTAIN, GROUPS, EPSILON):
         limits = " | ".join(f"at most {rule.figure(float(limit))}" for limit in rule.limits)
         assert f"| {rule.name} | {rule.what} | {limits} | {rule.source} |" in page

@@ -34,12 +34,12 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "rr-both": (
         ("picks that person's record with a probability of at most 2 %",),
         (),
-        ("Protection: strong.", "Worst off, a person is found with a chance of 2.0 %.", "± "),
+        ("Protection: limited.", "Worst off, a person is found with a chance of 2.0 %.", "± "),
     ),
     "by-value": (
         ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
-        ("Protection: strong.", "Nobody's value is known for certain.", "± "),
+        ("Protection: limited.", "Nobody's value is known for certain.", "± "),
     ),
     "l-diversity": (
         ("each record agrees with at least 9 others", "at least 3 different sensitive values"),
@@ -54,7 +54,7 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "sensitive-addition": (
         ("no sensitive value has a share above 33.4 % of", "no sensitive value has a share above 50 % of"),
         (),
-        ("Protection: strong.", "Finding a person's record", "± "),
+        ("Protection: limited.", "Finding a person's record", "± "),
     ),
 }
 """Of each release: sentences on what is guaranteed, on what needs judgement, and what the tiles show."""

@@ -34,7 +34,7 @@ from rrpolicy.privacy.cells import occupied
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction, width_of
 from rrpolicy.privacy.epsilon.exposure import epsilon, exposure, k_of
 from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
-from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RISE, Grade, Rule, worst
+from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, Rule, worst
 from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection, Rung, ValueLadder
 from rrpolicy.privacy.protection.reading import TIED, Reading, everything, guessed, read, read_dealt
 from rrpolicy.privacy.suppression.disclosure import parting
@@ -374,7 +374,11 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
     found = float(people.counts[sure & (people.link >= SURE)].sum())
     given_away = homogeneous if people.exact and not one else 0
     rise = Measure(max(float(risen[worst_off]), 0.0), bound, of_worst if bound is Standing.ESTIMATE else 0.0)
-    grade, rule = _graded(rise, (0.0 if one else found / n), given_away / n, total, reads)
+    by_record = np.where(people.counts > 0, reading.probability - statistics.probability, 0.0)
+    most = int(by_record.argmax())
+    deviation = 0.0 if reading.error is None else float(reading.error.flat[most])
+    record_rise = Measure(max(float(by_record.flat[most]), 0.0), reading.standing, deviation)
+    grade, rule = _graded(rise, record_rise, (0.0 if one else found / n), given_away / n, total, reads)
     return Ladder(
         name,
         people.labels[value],
@@ -383,6 +387,7 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
         rung(reading.right, reading.probability, known, reading.standing),
         rung(right, given, found + given_away, bound),
         rise,
+        record_rise,
         total,
         given_away,
         _values(people, risen, overall, [*map(by_value, (statistics.probability, reading.probability, given))]),
@@ -450,7 +455,8 @@ def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
     found = float(n[link >= SURE].sum())
     given_away = int(n[alone].sum()) if len(people) > 1 else 0
     rise = Measure(float(person[worst_off] - probability[worst_off]), standing)
-    grade, rule = _graded(rise, found / total, given_away / total, None, "")
+    record_rise = Measure(float((1 - probability).max()))
+    grade, rule = _graded(rise, record_rise, found / total, given_away / total, None, "")
     one = Measure(1.0)
     return Ladder(
         name,
@@ -464,6 +470,7 @@ def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
             Measure(found + given_away, standing),
         ),
         rise,
+        record_rise,
         None,
         given_away,
         (),
@@ -525,9 +532,12 @@ def _as_many(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> I
     return found
 
 
-def _graded(rise: Measure, found: float, given_away: float, total: Measure | None, reads: str) -> tuple[Grade, str]:
+def _graded(
+    rise: Measure, record: Measure, found: float, given_away: float, total: Measure | None, reads: str
+) -> tuple[Grade, str]:
     """Return the grade of a column, and the rule that decided: people hide among others, or their values do."""
     numbers: list[tuple[Rule, float]] = [(RISE, rise.end("max")), (CERTAIN, found), (GROUPS, given_away)]
+    numbers.append((RECORD, record.end("max")))
     deciding = max(numbers, key=lambda each: each[0].grade(each[1]).rank)
     hidden = deciding[0].grade(deciding[1])
     if total is not None and not reads:

@@ -45,7 +45,7 @@ def worst(grades: Iterable[Grade]) -> Grade:
     return max(grades, key=lambda grade: grade.rank, default=Grade.STRONG)
 
 
-Kind = Literal["chance", "rise", "certain", "epsilon"]
+Kind = Literal["chance", "rise", "record", "certain", "epsilon"]
 
 
 @frozen
@@ -85,7 +85,7 @@ class Rule:
         if self.name == "epsilon":
             return f"{number:.3g}"
         text = percent(number, 1)
-        return text.replace(" %", " points") if self.name == "rise" else text
+        return text.replace(" %", " points") if self.name in {"rise", "record"} else text
 
 
 ROUNDING = 1e-9
@@ -105,6 +105,14 @@ RISE = Rule(
     (Fraction(1, 11), Fraction(1, 5), Fraction(1, 2)),
     _EMA,
 )
+RECORD = Rule(
+    "record",
+    "how much the person's own record raises that probability if the attacker knows which record it is",
+    "an attacker who knows which record is a person's raises the probability of the true value by {}",
+    (Fraction(1, 2), Fraction(1), Fraction(1)),
+    "the attacker of differential privacy (Dwork et al. 2006); 1/2 is a coin's toss; regulators accept exact values "
+    "where nobody finds the record, so that this rule alone never gives less than limited",
+)
 CERTAIN = Rule(
     "certain",
     "the share of people whose record is found for certain and whose value follows from it",
@@ -117,7 +125,8 @@ GROUPS = Rule(
     "the share of people in released groups in which everybody has the same value",
     "{} of the people are in released groups in which everybody has the same value",
     (Fraction(0), Fraction(1, 20), Fraction(1)),
-    "homogeneity attack (Machanavajjhala et al. 2007, section 2)",
+    "homogeneity attack (Machanavajjhala et al. 2007, section 2); it shows a statistic of people who look alike, so that "
+    "this rule alone never gives none",
 )
 EPSILON = Rule(
     "epsilon",

@@ -57,6 +57,7 @@ class Ladder:
         record: knowing as well which released record is the person's.
         person: with all released records, having to find the person's record first.
         rise: how much they raise it for that person, by person.
+        record_rise: how much a known record raises it most, for whomever that is.
         epsilon: of all sensitive columns together, for an attacker who knows the record; None where there is none.
         given_away: people in released groups in which everybody has the same value.
         values: each value's own numbers, those with the largest rise first.
@@ -72,6 +73,7 @@ class Ladder:
     record: Rung
     person: Rung
     rise: Measure
+    record_rise: Measure
     epsilon: Measure | None
     given_away: int
     values: tuple[ValueLadder, ...]

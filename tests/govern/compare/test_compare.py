@@ -136,7 +136,9 @@ def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, caps
     assert "as its file states it" in found["recommendation"]["reason"]
     stricter = told(capsys, policy, "--vary", "privacy.0.threshold=2/5,1/2")
     assert [row["unmet"] for row in stricter["candidates"]] == [[], []]
-    assert stricter["recommendation"]["candidate"] == 2
+    graded = [row["protection"]["grade"] for row in stricter["candidates"]]
+    assert graded == ["strong", "limited"]
+    assert stricter["recommendation"]["candidate"] == 1
 
 
 def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
@@ -322,7 +324,7 @@ def graded(rise: float, grade: str, error: float, *, usable: bool = True) -> Row
     from rrpolicy.privacy.protection.ladder import Ladder, Protection, Rung
 
     rung = Rung(Measure(0.5), Measure(0.5), Measure(0))
-    ladder = Ladder("d", "x", rung, rung, rung, rung, Measure(rise), None, 0, (), "", Grade(grade), "r")
+    ladder = Ladder("d", "x", rung, rung, rung, rung, Measure(rise), Measure(rise), None, 0, (), "", Grade(grade), "r")
     row = made((0.5, error, 0.0, True)).rows[0]
     return replace(row, protection=Protection(Grade(grade), "r", None, (ladder,)), usable=usable)
 
