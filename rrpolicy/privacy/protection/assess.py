@@ -378,7 +378,9 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
     most = int(by_record.argmax())
     deviation = 0.0 if reading.error is None else float(reading.error.flat[most])
     record_rise = Measure(max(float(by_record.flat[most]), 0.0), reading.standing, deviation)
-    grade, rule = _graded(rise, record_rise, (0.0 if one else found / n), given_away / n, total, reads)
+    numbers = [(RISE, rise.end("max")), (CERTAIN, 0.0 if one else found / n), (GROUPS, given_away / n)]
+    numbers.append((RECORD, record_rise.end("max")))
+    grade, rule = _graded(numbers, None if reads else total)
     return Ladder(
         name,
         people.labels[value],
@@ -456,7 +458,8 @@ def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
     given_away = int(n[alone].sum()) if len(people) > 1 else 0
     rise = Measure(float(person[worst_off] - probability[worst_off]), standing)
     record_rise = Measure(float((1 - probability).max()))
-    grade, rule = _graded(rise, record_rise, found / total, given_away / total, None, "")
+    numbers = [(RISE, rise.value), (CERTAIN, found / total), (GROUPS, given_away / total)]
+    grade, rule = _graded([*numbers, (RECORD, record_rise.value)])
     one = Measure(1.0)
     return Ladder(
         name,
@@ -532,15 +535,16 @@ def _as_many(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> I
     return found
 
 
-def _graded(
-    rise: Measure, record: Measure, found: float, given_away: float, total: Measure | None, reads: str
-) -> tuple[Grade, str]:
-    """Return the grade of a column, and the rule that decided: people hide among others, or their values do."""
-    numbers: list[tuple[Rule, float]] = [(RISE, rise.end("max")), (CERTAIN, found), (GROUPS, given_away)]
-    numbers.append((RECORD, record.end("max")))
+def _graded(numbers: Sequence[tuple[Rule, float]], total: Measure | None = None) -> tuple[Grade, str]:
+    """Return the grade of a column, and the rule that decided: people hide among others, or their values do.
+
+    Args:
+        numbers: of people who hide among others, by rule.
+        total: epsilon, where nothing helps to read the value.
+    """
     deciding = max(numbers, key=lambda each: each[0].grade(each[1]).rank)
     hidden = deciding[0].grade(deciding[1])
-    if total is not None and not reads:
+    if total is not None:
         noisy = EPSILON.grade(total.value)
         if noisy.rank < hidden.rank:
             return noisy, EPSILON.decided(total.value)

@@ -125,8 +125,8 @@ GROUPS = Rule(
     "the share of people in released groups in which everybody has the same value",
     "{} of the people are in released groups in which everybody has the same value",
     (Fraction(0), Fraction(1, 20), Fraction(1)),
-    "homogeneity attack (Machanavajjhala et al. 2007, section 2); it shows a statistic of people who look alike, so that "
-    "this rule alone never gives none",
+    "homogeneity attack (Machanavajjhala et al. 2007, section 2); it shows a statistic of people who look alike, so "
+    "that this rule alone never gives none",
 )
 EPSILON = Rule(
     "epsilon",
