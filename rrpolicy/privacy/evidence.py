@@ -142,7 +142,14 @@ class Evidence:
         return ", ".join(f"{a} = {self.labels[i][self.values[group, i]]}" for i, a in enumerate(self.names))
 
 
-def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sensitive: bool = False) -> Sides:
+def sides(
+    channel: Product,
+    policy: Policy,
+    sensitive: str | None,
+    *,
+    known_sensitive: bool = False,
+    assumptions: bool = True,
+) -> Sides:
     """Tell what is known from what is sensitive.
 
     Args:
@@ -150,6 +157,7 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
         policy: for the roles.
         sensitive: the sensitive attribute; None for linking.
         known_sensitive: whether the attacker knows the other sensitive attributes.
+        assumptions: whether columns that are assumed to link nobody are known to nobody.
     """
     known: list[Axis] = []
     target: Axis | None = None
@@ -162,10 +170,11 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
         elif roles == {Role.SENSITIVE}:
             if known_sensitive:
                 known.append(axis)
-        elif Role.QUASI_IDENTIFIER in roles or (revealing(axis) and _linkable(axis)):
+        elif Role.QUASI_IDENTIFIER in roles or (revealing(axis) and not (assumptions and _unlinkable(axis))):
             known.append(axis)
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
-    carried = (c for c in channel.carried if c.assume_unlinkable is None and c.attribute != sensitive)
+    linked = (c for c in channel.carried if c.assume_unlinkable is None or not assumptions)
+    carried = (c for c in linked if c.attribute != sensitive)
     columns = tuple(c for c in carried if policy.attributes[c.attribute].role in evident)
     return Sides(tuple(known), columns, target, siblings)
 
@@ -188,8 +197,14 @@ def revealing(axis: Axis) -> bool:
     return True
 
 
-def _linkable(axis: Axis) -> bool:
-    return any(column.assume_unlinkable is None for column in axis.columns())
+def _unlinkable(axis: Axis) -> bool:
+    return all(column.assume_unlinkable is not None for column in axis.columns())
+
+
+def assumed_unlinkable(channel: Product) -> tuple[str, ...]:
+    """Return the columns that are released with certainty and assumed to link nobody."""
+    columns = (column for axis in channel.axes if revealing(axis) for column in axis.columns())
+    return tuple(c.attribute for c in (*columns, *channel.carried) if c.assume_unlinkable is not None)
 
 
 def gather(original: Original, known: Sides) -> Evidence:

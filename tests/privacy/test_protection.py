@@ -181,6 +181,27 @@ def test_ladders_of_product_channels_are_their_definition(worlds: Any, brute: An
     assert found.grade is worst(each.grade for each in found.ladders)
 
 
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(seed=SEEDS)
+def test_columns_that_are_assumed_to_link_nobody_are_counted_with_as_well(worlds: Any, brute: Any, seed: int) -> None:
+    world = worlds.world(Random(seed))
+    found = protection(world.channel, world.original, world.policy).linking
+    exact = Identity.of("x", world.policy.attributes["x"].domain, assume_unlinkable="nobody knows it")
+    axes = [exact if axis.attributes == ("x",) else axis for axis in world.channel.axes]
+    carried = [replace(column, assume_unlinkable="nobody knows it") for column in world.channel.carried]
+    channel = Product(tuple(axes), tuple(carried), world.channel.order)
+    assumed = protection(channel, world.original, world.policy).linking
+    table = brute.Table(world.rows, [(names, law) for names, law in world.laws if set(names) & {"a", "b"}])
+    links = table.links().values()
+    assert found is not None
+    assert found.assumption is None
+    assert assumed is not None
+    assert assumed.worst.value == pytest.approx(float(max(links)))
+    assert assumed.assumption is not None
+    assert assumed.assumption.columns == ("x", *world.carried)
+    assert (assumed.assumption.mean, assumed.assumption.worst) == (found.mean, found.worst)
+
+
 def world_of(worlds: Any, rng: Random, most: int = 10, carried: bool = False) -> tuple[Any, list[Row]]:
     """Return a table of one quasi-identifier and one sensitive column, and its rows."""
     sizes = {"a": rng.randint(1, 3), "s": rng.randint(2, 4)}

@@ -33,9 +33,9 @@ from rrpolicy.policy.model import Role
 from rrpolicy.privacy.cells import occupied
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction, width_of
 from rrpolicy.privacy.epsilon.exposure import epsilon, exposure, k_of
-from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
+from rrpolicy.privacy.evidence import Evidence, Sides, assumed_unlinkable, gather, sides
 from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, Rule, worst
-from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection, Rung, ValueLadder
+from rrpolicy.privacy.protection.ladder import Assumption, Finding, Ladder, Protection, Rung, ValueLadder
 from rrpolicy.privacy.protection.reading import TIED, Reading, everything, guessed, read, read_dealt
 from rrpolicy.privacy.suppression.disclosure import parting
 from rrpolicy.privacy.units import k_of_units
@@ -147,9 +147,27 @@ def _linking(channel: Channel, original: Original) -> Finding:
         Measure(float((chance * n).sum() / n.sum()), standing),
         Measure(most, standing),
         Measure(float(n[chance >= SURE].sum()), standing),
+        _unassumed(channel, original),
         CHANCE.grade(most),
         CHANCE.decided(most),
     )
+
+
+def _unassumed(channel: Channel, original: Original) -> Assumption | None:
+    """Return how well a record is found by an attacker who knows all columns that are released exactly."""
+    bounded = isinstance(channel, SuppressionChannel)
+    product = _as_it_is(original) if bounded else channel
+    product = product.untouched() if isinstance(product, AnatomyChannel) else product
+    if not isinstance(product, Product):
+        return None
+    columns = assumed_unlinkable(product)
+    if not columns:
+        return None
+    evidence = gather(original, sides(product, original.policy, None, assumptions=False))
+    chance, standing = _found(product, original, evidence)
+    standing = Standing.UPPER_BOUND if bounded else standing
+    mean = float((chance * evidence.n).sum() / evidence.n.sum())
+    return Assumption(columns, Measure(mean, standing), Measure(float(chance.max()), standing))
 
 
 def _links(channel: Channel, original: Original) -> tuple[Array, Ints, Standing]:

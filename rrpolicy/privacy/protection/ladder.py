@@ -83,6 +83,21 @@ class Ladder:
 
 
 @frozen
+class Assumption:
+    """How well a record is found by an attacker who also knows columns that are assumed to link nobody.
+
+    Attributes:
+        columns: that are released exactly, and assumed to link nobody.
+        mean: the chance, on average over people.
+        worst: the chance for the person who is found best.
+    """
+
+    columns: tuple[str, ...]
+    mean: Measure
+    worst: Measure
+
+
+@frozen
 class Finding:
     """How well an attacker finds a person's record, who knows the person's quasi-identifiers.
 
@@ -91,6 +106,7 @@ class Finding:
         mean: the chance, on average over people.
         worst: the chance for the person who is found best.
         certain: people whose record is found for certain.
+        assumption: the chances without the assumption that columns link nobody; None if none is assumed.
         grade: of re-identification.
         rule: which rule decided, with its number.
     """
@@ -99,6 +115,7 @@ class Finding:
     mean: Measure
     worst: Measure
     certain: Measure
+    assumption: Assumption | None
     grade: Grade
     rule: str
 

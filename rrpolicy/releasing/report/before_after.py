@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.section import figure, percent, sentence
+from rrpolicy.untrusted.printable import some
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
@@ -97,7 +98,7 @@ def _finding(linking: Finding) -> RiskRow:
     mean, worst = linking.mean, linking.worst
     told = (
         f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
-        f"{chance(mean.value)} on average; without them, {chance(linking.without.value)}."
+        f"{chance(mean.value)} on average; without them, {chance(linking.without.value)}.{_assumed(linking)}"
     )
     found = linking.certain.value
     certain = "Nobody's record is found for certain."
@@ -114,6 +115,19 @@ def _finding(linking: Finding) -> RiskRow:
         f"Worst off, a person is found with a chance of {_standing(worst)}{chance(worst.value)}.",
         certain,
         sentence(linking.rule),
+    )
+
+
+def _assumed(linking: Finding) -> str:
+    """Return how well a record is found where columns link somebody after all, as a sentence; "" if none is assumed."""
+    found = linking.assumption
+    if found is None:
+        return ""
+    it = some(found.columns)
+    mean, most = (f"{_standing(each)}{chance(each.value)}" for each in (found.mean, found.worst))
+    return (
+        f" This assumes that no attacker knows {it} of a person, which nothing checks: one who does finds the record "
+        f"with a chance of {mean} on average, and worst off {most}."
     )
 
 
