@@ -113,7 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command line and end the process, which has nothing left to do: it is not taken apart piece by piece."""
+    """Run the command line and end the process, which has nothing left to do: it is not taken apart piece by piece.
+
+    Where the locale does not encode paths in UTF-8, as with LC_ALL=C, it starts again in UTF-8 mode.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - this program
     status = main()
     atexit._run_exitfuncs()  # noqa: SLF001 - those of plugins as well
     for stream in (sys.stdout, sys.stderr):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import DataError
 
@@ -159,3 +164,47 @@ def test_a_nul_is_refused():
         identifier("a\0b")
     with pytest.raises(DataError, match="RR304"):
         literal("a\0b")
+
+
+TABLE = "sex,ill\n" + "F,no\nM,yes\n" * 20
+POLICY = """schema = 1
+[policy]
+name = "town"
+version = "1.0.0"
+owner = "registry"
+purpose = "tables"
+[source]
+uri = "people.csv"
+unit = "each row"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["F", "M"] }
+ill = { role = "sensitive", domain = ["no", "yes"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path, capsys):
+    table = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xfcber.csv"))
+    table.write_text(TABLE)
+    (tmp_path / "policy.toml").write_text(POLICY)
+
+    assert main(["plan", str(tmp_path / "policy.toml"), "--source", str(table)]) == 3
+    assert "RR300" in capsys.readouterr().err
+
+
+def test_umlauts_are_read_whatever_the_locale(tmp_path):
+    folder = tmp_path / "Münster"
+    folder.mkdir()
+    (folder / "people.csv").write_text(TABLE)
+    (folder / "policy.toml").write_text(POLICY)
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]}
+    program = Path(sys.executable).with_name("rrpolicy")
+    command = [program, "plan", folder / "policy.toml"]
+    found = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+
+    assert found.returncode == 0, found.stderr
+    assert "town 1.0.0" in found.stdout

@@ -82,9 +82,25 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         )
     pinned = Pinned(pattern, state, beside)
     for path in pinned.files:
+        checked(path)
         if not os.access(path, os.R_OK):
             raise DataError(Problem("RR300", f"{shown(path)}: cannot be opened: permission denied"))
     return pinned
+
+
+def checked(path: str) -> str:
+    """Return a path that the engine can open.
+
+    Raises:
+        DataError: RR300 if its bytes are no UTF-8 text, or Python reads them in another encoding.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        message = f"{shown(path)}: the engine opens paths in UTF-8 alone"
+        hint = "rename the file or its folder; if its name is UTF-8, set PYTHONUTF8=1"
+        raise DataError(Problem("RR300", message, expected="a path in UTF-8", hint=hint)) from None
+    return path
 
 
 def refuse_pipe(path: str) -> None:

@@ -21,7 +21,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import database, delimited, parquet
 from rrpolicy.source.duckdb.counted import MOST_RECORDS
-from rrpolicy.source.duckdb.files import Pinned, pin, shown
+from rrpolicy.source.duckdb.files import Pinned, checked, pin, shown
 from rrpolicy.source.duckdb.missing import masked
 from rrpolicy.source.duckdb.snapshot import ARRAY_BITS, TableSnapshot, table_snapshot
 
@@ -161,7 +161,7 @@ def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         ":memory:",
         config={
-            "temp_directory": str(scratch / "duckdb"),
+            "temp_directory": checked(str(scratch / "duckdb")),
             "memory_limit": memory or MEMORY,
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
