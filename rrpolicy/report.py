@@ -73,6 +73,10 @@ class ProtectionPanel:
     """How strong a release is (audit page only)."""
 
     grade: Literal["strong", "limited", "weak", "none"] = field(metadata={"help": "of the release as a whole"})
+    tone: Literal["good", "plain", "care", "bad"] = field(
+        metadata={"help": "good only where the grade is strong, a requirement limits something and nothing is assumed"}
+    )
+    heading: str = field(metadata={"help": "the grade in sentences, with what it does not show"})
     rule: str = field(metadata={"help": "the rule that decided the grade, with its number"})
     rows: tuple[RiskRow, ...] = field(metadata={"help": "reading each sensitive column, then finding a record"})
 

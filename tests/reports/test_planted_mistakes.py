@@ -85,7 +85,7 @@ SEEN = {
     "epsilon of 60": (policy(WHO + DISEASE, dp(60)), ["limits nothing in practice", r"which record is .*: > 99"]),
     "given to everybody under epsilon of 30": (
         policy(WHO + DISEASE, dp(30) + '[context]\nrelease_model = "public"\n'),
-        ["everybody", "limits nothing in practice"],
+        ["Everybody gets the data", "limits nothing in practice"],
     ),
     "a weight that goes with age": (
         policy(WHO + DISEASE + f'weight = {{ role = "insensitive", {UNLINKABLE} }}\n', dp(6)),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.check import Stated
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.plan.preview import MarginalError, Outlook
+    from rrpolicy.report import ProtectionPanel
 
 MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
 WITHHELD = "withheld: of what is randomised nothing can be estimated from public/, and that protects nobody"
@@ -76,10 +77,10 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
 
 def _protection(outlook: Outlook) -> list[str]:
     """Return the grade, and what an attacker attains without the release and with it."""
-    panel = protection_panel(outlook.assessment.protection)
+    panel = _panel(outlook)
     if panel is None:
         return []
-    text = [f"protection: {panel.grade}. {panel.rule}".replace("`", "'")]
+    text = [f"{panel.heading.replace('P', 'p', 1)} {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
     rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]
@@ -93,6 +94,11 @@ def _protection(outlook: Outlook) -> list[str]:
     ]
     text += [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
     return text
+
+
+def _panel(outlook: Outlook) -> ProtectionPanel | None:
+    assessment = outlook.assessment
+    return protection_panel(assessment.protection, assessment.findings, outlook.decision.warnings)
 
 
 def _each(outlook: Outlook) -> str:
@@ -126,16 +132,16 @@ def judged(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in JUDGED), *found.decision.warnings)
-    panel, graded = pair_panel(found.errors), found.assessment.protection
+    pairs = pair_panel(found.errors)
     told = points(
         plan.policy.released,
         plan.channel.decoders(),
         findings,
         found.governance,
         remarks,
-        graded=graded is not None and graded.linking is not None,
+        panel=_panel(found),
     )
-    return (*told, *(panel.useless if panel else ()))
+    return (*told, *(pairs.useless if pairs else ()))
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:

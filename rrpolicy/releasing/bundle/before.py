@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rrpolicy.errors import Problem
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
-    from rrpolicy.releasing.plan.assess import Assessment
     from rrpolicy.releasing.plan.preview import Outlook
     from rrpolicy.releasing.report.alternatives import ComparedWith
 
@@ -43,16 +42,15 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
     useful = tuple(utility_row(f, waivers=outlook.governance.waivers) for f in assessment.utility)
     remarks = tuple(dict.fromkeys((*plan.remarks, *outlook.decision.warnings)))
     decoders = plan.channel.decoders()
+    panel = protection_panel(assessment.protection, assessment.findings, remarks)
     page = described(about, plan.origins, rows, useful)
     return replace(
         page,
         page="plan",
         passed=outlook.passed,
-        points=points(
-            about.attributes, decoders, assessment.findings, outlook.governance, remarks, graded=_graded(assessment)
-        ),
+        points=points(about.attributes, decoders, assessment.findings, outlook.governance, remarks, panel=panel),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
-        protection=protection_panel(assessment.protection),
+        protection=panel,
         assumptions=assessment.audited,
         remarks=tuple(Fact(r.name.replace("-", " ").capitalize(), r.text) for r in plan.remarks),
         dropped=dropped_columns(policy),
@@ -62,11 +60,6 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         obstacles=tuple(map(_obstacle, outlook.problems)),
         alternatives=alternatives(compared),
     )
-
-
-def _graded(assessment: Assessment) -> bool:
-    """Return whether the page shows how well people are found and values are guessed."""
-    return assessment.protection is not None and assessment.protection.linking is not None
 
 
 def refused_report(policy: Policy, problems: Sequence[Problem], compared: ComparedWith | None = None) -> Report:

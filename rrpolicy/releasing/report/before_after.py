@@ -2,31 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.privacy.protection.grade import CHANCE, Grade
+from rrpolicy.releasing.plan.waivers import NO_LIMIT
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.section import figure, percent, sentence
 from rrpolicy.untrusted.printable import some
 
 if TYPE_CHECKING:
+    from rrpolicy.finding import Finding as Requirement
+    from rrpolicy.mechanism import Remark
     from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
 
 FINDING = "Finding a person's record"
+LIMITS_NOTHING = ", limits nothing"
+"""Follows, in a remark, the name of a requirement that limits nothing."""
 ONE_IN = 0.01
 """Chances below it are reported as 1 in so many."""
 ROUNDED = 1e-6
 
 
-def protection_panel(found: Protection | None) -> ProtectionPanel | None:
-    """Return how strong a release is, as pages show it; None where that was not assessed."""
+def protection_panel(
+    found: Protection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
+) -> ProtectionPanel | None:
+    """Return how strong a release is, as pages show it; None where that was not assessed.
+
+    Args:
+        found: of the release.
+        findings: of its requirements.
+        remarks: on them.
+    """
     if found is None:
         return None
     rows = tuple(map(_reading, found.ladders))
     if found.linking is not None:
         rows += (_finding(found.linking),)
-    return ProtectionPanel(found.grade.value, sentence(found.rule), rows)
+    care, assumed = _notes(found, limits_nothing(findings, remarks)), _assumed_in_short(found)
+    grade = found.grade
+    tone: Literal["good", "plain", "care", "bad"] = "plain" if assumed or grade is not Grade.STRONG else "good"
+    if care or grade.rank >= Grade.WEAK.rank:
+        tone = "bad" if grade is Grade.NONE else "care"
+    heading = " ".join([f"Protection: {grade.value}.", *care, *assumed])
+    return ProtectionPanel(grade.value, tone, heading, sentence(found.rule), rows)
+
+
+def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> bool:
+    """Return whether no requirement limits anything, such as k = 1 alone."""
+    vacuous = [r.text.partition(LIMITS_NOTHING)[0] for r in remarks if r.name == NO_LIMIT and LIMITS_NOTHING in r.text]
+    required = [f"{f.model}, {f.requirement}" for f in findings if f.limit is not None]
+    return all(any(each.startswith(text) for text in vacuous) for each in required)
+
+
+def _notes(found: Protection, vacuous: bool) -> list[str]:
+    """Return what is worse than the grade of the whole, in sentences."""
+    notes = ["No privacy requirement limits anything."] if vacuous else []
+    if found.linking is not None and found.linking.grade.rank > found.grade.rank:
+        notes.append(f"{FINDING}: {found.linking.grade.value}.")
+    return notes
+
+
+def _assumed_in_short(found: Protection) -> list[str]:
+    """Return the assumption without which re-identification has a worse grade, in a sentence."""
+    assumed = None if found.linking is None else found.linking.assumption
+    if found.linking is None or assumed is None or CHANCE.grade(assumed.worst.value) is found.linking.grade:
+        return []
+    return [f"Assumed, not checked: no attacker knows {some(assumed.columns)}."]
 
 
 def change(before: float, after: float) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.governance import Governance
-    from rrpolicy.report import FindingRow, UtilityRow
+    from rrpolicy.report import FindingRow, ProtectionPanel, UtilityRow
 
 SUPPRESSED = "suppressed"
 """Name of the remark that tells how many records were suppressed."""
@@ -63,7 +63,7 @@ def points(
     governance: Governance,
     remarks: Sequence[Remark] = (),
     *,
-    graded: bool = False,
+    panel: ProtectionPanel | None = None,
 ) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
 
@@ -73,7 +73,7 @@ def points(
         findings: with the numbers that the reader may see.
         governance: what is waived is no point, whenever the waiver ended.
         remarks: that the plan made; none where only public/ may be told of.
-        graded: the page shows the grade of protection, with how well people are found and values are guessed.
+        panel: how strong the release is, where the page shows it.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[A] = unmodified(attributes, decoders)
@@ -81,8 +81,9 @@ def points(
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     every = (
         *_waived(governance),
+        *_to_everybody(governance, panel),
         *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
-        *(() if graded else _disclosing(findings, attributes, kept)),
+        *(() if panel is not None and panel.rows else _disclosing(findings, attributes, kept)),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
         *_suppressed(remarks),
@@ -147,6 +148,12 @@ def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
 def _waived(governance: Governance) -> Iterator[str]:
     """Yield what somebody lets be, with who and until when."""
     yield from (f"{waiver.finding}: {waiver}" for waiver in governance.waivers)
+
+
+def _to_everybody(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
+    """Yield that anybody gets data that are hardly protected."""
+    if panel is not None and governance.context.release_model == "public" and panel.tone in {"care", "bad"}:
+        yield f"everybody gets the data (`release_model`: public). {panel.heading}".removesuffix(".")
 
 
 def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:

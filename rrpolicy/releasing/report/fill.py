@@ -220,6 +220,7 @@ def audit_report(
         for finding in audit.findings
     )
     useful = _utility(audit, manifest)
+    panel = protection_panel(audit.protection, audit.findings, audit.remarks)
     passed, sentence = _decided(manifest, rows, useful)
     whole = replace(
         page,
@@ -232,11 +233,11 @@ def audit_report(
             audit.findings,
             manifest.governance,
             audit.remarks,
-            graded=audit.protection is not None and audit.protection.linking is not None,
+            panel=panel,
         ),
         bar=_bar(manifest, audit.time),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
-        protection=protection_panel(audit.protection),
+        protection=panel,
         pairs=pair_panel(audit.errors),
         associations=audit.associations,
         following=audit.following,
