@@ -176,9 +176,15 @@ def _run(given: list[str]) -> int:
 
         print(f"rrpolicy {__version__}")
         return 0
+    if given[0] == "help":
+        return _run([*given[1:], "--help"])
     name = _named(given)
+    group = {each: COMMANDS[each] for each in COMMANDS if each.startswith(f"{given[0]} ")}
+    if not name and group and (given[1:] in ([], ["--help"], ["-h"])):
+        print(f"Usage: rrpolicy {given[0]} COMMAND [ARGUMENTS] [OPTIONS]\n\n{_listed(group)}")
+        return 0 if given[1:] else PolicyError.exit_status
     if not name:
-        raise PolicyError(_unknown(given[0]))
+        raise PolicyError(_unknown(" ".join(given[:2]) if group else given[0]))
     return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
 
 
@@ -288,11 +294,7 @@ def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[
 
 
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    rows = "\n\n".join(
-        "\n".join([f"{TITLES[room]}:", *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())])
-        for room, commands in ROOMS.items()
-    )
+    rows = "\n\n".join(f"{TITLES[room]}:\n{_listed(commands)}" for room, commands in ROOMS.items())
     return f"""\
 Usage: rrpolicy COMMAND [ARGUMENTS] [OPTIONS]
 
@@ -307,6 +309,12 @@ Options:
 
 Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
 3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""
+
+
+def _listed(commands: Mapping[str, str]) -> str:
+    """Return commands with their summaries, a line each."""
+    width = max(map(len, COMMANDS))
+    return "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
 
 
 def _unknown(name: str) -> Problem:

@@ -13,6 +13,7 @@ import types
 import pytest
 
 from rrpolicy.cli import main as frame
+from rrpolicy.cli.main import main
 from rrpolicy.cli.terminal import wants_colour
 from rrpolicy.errors import DataError, Place, Problem, RefusedError, RequirementError
 
@@ -180,3 +181,21 @@ def test_a_narrow_encoding_breaks_nothing():
 
     assert run.returncode == 2
     assert b"RR200" in run.stderr
+
+
+def test_a_group_lists_its_commands(capsys):
+    assert main(["ledger", "--help"]) == 0
+    listed = capsys.readouterr().out
+    assert "ledger init" in listed
+    assert "ledger verify" in listed
+    assert main(["ledger"]) == 2
+    assert capsys.readouterr().out == listed
+    assert main(["ledger", "shwo"]) == 2
+    assert "did you mean 'ledger show'?" in capsys.readouterr().err
+
+
+def test_help_is_that_of_a_command_too(capsys):
+    assert main(["help", "ledger", "show"]) == 0
+    asked = capsys.readouterr().out
+    assert main(["ledger", "show", "--help"]) == 0
+    assert capsys.readouterr().out == asked

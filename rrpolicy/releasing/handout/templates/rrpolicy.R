@@ -695,7 +695,11 @@ rr_weights <- function(release, where) {
 
 .rr_sha256_of <- function(file) {
   if (exists("sha256sum", envir = asNamespace("tools"), inherits = FALSE)) return(unname(tools::sha256sum(file)))
-  if (requireNamespace("openssl", quietly = TRUE)) return(as.character(openssl::sha256(file(file, "rb"))))
+  if (requireNamespace("openssl", quietly = TRUE)) {
+    opened <- file(file, "rb")
+    on.exit(close(opened))
+    return(as.character(openssl::sha256(opened)))
+  }
   if (requireNamespace("digest", quietly = TRUE)) return(digest::digest(file = file, algo = "sha256"))
   if (file.size(file) > 2e6) message("checking ", basename(file), " takes about ", round(file.size(file) / 1e5),
                                      " s: R 4.5, or the package openssl or digest, is quicker")
