@@ -9,14 +9,16 @@ from rrpolicy.evidencing.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.privacy.risks import bounded_by, differential_privacy
 from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.report.attributes import treated_so
+from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.not_covered import not_covered
-from rrpolicy.section import figure
+from rrpolicy.section import figure, sentence
 from rrpolicy.untrusted.printable import listed
 
 RELEASE = "public/release.json"
@@ -41,6 +43,7 @@ class Release:
         together: what it comes to together with earlier releases of the same people, an entry of the budget each.
         attacked: the adversarial test; None where none was written, or it may not be shown.
         tested: whether audit/ says that it was tested how many records a person has.
+        protection: how strong the release is; None where that may not be shown.
     """
 
     manifest: Manifest
@@ -54,6 +57,7 @@ class Release:
     together: tuple[str, ...] = ()
     attacked: Attacked | None = None
     tested: bool = False
+    protection: Protection | None = None
 
 
 Cite = Callable[[Release], Iterator[Citation]]
@@ -214,6 +218,18 @@ def _findings(release: Release) -> Iterator[Citation]:
         yield _finding(finding, release)
 
 
+def _protection(release: Release) -> Iterator[Citation]:
+    """Yield how strong the release is, and what an attacker attains without it and with it."""
+    found = release.protection
+    if found is None:
+        return
+    panel = protection_panel(found)
+    rows = () if panel is None else panel.rows
+    texts = [f"{row.name} ({row.grade}): {row.told} {row.worst} {row.certain}" for row in rows]
+    for text in (f"Protection: {found.grade}. {sentence(found.rule)}", *texts):
+        yield Citation(Kind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
+
+
 def _of(speaks: Callable[[str], bool]) -> Cite:
     def cite(release: Release) -> Iterator[Citation]:
         for finding in release.findings:
@@ -295,6 +311,7 @@ KNOWN: Mapping[str, tuple[Cite, str]] = {
     "not_covered": (_not_covered, "a [[privacy]] entry, which says what it leaves open"),
     "owner": (_owner, "owner under [policy]"),
     "population": (_population, "population under [source]; audit/ has it"),
+    "protection": (_protection, ""),
     "public": (_public, "the public report"),
     "purpose": (_purpose, "purpose under [policy]"),
     "risk.attribute": (

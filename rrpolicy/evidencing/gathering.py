@@ -115,6 +115,7 @@ def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> R
     return Release(
         *(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked),
         tested=found.tested,
+        protection=found.protection,
     )
 
 

@@ -56,6 +56,23 @@ def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
     assert not by_id["9"]["covered"]
 
 
+def test_the_grade_and_what_an_attacker_attains_are_cited_from_the_audit_alone(bundles, capsys):
+    stated = json.loads((bundles / "told" / "audit" / "findings.json").read_text())["protection"]
+    for name in regimes():
+        audit, public = (
+            [
+                c["text"]
+                for a in found(bundles / "told", name, "--page", page, capsys=capsys)["answers"]
+                for c in a["citations"]
+            ]
+            for page in ("audit", "public")
+        )
+        assert any(text.startswith(f"Protection: {stated['grade']}. ") for text in audit)
+        for ladder in stated["ladders"]:
+            assert any(text.startswith(f"Reading {ladder['of']} ({ladder['grade']}): ") for text in audit)
+        assert not [text for text in public if text.startswith(("Protection", "Reading", "Finding a person"))]
+
+
 def test_what_was_waived_is_said_where_it_is_cited(waived, capsys):
     answers = {a["clause"]: a for a in found(waived, "ema-0070", capsys=capsys)["answers"]}
     cited = " ".join(c["text"] for c in answers["utility"]["citations"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -58,10 +59,23 @@ def test_a_defect_is_the_same_document(write, monkeypatch):
     assert status == fits(text, "problems")["exit_status"] == 70
 
 
+def keys(document):
+    """Yield every key of a JSON document."""
+    if isinstance(document, dict):
+        yield from document
+    for part in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():
+        yield from keys(part)
+
+
 def test_plan_release_verify_and_what_reads_a_release(write):
     path = write(PK, ACCEPT)
-    assert json.loads(call("plan", path, "--json")[1])["schema"] == "rrpolicy.plan/1"
-    fits(call("release", path, "--out", "out", "--json")[1], "released")
+    planned = json.loads(call("plan", path, "--json")[1])
+    assert planned["schema"] == "rrpolicy.plan/1"
+    released = fits(call("release", path, "--out", "out", "--json")[1], "released")
+    audited = json.loads(Path("out/audit/findings.json").read_text())["protection"]
+    assert released["protection"] == planned["protection"] == audited
+    for file in Path("out/public").glob("*.json"):
+        assert not {"protection", "ladders", "linking"} & set(keys(json.loads(file.read_text())))
     for level in ("public", "audit"):
         fits(call("verify", "out", "--level", level, "--json")[1], "verification")
     fits(call("verify", "out", "--source", "demo:survey", "--json")[1], "verification")

@@ -52,6 +52,7 @@ from rrpolicy.untrusted.document import read_document
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.protection.ladder import Protection
     from rrpolicy.source.protocol import Original
 
 log = logging.getLogger("rrpolicy")
@@ -72,6 +73,7 @@ class Released:
         files: path in the bundle -> digest of the file's bytes; release.json and audit.json state them.
         findings: of each requirement.
         utility: what was to be expected at each utility gate.
+        protection: how strong the release is.
     """
 
     policy: Policy = field(repr=False)
@@ -82,6 +84,7 @@ class Released:
     files: Mapping[str, str] = field(repr=False)
     findings: tuple[Finding, ...] = field(repr=False)
     utility: tuple[UtilityFinding, ...] = field(repr=False)
+    protection: Protection | None = field(repr=False)
 
     @property
     def public(self) -> Path:
@@ -100,6 +103,7 @@ class Released:
             "bundle": str(self.bundle),
             "key": None if self.key is None else str(self.key),
             "findings": plain(self.findings),
+            "protection": plain(self.protection),
         }
 
 
@@ -410,4 +414,5 @@ def found(policy: Policy, bundle: Path, key: Path | None) -> Released:
         for name, told in listed.items()
     }
     data = {name: bundle / "public" / manifest.pattern(name) for name in manifest.data.tables}
-    return Released(policy, bundle, key, manifest.digest, data, files, assessment.findings, assessment.utility)
+    stated = (assessment.findings, assessment.utility, assessment.protection)
+    return Released(policy, bundle, key, manifest.digest, data, files, *stated)
