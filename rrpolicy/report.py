@@ -29,7 +29,7 @@ class CompanionRow:
     value: str = field(metadata={"help": "formatted, with its standard error if it is an estimate"})
     standing: str = field(metadata={"help": "exact, upper bound or estimate"})
     meaning: str = field(metadata={"help": "what the number says, in plain words"})
-    of: str = field(default="", metadata={"help": "the value it speaks of; empty for the finding as a whole"})
+    of: str = field(default="", metadata={"help": "the value that it is of; empty for the finding as a whole"})
     given: tuple[str, ...] = field(
         default=(), metadata={"help": "ids of the derived statistics that it is conditional on"}
     )
@@ -60,7 +60,7 @@ class RiskRow:
     )
     after: float = field(metadata={"help": "the same, with the released records"})
     record: float | None = field(
-        metadata={"help": "the same, by whoever knows which record is a person's; None of finding"}
+        metadata={"help": "the same, for an attacker who knows which record is a person's; None of finding"}
     )
     told: str = field(metadata={"help": "these numbers in a sentence"})
     worst: str = field(metadata={"help": "the same for the person worst off, in a sentence"})
@@ -121,9 +121,9 @@ class FindingRow:
     limit: str | None = field(metadata={"help": "the limit, exact; None where there is none"})
     margin: str | None = field(metadata={"help": "how far the achieved number is from the limit"})
     basis: str = field(metadata={"help": "the least that recomputes the number: policy, channel, release or original"})
-    adversary: str = field(metadata={"help": "whom the number speaks of, in a sentence"})
-    assumptions: tuple[str, ...] = field(metadata={"help": "what this finding rests on"})
-    companions: tuple[CompanionRow, ...] = field(metadata={"help": "numbers that must be read beside it"})
+    adversary: str = field(metadata={"help": "which attacker the number is of, in a sentence"})
+    assumptions: tuple[str, ...] = field(metadata={"help": "what this finding assumes"})
+    companions: tuple[CompanionRow, ...] = field(metadata={"help": "related measures"})
     not_covered: tuple[str, ...] = field(metadata={"help": "what the requirement does not say, in plain words"})
     histogram: Histogram | None = field(metadata={"help": "how the risk is spread over people (audit page only)"})
     groups_over: int | None = field(metadata={"help": "equivalence classes over the limit (audit page only)"})
@@ -254,7 +254,7 @@ class PairPanel:
     impossible: tuple[tuple[str, ...], ...] = field(metadata={"help": "combinations that cannot be estimated"})
     useless: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "of how many of them guessing even shares comes nearer to the truth, in sentences"},
+        metadata={"help": "how many of them can be used, where some cannot, in sentences"},
     )
     usable: tuple[Fact, ...] = field(
         default=(), metadata={"help": "which tables are good, rough and not usable, by their expected errors"}

@@ -76,7 +76,7 @@ def _unfit(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
     for attribute in attributes:
         if not attribute.categorical:
             message = f"'{attribute.name}' is released beside the classes and has no categories: it tells records apart"
-            hint = "give it a domain or bins, exclude it, or say with `assume_unlinkable` why it links nobody"
+            hint = "give it a domain or bins, exclude it, or say with `assume_unlinkable` why it identifies nobody"
             found.append(Problem("RR290", message, attribute.place, hint=hint))
     return found
 

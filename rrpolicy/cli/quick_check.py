@@ -214,7 +214,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     ids = some([statistic.id for statistic in checked.derived], MOST_NAMES)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
-    lines += condensed(f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed)
+    lines += condensed(f"  assumption: '{a.name}' identifies nobody: {a.assume_unlinkable}" for a in assumed)
     lines += [f"  warning: {text}" for text in _warnings(checked.warnings)]
     lines += [f"  {waived}" for waived in checked.waived]
     if checked.records is not None:

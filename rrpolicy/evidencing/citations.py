@@ -94,7 +94,7 @@ def _purpose(release: Release) -> Iterator[Citation]:
 
 
 def _public(_release: Release) -> Iterator[Citation]:
-    text = "What was done to the data, what it promises and what it rests on is published beside them"
+    text = "What was done to the data, what is guaranteed and what is assumed is published with them"
     yield Citation(Kind.RECORD, text, "public/report.html")
 
 
@@ -159,7 +159,7 @@ def _derived(release: Release) -> Iterator[Citation]:
 
 def _assumptions(release: Release) -> Iterator[Citation]:
     for text in release.manifest.assumptions:
-        yield Citation(Kind.RECORD, f"It rests on: {text}", f"{RELEASE}, assumptions")
+        yield Citation(Kind.RECORD, f"Assumption: {text}", f"{RELEASE}, assumptions")
 
 
 def _utility(release: Release) -> Iterator[Citation]:

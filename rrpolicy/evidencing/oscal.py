@@ -283,7 +283,7 @@ def _own(name: str, value: str) -> Json:
 def _condition(judged: Judgement) -> Citation:
     """Return the condition of what holds conditionally, as something observed."""
     text = (
-        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {listed(judged.given)}. Whoever knows "
-        "all other records can recompute them."
+        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {listed(judged.given)}. An attacker "
+        "who knows all other records can recompute them."
     )
     return Citation(Kind.RECORD, text, "public/release.json, derived")

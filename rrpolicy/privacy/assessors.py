@@ -52,8 +52,8 @@ def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) 
     """Raise `PolicyError` (RR246) if a unit may have several records and an assessor speaks of single ones."""
     if requirement.max_records > 1 and assessor.units is None:
         message = (
-            f"{requirement.model} on a '{assessor.channel.kind}' channel speaks of single records, and the policy "
-            f"admits {requirement.max_records} of one unit"
+            f"{requirement.model} on a '{assessor.channel.kind}' channel needs one record a person; the policy allows "
+            f"{requirement.max_records}"
         )
         hint = (
             f"`max_records` is stated at {policy.place('source.max_records') or '[source]'}; make one record of each "

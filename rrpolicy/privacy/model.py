@@ -49,8 +49,8 @@ class Order(StrEnum):
 
 
 OF_GROUPS = (
-    "What the whole table says of a group: whoever knows that a person belongs to it learns what is usual in it, "
-    "whether or not that person took part."
+    "What the whole table shows of a group: an attacker who knows that a person belongs to it learns what is usual in "
+    "it, whether or not that person took part."
 )
 OTHER_RELEASES = "Other releases of the same people: what several releases tell adds up."
 EVERY_MODEL = (OF_GROUPS, OTHER_RELEASES)

@@ -62,12 +62,11 @@ def assumption(max_records: int) -> str:
     if max_records > 1:
         return (
             f"Each person, or other unit of protection, has at most {max_records} records (stated by the publisher). "
-            "Whoever attacks is taken to know which records belong to one person."
+            "The attacker knows which records belong to one person."
         )
     return (
-        "Each person, or other unit of protection, is exactly one record (stated by the publisher). If a person "
-        "contributes m records, what is promised holds of each by itself: an epsilon is up to m times larger, and a k "
-        "does not hold."
+        "Each person, or other unit of protection, has one record (stated by the publisher). If a person contributes m "
+        "records, epsilon is up to m times larger, and the k guarantee does not apply."
     )
 
 

@@ -202,6 +202,6 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
 
         refuse_pipe("/dev/stdin" if Path(uri).name == "-" else str(folder / uri))
         known = ", ".join(sorted(s if s.startswith(".") else f"{s}:" for s in sources))
-        message = f"'{uri}' does not tell which engine opens it"
+        message = f"unsupported format: '{uri}'"
         raise DataError(Problem("RR301", message, place, f"a path or address that ends or begins with one of {known}"))
     return sources[max(endings, key=len)], str(folder / uri)

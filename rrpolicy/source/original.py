@@ -227,7 +227,7 @@ class TableOriginal:
         """
         unit = self.policy.unit
         if unit is None:
-            raise ValueError("nothing tells people apart")
+            raise ValueError("no column identifies people")
         coded, carried = self._chosen(columns)
         for batch in repeated(self.snapshot.tally(coded, [*carried, unit])):  # as `_whole` sorted them
             yield batch.select([*columns, unit])

@@ -41,6 +41,6 @@ def command(
     made = door.sql(policy, dialect, table=table, root=root)
     text = {"counts": made.counts, "units": made.units, "expansion": made.expansion}[statement]
     if text is None:
-        message = f"{policy} does not say which column tells people apart"
+        message = f"{policy} names no `unit`, the column that identifies people"
         raise PolicyError(Problem("RR592", message, expected="one identifier, or `unit` under [source]"))
     print(text)

@@ -307,7 +307,7 @@ def _beside(companions: Sequence[Companion], explained: set[str] | None) -> list
     hidden = of_columns[WORST:]
     for companion in alone:
         if companion not in hidden:
-            rows.append(f"{INDENT}beside it, {_companion(companion)}")
+            rows.append(f"{INDENT}related: {_companion(companion)}")
             rows += _meanings([companion], explained)
     if hidden:
         rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {shown(hidden[0].measure)} or less")
@@ -341,7 +341,7 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
         for row in rows
     ]
     apart = [f"a stricter limit of the risk may raise `{READ_CORRECTLY}`"] if READ_CORRECTLY in table.names else []
-    return [f"{INDENT}beside it, {table.of}:", *(f"{INDENT}  {line}" for line in (*lines, *apart))]
+    return [f"{INDENT}related: {table.of}:", *(f"{INDENT}  {line}" for line in (*lines, *apart))]
 
 
 def _errors(outlook: Outlook) -> list[str]:

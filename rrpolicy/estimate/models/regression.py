@@ -65,7 +65,7 @@ class Regression(Estimates):
     schema: ClassVar[str] = "rrpolicy.regression/1"
     alike: ClassVar[bool] = False
     intervals: ClassVar[str] = (
-        "low to high: the coefficients that a corrected score does not reject at {level}; z: that score at 0"
+        "low to high: {level} interval by the corrected score test; z: the score statistic, not estimate/SE"
     )
 
     formula: str

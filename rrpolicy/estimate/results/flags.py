@@ -56,7 +56,7 @@ MEANINGS: Mapping[str, str] = {
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
 UNINFORMATIVE = "where an interval holds all that is possible, the release tells nothing of the number"
 ONE_END = "where an interval ends on one side alone, the release rules out no value on the other"
-UNFLAGGED = "a row without a flag is not thereby shown to be right"
+UNFLAGGED = "rows without a flag were not checked"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 
 

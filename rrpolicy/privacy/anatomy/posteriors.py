@@ -107,7 +107,7 @@ def attained(channel: AnatomyChannel, original: Original, written: Written) -> F
         code=NAME,
         model=NAME,
         requirement=MEASURED,
-        promise=f"Learning a secret: how likely the groups, as they were written, make the likeliest value of {name}.",
+        promise=f"Guessing the value: how likely the groups, as they were written, make the likeliest value of {name}.",
         place=None,
         achieved=Measure(float(most.max(initial=0.0))),
         limit=None,

@@ -34,7 +34,7 @@ READER = (
     "sensitive attributes, and reads the records that agree."
 )
 SEARCHED = "Knows that the person is in the population, not whether in the table, and everything that makes a class."
-DRAWN = "the chance of whoever draws one of the records that agree with a person's, each equally likely"
+DRAWN = "the chance of an attacker who draws one of the records that agree with a person's, each equally likely"
 SHARE = "largest within-class share"
 READ = "the largest share of a value in a class, which guessing the commonest value of a person's class attains"
 ALIKE = "people in whose class everybody has the same value"
@@ -302,7 +302,7 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
     drawn = sorted({axis.kind for axis in axes if not issubclass(axis, deterministic())})
     if drawn:
         return (
-            f"{requirement.model} speaks of released records that agree, and who is in such a class is known only if "
+            f"{requirement.model} is of released records that agree, and who is in such a class is known only if "
             f"nothing is randomised ({', '.join(drawn)} axes are); ask for attribute-disclosure, identity-disclosure "
             "or pk-anonymity"
         )

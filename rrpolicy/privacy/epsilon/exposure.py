@@ -202,8 +202,8 @@ def k_companions(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, 
             "k",
             Measure(round_down(k), Standing.EXACT),
             basis,
-            "Whoever knows everybody's original values, but not whose record is which, links any released record to a "
-            "person no better than one who guesses among k.",
+            "An attacker who knows everybody's original values, but not whose record is which, links a released record "
+            "to a person no better than by guessing among k.",
         ),
         link_bound(k, basis),
     )
@@ -215,8 +215,8 @@ def link_bound(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
         LINKING,
         Measure(round_up(1 / k), Standing.EXACT),
         basis,
-        "Whoever knows everybody's original values, but not whose record is which, links no person to a released "
-        "record with a greater chance.",
+        "Nobody, not even an attacker who has the original table, links a person to a record with more than this "
+        "chance.",
         chance_of=Risk.LINKING,
     )
 

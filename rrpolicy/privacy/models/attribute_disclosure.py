@@ -95,8 +95,13 @@ class AttributeDisclosure:
             f"at most {chance(t)} for `{value}`" if t < 1 else f"no limit for `{value}`"
             for value, t in options.thresholds.items()
         ]
+        risk = (
+            "Guessing the value"
+            if options.measure in {Limited.BEST_GUESS, Limited.GAIN}
+            else "Finding the record and reading it"
+        )
         return (
-            f"Learning a secret: an attacker who {attacker} {reading} true value{of(options.sensitive)} with a "
+            f"{risk}: an attacker who {attacker} {reading} true value{of(options.sensitive)} with a "
             f"probability of {', '.join(limits)}."
         )
 

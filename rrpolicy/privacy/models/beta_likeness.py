@@ -115,7 +115,7 @@ class BetaLikeness:
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Learning a secret: no sensitive value{of(options.sensitive)} is more than "
+            f"Guessing the value: no sensitive value{of(options.sensitive)} is more than "
             f"{figure(float(1 + options.beta))} times as frequent in a group that agrees in the quasi-identifiers as "
             "in the whole release."
         )

@@ -118,7 +118,7 @@ class DeltaDisclosure:
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Learning a secret: the shares of the sensitive values{of(options.sensitive)} in every group that agrees "
+            f"Guessing the value: the shares of the sensitive values{of(options.sensitive)} in every group that agrees "
             "in the quasi-identifiers differ from those of the whole release by a factor below "
             f"2^{figure(float(options.delta))}."
         )

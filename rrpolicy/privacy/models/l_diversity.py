@@ -171,9 +171,7 @@ class LDiversity:
             Kind.RECURSIVE: "the commonest sensitive value has less than "
             f"{figure(float(options.c or 0))} times the records of all values from the {options.l}-th on together",
         }[options.kind]
-        return (
-            f"Learning a secret: among what can be a person's by the quasi-identifiers, {told}{of(options.sensitive)}."
-        )
+        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {told}{of(options.sensitive)}."
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""

@@ -39,19 +39,18 @@ if TYPE_CHECKING:
 NAME = "local-dp"
 NOT_COVERED = (
     (
-        "How likely a guess is to be right: epsilon limits by how much the odds may move, a factor of e^epsilon; where "
-        "they start is what the attacker knew before."
+        "How likely a guess is to be right: epsilon limits by which factor the odds may change, e^epsilon; where they "
+        "start is what the attacker knew before."
     ),
     MORE_RECORDS,
-    "Other releases of the same people: their epsilons add up, and the epsilon told here is of this release alone.",
+    "Other releases of the same people: their epsilons add up, and this epsilon is of one release alone.",
     (
         "What the description tells by itself, where it is derived from this table, and that there is a release: "
-        "epsilon is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
+        "epsilon is then marked conditional. An attacker who knows all other records may exclude candidates with "
+        "certainty."
     ),
     OF_GROUPS,
 )
-_READ = 12
-"""Epsilon up to which the factor is written out: a larger one says nothing to anybody."""
 REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
     "record": (
@@ -65,9 +64,19 @@ ADVERSARY = {
 }
 
 
+_OVERFLOW = 700
+"""Above it e^epsilon is no double."""
 MOST_EPSILON = 20
 """Above it odds may change by more than e^20, about 500,000,000: 1 in 1,000,000 becomes 500 to 1."""
-BEYOND = "odds of 1 in 1,000,000 may become 500 to 1"
+
+
+def _factor(epsilon: Fraction) -> str:
+    """Return e^epsilon with three digits, rounded up."""
+    if epsilon > _OVERFLOW:
+        return f"e^{figure(float(epsilon))}"
+    factor = math.exp(epsilon)
+    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return figure(math.ceil(factor / step) * step, 3)
 
 
 class Options(BaseModel):
@@ -110,15 +119,19 @@ class LocalDP:
     def without_limit(self, options: Options) -> str | None:
         """Return that an epsilon above `MOST_EPSILON` limits nothing in practice."""
         nothing = options.epsilon > MOST_EPSILON
-        return f"limits nothing in practice: {BEYOND}" if nothing else None
+        return (
+            f"limits nothing in practice: odds may change by a factor of {_factor(options.epsilon)}"
+            if nothing
+            else None
+        )
 
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         what = "what is released" if options.scope == "record" else "what is released at random"
-        about = f", about {figure(math.exp(options.epsilon), 3)}" if options.epsilon <= _READ else ""
+        nothing = ": no protection in practice" if options.epsilon > MOST_EPSILON else ""
         return (
-            f"Whatever an attacker knew before, {what} of a person moves the odds between any two possibilities by a "
-            f"factor of at most e^{figure(float(options.epsilon))}{about}."
+            f"Whatever an attacker knew before, {what} of a person changes the odds between any two values by a factor "
+            f"of at most {_factor(options.epsilon)} (epsilon {figure(float(options.epsilon))}){nothing}."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:

@@ -54,7 +54,7 @@ NOT_COVERED = (
     ),
     (
         "What the description tells by itself, where it is derived from this table, and that there is a release: the "
-        "bound on rho2 is then marked conditional. Whoever knows all other records may exclude candidates with "
+        "bound on rho2 is then marked conditional. An attacker who knows all other records may exclude candidates with "
         "certainty."
     ),
     OF_GROUPS,

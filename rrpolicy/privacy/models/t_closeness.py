@@ -96,7 +96,7 @@ class TCloseness:
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Learning a secret: the sensitive values{of(options.sensitive)} of every group that agrees in the "
+            f"Guessing the value: the sensitive values{of(options.sensitive)} of every group that agrees in the "
             "quasi-identifiers are spread nearly as those of the whole release, at most "
             f"{figure(float(options.t))} apart on a scale from 0 to 1."
         )

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 CLASS = (
-    "the chance of whoever draws evenly from the records that agree with a person's in all that is released: of the "
-    "smallest class, the suppressed records among them"
+    "the chance of an attacker who draws evenly from the records that agree with a person's in all that is released: "
+    "of the smallest class, the suppressed records among them"
 )
 
 

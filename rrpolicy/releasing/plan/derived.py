@@ -20,7 +20,7 @@ from rrpolicy.untrusted.printable import listed
 
 RELEASED = Derived(
     "released",
-    "that it was released at all: a requirement, a utility gate or the mechanism reads the table, and could have "
+    "the decision to release: a requirement, a utility gate or the mechanism reads the table, and could have "
     "refused another one",
 )
 

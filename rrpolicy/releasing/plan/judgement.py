@@ -63,8 +63,8 @@ def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterato
             if singles:
                 yield Remark(
                     HELD_BY_ONE,
-                    f"'{attribute.name}' is released unchanged; values that one record alone has: {singles:,}. Whoever"
-                    " knows such a value of a person finds the person's record",
+                    f"'{attribute.name}' is released unchanged; values that one record alone has: {singles:,}. An "
+                    "attacker who knows such a value of a person finds the person's record",
                     Measure(float(singles)),
                     attribute.name,
                 )

@@ -109,7 +109,7 @@ def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several
     for attribute in attributes:
         name = f"'{attribute.release_as or attribute.name}'"
         if attribute.assume_unlinkable is not None:
-            yield f"{name} is released unmodified on the assumption that it links nobody: {attribute.assume_unlinkable}"
+            yield f"{name} is released unmodified, assuming that it identifies nobody: {attribute.assume_unlinkable}"
         elif attribute.role is Role.SENSITIVE:
             why = f": {attribute.unchanged}" if attribute.unchanged else ""
             yield f"{name} is sensitive and released unmodified{why}{beside if unknown else ''}"

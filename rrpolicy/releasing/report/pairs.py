@@ -59,10 +59,10 @@ def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
         lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
         if lost:
             worst = " x ".join(lost[0].attributes)
+            many = "none" if len(lost) == len(every) else f"{figure(len(every) - len(lost))}"
             yield (
-                f"for {figure(len(lost))} of {figure(len(every))} {what} ({worst} first), guessing even "
-                "shares comes nearer to the truth than the estimates to expect: more records, fewer or coarser "
-                "columns, or a mechanism that only makes coarser would tell more"
+                f"{many} of {figure(len(every))} {what} can be used: estimates are expected to be worse than assuming "
+                f"equal shares ({worst} first); more records, fewer or coarser columns, or generalisation would help"
             )
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _NAMED = 8
 """Columns that a sentence names; of more it says how many there are."""
-EXACT = "Values are released as they are: every one is exact. Whoever finds the row of a person reads them there."
+EXACT = (
+    "Values are released as they are: every one is exact. An attacker who finds the row of a person reads them there."
+)
 COARSER = (
     "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
     "Of the categories inside a label only bounds are known."
@@ -45,7 +47,7 @@ SETS = (
     "Released as a set of {size} values: the true one and {more} drawn at random. A set always holds the true value, "
     "and rules out for certain the {others} that it does not hold."
 )
-SILENT = "Released as the set of all values. It says nothing of the record, and nothing can be estimated of it."
+SILENT = "Released as the set of all values. It shows nothing of the record, and nothing can be estimated of it."
 WITHHELD = (
     "Each value was kept or replaced at random, with probabilities that the publisher withholds. Counts cannot be "
     "corrected; withholding protects nobody, as every requirement is held against somebody who has the probabilities."

@@ -33,14 +33,14 @@ LIKELY = 0.5
 CERTAIN = 1.0
 NOT_MEASURED = "not measured"
 """Figure of a tile without a number."""
-UNSAID = "No requirement of this policy speaks of it."
+UNSAID = "No requirement of this policy limits it."
 NO_LIMIT = "not limited"
 UNMEASURED = "was not measured"
 """Said of sensitive attributes of whose guesses no finding tells."""
 HIDDEN = "A requirement limits it; the number is not on this page."
 LOOK_ALIKE = "who knows how common its values are among people who look alike"
 HOLDS_RECORD = f"{LOOK_ALIKE}, and which record is the person's"
-LINKED, READ = "Re-identification", "Learning a secret"
+LINKED, READ = "Re-identification", "Reading a value"
 """Names of the tiles, with which models begin what they promise of the same."""
 HARDLY = 0.01
 """What lies nearer to certainty is told as certainty: rounded up, it would be 100 in 100."""
@@ -170,7 +170,7 @@ def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequenc
     name, exact = LINKED, exact_identifiers(kept)
     worst = next((c for c in found if c.risk is Risk.LINKING), None)
     if worst is None and exact:
-        known = f"{_names(exact)} {_are(exact)} released exactly as in the table: whoever knows them of a person finds"
+        known = f"{_names(exact)} {_are(exact)} released exactly: an attacker who knows them of a person finds"
         return Tile(name, NO_LIMIT, f"{known} the records that agree.", "", "open")
     if worst is None:
         bounded = any(Risk.LINKING in bounded_by(f.model) for f in findings)
@@ -250,7 +250,7 @@ def _names(names: Iterable[str]) -> str:
 
 def _unlimited(names: Sequence[str], released: Mapping[str, str]) -> str:
     told = _names(released[name] for name in names)
-    return f"{told} {_are(names)} released unmodified: whoever knows which record is a person's reads it."
+    return f"{told} {_are(names)} released unmodified: an attacker who knows which record is a person's reads it."
 
 
 def _are(names: Sequence[str]) -> str:
@@ -272,7 +272,7 @@ def unmeasured(found: Iterable[Chance], findings: Sequence[Finding], attributes:
     bounds = [bounded_by(f.model) for f in findings if Risk.READING in bounded_by(f.model)]
     if not rest or ({Risk.READING} in bounds and not told):
         return ""
-    how = "a requirement limits how much a release changes any guess" if bounds else "no requirement speaks of it"
+    how = "a requirement limits how much a release changes any guess" if bounds else "no requirement limits it"
     many = f"{_names(rest[:MOST_NAMED])} and {len(rest) - MOST_NAMED:,} more columns"
     return f"how well {many if len(rest) > MOST_NAMED + 1 else _names(rest)} can be guessed {UNMEASURED}; {how}"
 

@@ -139,7 +139,7 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
     yield "every role is a guess from names and counts; nobody knows your data as you do"
     told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
     if told:
-        yield f"domains and bins of {', '.join(told)} are taken from the data: a policy that shows them discloses them"
+        yield f"domains and bins of {', '.join(told)} come from the data: sharing this policy reveals them"
     unclear = [n for n, g in guesses.items() if g.role == "excluded"]
     if unclear:
         yield f"{', '.join(unclear)}: excluded; the draft says why, and how to release what can be"
@@ -147,7 +147,7 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
         yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
     several = [n for n, g in guesses.items() if g.tells_people]
     if len(several) > 1:
-        yield f"{', '.join(several)}: let `unit` under [source] name what tells people apart, else none is tested"
+        yield f"{', '.join(several)}: name the one that identifies people as `unit` under [source]; else none is tested"
     for name, found in guesses.items():
         yield from (f"{name}: {remark}" for remark in found.remarks)
 
@@ -160,9 +160,8 @@ def _slug(uri: str) -> str:
 
 
 _USUAL = """\
-# Whatever is randomised of a person is at most e^epsilon times as likely as had the person been another. For a promise
-# that counts the columns released as they are, too, write scope = "record" and give each of those an
-# assume_unlinkable = "reason".
+# Any two people's randomised values differ in probability by a factor of at most e^epsilon. To count the columns
+# released as they are, too, write scope = "record" and give each of those an assume_unlinkable = "reason".
 [[privacy]]
 model = "local-dp"
 epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
@@ -240,10 +239,10 @@ def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:
-        yield f"unit = {spelled(people[0])} # tells people apart: more than one record of each is refused"
+        yield f"unit = {spelled(people[0])} # identifies people: more than one record of each is refused"
     elif len(people) > 1:
         others = visible(", ".join(people[1:]))
-        yield f"# unit = {spelled(people[0])} # or {others}: which tells people apart; else none of them is tested"
+        yield f"# unit = {spelled(people[0])} # or {others}: which identifies people; else none of them is tested"
     shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
     for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
         told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"

@@ -221,7 +221,7 @@ def _remarks(column: Profile, codes: Sequence[Value]) -> Iterator[str]:
             "values, which is a guess: if one is a value, take it out of `missing`, and list it"
         )
     if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
-        people = ": if it tells people apart, it is an identifier" if column.family is Family.INTEGER else ""
+        people = ": if it identifies people, it is an identifier" if column.family is Family.INTEGER else ""
         yield f"{column.singles:,} of {column.records:,} records have a value that no other record has{people}"
 
 

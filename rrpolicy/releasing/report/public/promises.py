@@ -45,7 +45,7 @@ def _found(manifest: Manifest) -> Iterator[str]:
     known = [name for name in exact(manifest) if manifest.of_column[name].role is Role.QUASI_IDENTIFIER]
     if known:
         verb = "is" if len(known) == 1 else "are"
-        yield f"{named(known)} {verb} exact: whoever knows that of a person finds the rows that fit"
+        yield f"{named(known)} {verb} exact: an attacker who knows that of a person finds the rows that fit"
 
 
 def _uncovered(rows: Sequence[FindingRow]) -> Iterator[str]:
