@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.report.alternatives import alternatives
+from rrpolicy.releasing.report.attributes import sensitive_unmodified, true_values
 from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.decision import points, solved
-from rrpolicy.releasing.report.fill import declared_bar, described, dropped_columns
+from rrpolicy.releasing.report.fill import audited_bar, declared_bar, described, dropped_columns
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import alone, pair_panel
 from rrpolicy.releasing.report.tiles import tiles
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rrpolicy.errors import Problem
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
-    from rrpolicy.releasing.plan.assess import Assessment
     from rrpolicy.releasing.plan.preview import Outlook
     from rrpolicy.releasing.report.alternatives import ComparedWith
 
@@ -47,12 +47,19 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
     return replace(
         page,
         page="plan",
+        bar=(*audited_bar(about, tested=assessment.tested), *page.bar),
+        headline=f"{page.headline} {true_values(about.attributes, decoders)}".rstrip(),
         passed=outlook.passed,
         points=points(
-            about.attributes, decoders, assessment.findings, outlook.governance, remarks, graded=_graded(assessment)
+            about.attributes,
+            decoders,
+            assessment.findings,
+            outlook.governance,
+            remarks,
+            protection=assessment.protection,
         ),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
-        protection=protection_panel(assessment.protection),
+        protection=protection_panel(assessment.protection, sensitive_unmodified(about.attributes, decoders)),
         assumptions=assessment.audited,
         remarks=tuple(Fact(r.name.replace("-", " ").capitalize(), r.text) for r in plan.remarks),
         dropped=dropped_columns(policy),
@@ -62,11 +69,6 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         obstacles=tuple(map(_obstacle, outlook.problems)),
         alternatives=alternatives(compared),
     )
-
-
-def _graded(assessment: Assessment) -> bool:
-    """Return whether the page shows how well people are found and values are guessed."""
-    return assessment.protection is not None and assessment.protection.linking is not None
 
 
 def refused_report(policy: Policy, problems: Sequence[Problem], compared: ComparedWith | None = None) -> Report:

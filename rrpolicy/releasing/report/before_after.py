@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.releasing.report.protection import named
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.section import figure, percent, sentence
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.protection.grade import Grade
     from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
 
 FINDING = "Finding a person's record"
@@ -18,14 +20,34 @@ ONE_IN = 0.01
 ROUNDED = 1e-6
 
 
-def protection_panel(found: Protection | None) -> ProtectionPanel | None:
-    """Return how strong a release is, as pages show it; None where that was not assessed."""
+def protection_panel(found: Protection | None, exact: Sequence[str] = ()) -> ProtectionPanel | None:
+    """Return how strong a release is, as pages show it; None where that was not assessed.
+
+    Args:
+        found: the grade, and what it rests on.
+        exact: the sensitive columns that are released unmodified.
+    """
     if found is None:
         return None
     rows = tuple(map(_reading, found.ladders))
     if found.linking is not None:
         rows += (_finding(found.linking),)
-    return ProtectionPanel(found.grade.value, sentence(found.rule), rows)
+    return ProtectionPanel(found.grade.value, sentence(found.rule), rows, _heading(found, exact))
+
+
+def found_worse(found: Protection | None) -> Grade | None:
+    """Return the grade of finding a person's record where it is worse than that of the whole; else None."""
+    if found is None or found.linking is None or found.linking.grade.reaches(found.grade):
+        return None
+    return found.linking.grade
+
+
+def _heading(found: Protection, exact: Sequence[str]) -> str:
+    worse = found_worse(found)
+    told = [f"Protection: {found.grade.value}."] + ([] if worse is None else [f"{FINDING}: {worse.value}."])
+    if exact:
+        told.append(f"Sensitive and released unmodified: {named(exact)}.")
+    return " ".join(told)
 
 
 def change(before: float, after: float) -> str:
@@ -76,21 +98,29 @@ def _reading(ladder: Ladder) -> RiskRow:
         worst,
         _certain(ladder),
         sentence(ladder.rule),
+        f"{change(statistics.value, person.value)} guessed rightly; worst off (`{ladder.worst}`) "
+        f"{change(before.value, most.value)}; certain of {_people(ladder.person.certain.value)}.",
+        f"If the record is known: {_standing(record)}{percent(record.value)} guessed rightly; certain of "
+        f"{_people(ladder.record.certain.value)}.{helped}",
     )
 
 
 def _certain(ladder: Ladder) -> str:
-    known, away = ladder.person.certain.value, ladder.given_away
-    if not known:
-        return "Nobody's value is known for certain."
+    """Return of how many people the value is certain, for an attacker who knows the record and for one who does not."""
+    known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
     groups = (
         f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
     )
-    return f"{_people(known)} certain{groups}."
+    text = f"An attacker who has to find the record first is certain of {_people(known)}{groups}"
+    if record > known:
+        return f"{text}; an attacker who knows which record is the person's, of {_people(record)}."
+    return f"{text}."
 
 
 def _people(number: float) -> str:
-    return "One person's value is known for" if number == 1 else f"{figure(number, 15)} people's values are known for"
+    if not number:
+        return "nobody's value"
+    return "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
 
 
 def _finding(linking: Finding) -> RiskRow:
@@ -114,6 +144,8 @@ def _finding(linking: Finding) -> RiskRow:
         f"Worst off, a person is found with a chance of {_standing(worst)}{chance(worst.value)}.",
         certain,
         sentence(linking.rule),
+        f"{chance(linking.without.value)} → {chance(mean.value)} on average; worst off {chance(worst.value)}; "
+        f"{certain[0].lower()}{certain[1:]}",
     )
 
 

@@ -9,6 +9,7 @@ from rrpolicy.channel.decoders import AdditionDecoder
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
+from rrpolicy.privacy.protection.grade import Grade
 from rrpolicy.privacy.risks import others_known
 from rrpolicy.releasing.plan.waivers import JUDGED, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
@@ -23,15 +24,18 @@ from rrpolicy.releasing.report.tiles import (
     unmeasured,
 )
 from rrpolicy.section import figure
-from rrpolicy.untrusted.printable import condensed, listed
+from rrpolicy.untrusted.printable import condensed, some
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
     from rrpolicy.finding import Finding
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.governance import Governance
+    from rrpolicy.privacy.protection.ladder import Protection
     from rrpolicy.report import FindingRow, UtilityRow
 
+MOST_IDS = 4
+"""Statistics that a point names."""
 SUPPRESSED = "suppressed"
 """Name of the remark that tells how many records were suppressed."""
 
@@ -63,7 +67,7 @@ def points(
     governance: Governance,
     remarks: Sequence[Remark] = (),
     *,
-    graded: bool = False,
+    protection: Protection | None = None,
 ) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
 
@@ -73,16 +77,18 @@ def points(
         findings: with the numbers that the reader may see.
         governance: what is waived is no point, whenever the waiver ended.
         remarks: that the plan made; none where only public/ may be told of.
-        graded: the page shows the grade of protection, with how well people are found and values are guessed.
+        protection: the grade that the page shows, with how well people are found and values are guessed.
     """
+    shown: bool = protection is not None and protection.linking is not None
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[A] = unmodified(attributes, decoders)
     warned = (remark for remark in remarks if remark.name in JUDGED)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     every = (
         *_waived(governance),
+        *_open_to_all(governance, protection),
         *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
-        *(() if graded else _disclosing(findings, attributes, kept)),
+        *(() if shown else _disclosing(findings, attributes, kept)),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
         *_suppressed(remarks),
@@ -146,7 +152,15 @@ def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
 
 def _waived(governance: Governance) -> Iterator[str]:
     """Yield what somebody lets be, with who and until when."""
-    yield from (f"{waiver.finding}: {waiver}" for waiver in governance.waivers)
+    yield from (f"`{waiver.finding}` is {waiver}" for waiver in governance.waivers)
+
+
+def _open_to_all(governance: Governance, protection: Protection | None) -> Iterator[str]:
+    """Yield that anybody may have what protects weakly or not at all."""
+    if governance.context.release_model != "public" or protection is None:
+        return
+    if not protection.grade.reaches(Grade.LIMITED):
+        yield f"anybody may have the data (`release_model` is public), and their protection is {protection.grade.value}"
 
 
 def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
@@ -159,7 +173,7 @@ def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
 def _conditional(given: Sequence[Sequence[str]]) -> Iterator[str]:
     conditional = [ids for ids in given if ids]
     if conditional:
-        ids = listed(dict.fromkeys(item for each in conditional for item in each))
+        ids = some(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
         yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
 
