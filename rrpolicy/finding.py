@@ -139,6 +139,7 @@ class Companion:
         given: as of `Finding`.
         chance_of: the risk that the number is the chance of, for the person who is worst off; None if it is none.
         certain_of: the risk that befalls so many people with certainty, if the number counts them; else None.
+        limit: the limit of this number, where values have limits of their own; else None.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Companion:
     given: tuple[str, ...] = ()
     chance_of: Risk | None = field(default=None, metadata=SPARSE)
     certain_of: Risk | None = field(default=None, metadata=SPARSE)
+    limit: Fraction | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
 
 class Named(Protocol):
@@ -284,6 +286,16 @@ class Finding:
     identity: str = field(default="", compare=False, metadata=UNWRITTEN)
     chance_of: Risk | None = field(default=None, metadata=SPARSE)
     promise: str = field(default="", metadata=SPARSE)
+
+    @property
+    def by_limit(self) -> tuple[Companion, ...]:
+        """Return, where values have limits of their own, the number nearest to each of the limits."""
+        found: dict[tuple[str, Fraction], Companion] = {}
+        for companion in self.companions:
+            if companion.limit is not None:
+                key = companion.of.partition(VALUE)[0], companion.limit
+                found[key] = max(found.get(key, companion), companion, key=lambda c: c.measure.value)
+        return tuple(found.values())
 
     @property
     def stated(self) -> str:

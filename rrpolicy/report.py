@@ -66,6 +66,8 @@ class RiskRow:
     worst: str = field(metadata={"help": "the same for the person worst off, in a sentence"})
     certain: str = field(metadata={"help": "of how many people the attacker is certain, in a sentence"})
     rule: str = field(metadata={"help": "the rule that decided the grade, with its number"})
+    brief: str = field(default="", metadata={"help": "the average and the worst, without and with the release"})
+    known: str = field(default="", metadata={"help": "the same if the record is known; empty of finding"})
 
 
 @frozen
@@ -148,6 +150,12 @@ class FindingRow:
         default=None,
         metadata={
             "help": "share of the limit that is used up: 1 at the limit, more where it is missed; None if unknown"
+        },
+    )
+    by_limit: tuple[Fact, ...] = field(
+        default=(),
+        metadata={
+            "help": "where values have limits of their own, for each limit the value nearest to it, with both numbers"
         },
     )
 
@@ -535,8 +543,9 @@ class Report:
     associations: tuple[AssociationRow, ...] = field(
         default=(), metadata={"help": "the strongest associations of the original (audit page only)"}
     )
-    following: tuple[Fact, ...] = field(
-        default=(), metadata={"help": "what to do next, with the command; and what was attested so far"}
+    following: tuple[Fact, ...] = field(default=(), metadata={"help": "what to do next, with the command"})
+    attested: tuple[Fact, ...] = field(
+        default=(), metadata={"help": "who verified and who signed the release, by signed statements (audit page only)"}
     )
     obstacles: tuple[Obstacle, ...] = field(
         default=(), metadata={"help": "what stands in the way of a release (page of a plan only)"}

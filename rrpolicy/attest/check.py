@@ -23,6 +23,8 @@ from rrpolicy.section import Fact
 from rrpolicy.untrusted.document import UnreadableError
 
 OTHER = "RR137"
+VERIFIED, SIGNED = "Verified", "Signed"
+"""Names of the facts that statements add to the audit page."""
 
 
 def signed(
@@ -73,28 +75,37 @@ def signed(
 
 
 def attested(bundle: Path) -> tuple[Fact, ...]:
-    """Return what the verifications that lie beside a release say: when, to which level, and by which key.
+    """Return who verified and who signed a release, as the statements in its folder have it: day, level and key.
 
     That a key signed them is as the envelopes state it: `signed` checks it, for who names the key.
 
     Args:
         bundle: the folder of the release.
     """
-    found = []
+    found, public = [], bundle / "public"
     for path in sorted((bundle / ATTESTATIONS).glob(f"*{SUFFIX}")):
-        with suppress(UnreadableError, KeyError, TypeError, ValueError):
+        with suppress(PolicyError, UnreadableError, KeyError, TypeError, ValueError):
             envelope = read_envelope(path)
-            if path.name != RELEASE and _result(envelope, bundle / "public") and envelope.keyids:
-                found.append(_attested(envelope))
+            if not envelope.keyids:
+                continue
+            if path.name == RELEASE and _release(envelope, public, read_release(public)):
+                found.append(Fact(SIGNED, f"with {_keys(envelope)}"))
+            if path.name != RELEASE and _result(envelope, public):
+                found.append(Fact(VERIFIED, _verified(envelope)))
     return tuple(found)
 
 
-def _attested(envelope: Signed) -> Fact:
+def _verified(envelope: Signed) -> str:
     told = envelope.statement["predicate"]
     levels = [level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in told["properties"]]
-    when, by = str(told["timeCreated"]).partition("T")[0], ", ".join(key[:16] for key in envelope.keyids)
-    name = f"Stated on {when} with the key {by}…: verified to the level {max(levels).word}; who has the key checks it"
-    return Fact(name, "rrpolicy verify BUNDLE --verified-by AUDITOR.pub")
+    when = str(told["timeCreated"]).partition("T")[0]
+    return f"on {when} to the level {max(levels).word}, signed with {_keys(envelope)}"
+
+
+def _keys(envelope: Signed) -> str:
+    """Return the keys of an envelope as it states them."""
+    keys = [f"{key[:16]}…" for key in envelope.keyids]
+    return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
 
 
 class _Gathered:

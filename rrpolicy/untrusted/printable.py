@@ -11,6 +11,9 @@ _PLAIN = re.compile(r"[\w.:+/-]+")
 _NAMED = re.compile(r"'[^']+'|^[\w.+/-]+(?=: | \()")
 _NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _HERE = "\0"
+_PLURALS = {"is": "are", "has": "have", "was": "were", "links": "link", "goes": "go", "stands": "stand"}
+"""Verbs of sentences about one column, by which these are made sentences about several."""
+_IT = re.compile(rf"\bit ({'|'.join(_PLURALS)})\b")
 _MANY = 4
 """Sentences from which on those that are alike become one."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -54,12 +57,20 @@ def condensed(texts: Iterable[str]) -> tuple[str, ...]:
         names = [name for _, name, _ in group]
         first, rests = group[0][0], {rest for *_, rest in group}
         if len(rests) == 1:
-            told.append((first, rests.pop().replace(f"{_HERE} is ", f"{_HERE} are ").replace(_HERE, _several(names))))
+            told.append((first, _plural(rests.pop()).replace(_HERE, _several(names))))
         else:
             _, name, rest = max(group, key=lambda each: float(_NUMBERS.findall(each[2])[-1].replace(",", "")))
             others = [other for other in names if other != name]
             told.append((first, f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_several(others)}"))
     return tuple(text for _, text in sorted(told))
+
+
+def _plural(rest: str) -> str:
+    """Return a sentence about a column as one about several: the verb behind the name, and `it`, become plural."""
+    for one, many in _PLURALS.items():
+        if f"{_HERE} {one} " in f"{rest} ":
+            return _IT.sub(lambda found: f"they {_PLURALS[found[1]]}", rest.replace(f" {one}", f" {many}", 1))
+    return rest
 
 
 def _several(names: Sequence[str]) -> str:

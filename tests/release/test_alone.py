@@ -49,7 +49,7 @@ def test_the_plan_and_the_audit_report_warn_and_the_public_is_not_told(policy, t
     warnings = capsys.readouterr().out.split("\nwhat needs judgement\n")[1].split("\n\n")[0].splitlines()
     told = [line.strip().partition(". ")[0] for line in warnings]
     assert told == [
-        "protection: waived until 2099-12-31 by survey office: a test: nobody is in the table",
+        "`protection` is waived until 2099-12-31 by survey office: a test: nobody is in the table",
         "1 requirement is met only given what the description tells of the table: domain:town, released",
         "'town' is released unchanged; values that one record alone has: 3",
         "'hours' is released unchanged; values that one record alone has: 4",

@@ -26,30 +26,30 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
                 "no attacker, not even one who knows everybody's original values, links a person to a record with a "
                 "probability above 50 %."
             ),
-            "by a factor of at most e^6, about 403",
+            "by a factor of at most 404 (epsilon 6)",
         ),
-        ("links nobody: weekly hours",),
-        ("Protection: strong.", "Reading disease", "If he knows which record is the person's: ", "± "),
+        ("identifies nobody: weekly hours",),
+        ("Protection: strong.", "Reading disease", "If the record is known: ", "± "),
     ),
     "rr-both": (
         ("picks that person's record with a probability of at most 2 %",),
         (),
-        ("Protection: limited.", "Worst off, a person is found with a chance of 2.0 %.", "± "),
+        ("Protection: limited.", "worst off 2.0 %", "± "),
     ),
     "by-value": (
         ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
-        ("Protection: limited.", "Nobody's value is known for certain.", "± "),
+        ("Protection: limited.", "certain of nobody's value", "± "),
     ),
     "l-diversity": (
         ("each record agrees with at least 9 others", "at least 3 different sensitive values"),
         ("'disease' is sensitive and released unmodified", "662 of 50,000 records are released as"),
-        ("Protection: limited.", "If he knows which record is the person's: 100.0.", "labels exact"),
+        ("Protection: limited.", "If the record is known: 100.0 %", "labels exact"),
     ),
     "anatomy": (
         ("no sensitive value has a share above 33.4 %",),
         (),
-        ("Protection: limited.", "records are found for certain", "with the released records", "exact"),
+        ("Protection: limited.", "records are found for certain", "with the release", "exact"),
     ),
     "sensitive-addition": (
         ("no sensitive value has a share above 33.4 % of", "no sensitive value has a share above 50 % of"),
@@ -127,7 +127,7 @@ def test_no_tile_shows_less_than_the_best_guesser_attains(released: Callable[[st
             if "chance_of" in number:
                 told[number["chance_of"]].append(float(number["measure"]["value"]))
     tiles = {tile.name: tile for tile in Report.from_json(read_document(bundle / "audit" / "report.json")).tiles}
-    shown = [re.fullmatch(r"up to (\d+) %", tiles["Learning a secret"].figure)]
+    shown = [re.fullmatch(r"up to (\d+) %", tiles["Reading a value"].figure)]
     shown += [re.fullmatch(r"at most (\d+) in 100", tiles["Re-identification"].figure)]
 
     for most, match in zip((max(told["reading"]), max(told["linking"])), shown, strict=True):

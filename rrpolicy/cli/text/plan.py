@@ -14,7 +14,7 @@ from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import JUDGED
 from rrpolicy.releasing.report.attributes import treated_so
-from rrpolicy.releasing.report.before_after import chance, protection_panel
+from rrpolicy.releasing.report.before_after import FINDING, chance, found_worse, protection_panel
 from rrpolicy.releasing.report.context import declared_lines
 from rrpolicy.releasing.report.decision import points
 from rrpolicy.releasing.report.pairs import pair_panel, single_and_paired
@@ -125,6 +125,7 @@ def verdict(found: Outlook) -> str:
     word = "passes" if found.passed else "does not pass"
     graded = found.assessment.protection
     grade = [f"protection {graded.grade}"] if graded is not None else []
+    grade += [f"{FINDING.lower()} {worse}" for worse in [found_worse(graded)] if worse is not None]
     return f"{word}: {', '.join([*grade, *counts, *points])}; {columns}"
 
 
@@ -272,16 +273,26 @@ def _remark(remark: Remark) -> str:
 
 def achieved(finding: Finding) -> str:
     """Return a requirement with its verdict and the number that decides it."""
-    number = "" if finding.achieved is None else f"; achieved {shown(finding.achieved)}"
+    number = "" if finding.achieved is None else f"; achieved {_number(finding)}"
     return f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{number}"
+
+
+def _number(finding: Finding) -> str:
+    """Return the number achieved; where values have limits of their own, one for each limit, beside it."""
+    if finding.achieved is None:
+        return ""
+    rows = (
+        f"{shown(c.measure)} by {c.of} ({'no limit' if c.limit == 1 else f'limit {c.limit}'})" for c in finding.by_limit
+    )
+    return "; ".join(rows) or shown(finding.achieved)
 
 
 def _finding(finding: Finding, stated: Stated, explained: set[str] | None) -> list[str]:
     """Return a finding; `explained` are the terms that were explained above, and gains its own; None explains none."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.achieved is not None:
-        head += f"; achieved {shown(finding.achieved)}"
-        if finding.limit is not None:
+        head += f"; achieved {_number(finding)}"
+        if finding.limit is not None and not finding.by_limit:
             word = "missed by" if finding.verdict is Verdict.FAILED else "margin"
             head += f", {word} {abs(float(finding.limit) - finding.achieved.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]

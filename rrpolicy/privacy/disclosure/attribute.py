@@ -13,10 +13,11 @@ import numpy as np
 
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
+from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
+from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, exact_reading, settled
 from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
@@ -295,7 +296,7 @@ def conclude(
         rests_on,
         (
             *subgroup(requirement, int(top.people.sum())),
-            *dict.fromkeys(companion for f in found for companion in f.beside()),
+            *(_limited(companion, options) for companion in dict.fromkeys(c for f in found for c in f.beside())),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
@@ -317,6 +318,14 @@ def conclude(
         groups_over=len(np.unique(top.group[over])),
         people_over=int(top.people[over].sum()),
     )
+
+
+def _limited(companion: Companion, options: Options) -> Companion:
+    """Return a companion with its own limit, if it is the number limited of one value."""
+    _, by_value, value = companion.of.partition(VALUE)
+    if not (options.thresholds and by_value and companion.name == options.quantity):
+        return companion
+    return replace(companion, limit=options.limit_of(value))
 
 
 def _limits(found: Held) -> tuple[tuple[str, float], ...]:

@@ -150,8 +150,8 @@ class Guesses(Held):
         message = (
             f"no release brings the best guess of {self.of} under {float(limit):g}: the largest share of a value in a "
             f"group is {floor:.6g}, and an attacker who knows the shares guesses so well without "
-            f"the release; {int(over.sum()):,} of {len(over):,} groups with {int(self.people[over].sum()):,} people are "
-            "over the limit"
+            f"the release; {int(over.sum()):,} of {len(over):,} groups with {int(self.people[over].sum()):,} people "
+            "are over the limit"
         )
         hint = (
             'limit what the release adds to it (`measure = "gain"`), or coarsen the quasi-identifiers or the sensitive '

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.report.alternatives import alternatives
+from rrpolicy.releasing.report.attributes import true_values
 from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.decision import points, solved
-from rrpolicy.releasing.report.fill import declared_bar, described, dropped_columns
+from rrpolicy.releasing.report.fill import audited_bar, declared_bar, described, dropped_columns
 from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.pairs import alone, pair_panel
 from rrpolicy.releasing.report.tiles import tiles
@@ -47,6 +48,8 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
     return replace(
         page,
         page="plan",
+        bar=(*audited_bar(about, tested=assessment.tested), *page.bar),
+        headline=f"{page.headline} {true_values(about.attributes, decoders)}".rstrip(),
         passed=outlook.passed,
         points=points(about.attributes, decoders, assessment.findings, outlook.governance, remarks, panel=panel),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),

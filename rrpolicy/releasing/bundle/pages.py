@@ -184,7 +184,7 @@ def _following(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -
     options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
     undecided = list(_undecided(plan, assessment, record))
     check = " ".join(["rrpolicy verify BUNDLE", *options, *([] if undecided else ["--strict"])])
-    verifying = "Verify it, as nobody had when this page was written: everything here is computed again"
+    verifying = "Verify it: everything here is computed again"
     if undecided:
         verifying = f"{verifying} as far as the table allows; it stays undecided {'; and '.join(undecided)}"
     return (

@@ -75,7 +75,7 @@ def rendered(  # noqa: PLR0917 those of `rrpolicy.render`
     wanted: Page = page or ("audit" if audit is not None else "public")
     report = _report(wanted, public, audit, registry, verify=verify)
     if wanted == "audit":
-        report = replace(report, following=(*report.following, *attested))
+        report = replace(report, attested=tuple(attested))
     return printed(report, registry, form, out)
 
 

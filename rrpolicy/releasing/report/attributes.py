@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from rrpolicy.canonical import category_text
@@ -22,7 +23,7 @@ from rrpolicy.channel.decoders import (
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
-from rrpolicy.policy.model import Attribute, DesignPart
+from rrpolicy.policy.model import Attribute, DesignPart, Role
 from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.section import Fact, figure, percent, rational
 
@@ -31,6 +32,10 @@ A = TypeVar("A", ReleasedAttribute, Attribute)
 WIDEST = 48
 """Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
 
+MOST_NAMED = 6
+"""Randomised columns whose true values a sentence counts one by one, beyond the sensitive ones."""
+SMALL = 0.01
+"""Shares that are nearer to none or all have decimals."""
 TREATMENT: Mapping[type[Decoder], str] = {
     IdentityDecoder: "released as it is",
     RetentionDecoder: "randomised: kept, or replaced by another category, each equally likely",
@@ -173,15 +178,64 @@ def _change(decoder: Decoder | None, name: str) -> str:
 
 def _exchanged(decoder: Decoder | None) -> tuple[float, float] | None:
     """Return the share of values that another one is released for: least and most, over the original categories."""
+    kept = {} if decoder is None else _kept(decoder)
+    return (1 - max(kept.values()), 1 - min(kept.values())) if kept else None
+
+
+def _kept(decoder: Decoder) -> dict[str, float]:
+    """Return the probability that each category is released as it is; nothing of channels that exchange no values."""
     match decoder:
-        case RetentionDecoder(blocks=blocks):
-            chances = [float(1 - block.keep) for block in blocks]
+        case RetentionDecoder(labels=labels, blocks=blocks):
+            return {cell_text(labels[member]): float(block.keep) for block in blocks for member in block.members}
         case MatrixDecoder(released=released, original=original):
             place = {u: i for i, u in enumerate(released)}
-            chances = [1 - float(decoder.rows[place[v]][i]) if v in place else 1.0 for i, v in enumerate(original)]
+            rows = decoder.rows
+            return {cell_text(v): float(rows[place[v]][i]) if v in place else 0.0 for i, v in enumerate(original)}
         case _:
-            return None
-    return min(chances), max(chances)
+            return {}
+
+
+def true_values(
+    attributes: Iterable[A],
+    decoders: Sequence[Decoder],
+    shares: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+) -> str:
+    """Return how many of every 100 values of each randomised column are the true ones, in a sentence; "" of none.
+
+    Args:
+        attributes: that are released.
+        decoders: of the channel.
+        shares: released column -> category -> share in the original table; without them the least and the most of any
+            category are told.
+    """
+    sensitive = {a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
+    found: dict[tuple[str, ...], tuple[float, float]] = {}
+    for decoder in decoders:
+        if decoder.drawn and (kept := _kept(decoder)):
+            found[decoder.columns] = _weighed(kept, shares.get(" × ".join(decoder.columns), {}))
+    ranked = sorted(found, key=sensitive.isdisjoint)
+    most = max(MOST_NAMED, sum(not sensitive.isdisjoint(columns) for columns in ranked))
+    named = ranked if len(ranked) <= most + 1 else ranked[:most]
+    told = [f"of {' × '.join(f'`{c}`' for c in columns)} {_in_hundred(*found[columns])}" for columns in named]
+    if rest := [found[columns] for columns in ranked[len(named) :]]:
+        lowest, highest = min(low for low, _ in rest), max(high for _, high in rest)
+        told.append(f"of each of {figure(len(rest))} more columns {_in_hundred(lowest, highest)}")
+    return f"Of every 100 values these are the true ones: {', '.join(told)}." if told else ""
+
+
+def _weighed(kept: Mapping[str, float], shares: Mapping[str, float]) -> tuple[float, float]:
+    """Return the share of values that are kept, twice; least and most where shares are not known."""
+    whole = sum(shares.get(category, 0.0) for category in kept)
+    if not whole:
+        return min(kept.values()), max(kept.values())
+    mean = sum(share * shares.get(category, 0.0) for category, share in kept.items()) / whole
+    return mean, mean
+
+
+def _in_hundred(low: float, high: float) -> str:
+    """Return a share as a number out of 100, never rounded to none or all."""
+    ends = [percent(end, 0 if SMALL <= end < 1 - SMALL else 2).removesuffix(" %") for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:

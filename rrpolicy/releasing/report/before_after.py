@@ -56,12 +56,18 @@ def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -
     return all(any(each.startswith(text) for text in vacuous) for each in required)
 
 
+def found_worse(found: Protection | None) -> Grade | None:
+    """Return the grade of finding a person's record where it is worse than that of the whole; else None."""
+    if found is None or found.linking is None or found.linking.grade.reaches(found.grade):
+        return None
+    return found.linking.grade
+
+
 def _notes(found: Protection, vacuous: bool) -> list[str]:
     """Return what is worse than the grade of the whole, in sentences."""
     notes = ["No privacy requirement limits anything."] if vacuous else []
-    if found.linking is not None and found.linking.grade.rank > found.grade.rank:
-        notes.append(f"{FINDING}: {found.linking.grade.value}.")
-    return notes
+    worse = found_worse(found)
+    return notes if worse is None else [*notes, f"{FINDING}: {worse.value}."]
 
 
 def _assumed_in_short(found: Protection) -> list[str]:
@@ -120,21 +126,29 @@ def _reading(ladder: Ladder) -> RiskRow:
         worst,
         _certain(ladder),
         sentence(ladder.rule),
+        f"{change(statistics.value, person.value)} guessed rightly; worst off (`{ladder.worst}`) "
+        f"{change(before.value, most.value)}; certain of {_people(ladder.person.certain.value)}.",
+        f"If the record is known: {_standing(record)}{percent(record.value)} guessed rightly; certain of "
+        f"{_people(ladder.record.certain.value)}.{helped}",
     )
 
 
 def _certain(ladder: Ladder) -> str:
-    known, away = ladder.person.certain.value, ladder.given_away
-    if not known:
-        return "Nobody's value is known for certain."
+    """Return of how many people the value is certain, for an attacker who knows the record and for one who does not."""
+    known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
     groups = (
         f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
     )
-    return f"{_people(known)} certain{groups}."
+    text = f"An attacker who has to find the record first is certain of {_people(known)}{groups}"
+    if record > known:
+        return f"{text}; an attacker who knows which record is the person's, of {_people(record)}."
+    return f"{text}."
 
 
 def _people(number: float) -> str:
-    return "One person's value is known for" if number == 1 else f"{figure(number, 15)} people's values are known for"
+    if not number:
+        return "nobody's value"
+    return "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
 
 
 def _finding(linking: Finding) -> RiskRow:
@@ -158,6 +172,8 @@ def _finding(linking: Finding) -> RiskRow:
         f"Worst off, a person is found with a chance of {_standing(worst)}{chance(worst.value)}.",
         certain,
         sentence(linking.rule),
+        f"{chance(linking.without.value)} → {chance(mean.value)} on average; worst off {chance(worst.value)}; "
+        f"{certain[0].lower()}{certain[1:]}",
     )
 
 

@@ -23,7 +23,7 @@ from rrpolicy.releasing.report.tiles import (
     unmeasured,
 )
 from rrpolicy.section import figure
-from rrpolicy.untrusted.printable import condensed, listed
+from rrpolicy.untrusted.printable import condensed, some
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rrpolicy.policy.governance import Governance
     from rrpolicy.report import FindingRow, ProtectionPanel, UtilityRow
 
+MOST_IDS = 4
+"""Statistics that a point names."""
 SUPPRESSED = "suppressed"
 """Name of the remark that tells how many records were suppressed."""
 
@@ -147,7 +149,7 @@ def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
 
 def _waived(governance: Governance) -> Iterator[str]:
     """Yield what somebody lets be, with who and until when."""
-    yield from (f"{waiver.finding}: {waiver}" for waiver in governance.waivers)
+    yield from (f"`{waiver.finding}` is {waiver}" for waiver in governance.waivers)
 
 
 def _to_everybody(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
@@ -166,7 +168,7 @@ def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
 def _conditional(given: Sequence[Sequence[str]]) -> Iterator[str]:
     conditional = [ids for ids in given if ids]
     if conditional:
-        ids = listed(dict.fromkeys(item for each in conditional for item in each))
+        ids = some(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
         yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
 

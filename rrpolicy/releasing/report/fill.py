@@ -15,9 +15,10 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy, Role
+from rrpolicy.privacy.units import HOW_MANY
 from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import with_attacks
-from rrpolicy.releasing.report.attributes import panels, treated_so
+from rrpolicy.releasing.report.attributes import panels, treated_so, true_values
 from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.context import context_facts, declared, letterhead
 from rrpolicy.releasing.report.decision import decision, points, solved
@@ -235,7 +236,8 @@ def audit_report(
             audit.remarks,
             panel=panel,
         ),
-        bar=_bar(manifest, audit.time),
+        bar=(*audited_bar(manifest, tested=not audit.untested), *_bar(manifest, audit.time)),
+        headline=f"{page.headline} {true_values(manifest.attributes, manifest.decoders, audit.shares)}".rstrip(),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
         protection=panel,
         pairs=pair_panel(audit.errors),
@@ -290,6 +292,24 @@ def _decided(manifest: Manifest, rows: Sequence[FindingRow], useful: Sequence[Ut
 def _bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
     """Return whose release it is, when it was made, for what and for whom; the public page tells no time."""
     return declared_bar(manifest.policy.owner, manifest.policy.purpose, manifest.governance, time.partition("T")[0])
+
+
+def audited_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
+    """Return how many people and columns a release has, and for whom it is, if nobody is named.
+
+    Args:
+        manifest: of the release.
+        tested: it was tested how many records a person has.
+    """
+    most, records = manifest.units.max_records, figure(manifest.records, 15)
+    if most > 1:
+        people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"
+    else:
+        people = f"{records}, one record each" if tested else f"{records} records. {HOW_MANY}"
+    released = len(manifest.attributes)
+    columns = f"{figure(released)}: {treated_so(manifest.decoders, released)}"
+    nobody = () if manifest.governance.context.recipients else (Fact("Recipients", "not stated"),)
+    return (Fact("People", people), Fact("Columns", columns), *nobody)
 
 
 def declared_bar(owner: str, purpose: str, governance: Governance, day: str = "") -> tuple[Fact, ...]:

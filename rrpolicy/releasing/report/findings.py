@@ -18,9 +18,9 @@ from rrpolicy.finding import (
 )
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.releasing.report.not_covered import not_covered
-from rrpolicy.releasing.report.wording import FEWER, apart, direction, margin, used, worded
+from rrpolicy.releasing.report.wording import FEWER, Direction, apart, direction, margin, used, worded
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
-from rrpolicy.section import rational
+from rrpolicy.section import Fact, rational
 from rrpolicy.untrusted.printable import visible
 
 MEASURED = "measured"
@@ -65,7 +65,15 @@ def finding_row(
         given=finding.given,
         promise=finding.promise,
         used=None if both is None else used(*both, side),
+        by_limit=tuple(Fact(c.of, _by_limit(c, side)) for c in finding.by_limit),
     )
+
+
+def _by_limit(companion: Companion, side: Direction) -> str:
+    """Return the number of a value beside the value's own limit."""
+    assert companion.limit is not None
+    limit = "no limit" if companion.limit == 1 else f"required {side} {rational(companion.limit)}"
+    return f"{worded(companion.measure, side, float(companion.limit))}, {limit}"
 
 
 def _of(achieved: Measure, companions: Sequence[Companion]) -> str | None:

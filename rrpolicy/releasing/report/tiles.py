@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -302,13 +301,9 @@ def _utility(marginals: Sequence[MarginalPanel], errors: Mapping[str, float]) ->
 def _drawn(widest: Mapping[str, MarginalRow]) -> str:
     worst = max(widest, key=lambda column: _half(widest[column]))
     share = f"estimated at {figure(100 * widest[worst].estimate, 2)} %"
-    told = f"Half a 95 % interval of the share of {_plain(widest[worst].category)} in {_plain(worst)}, {share}"
-    if len(widest) == 1:
-        return f"{told}: the widest."
-    middle = points(median(map(_half, widest.values())))
-    return (
-        f"{told}: the widest of the {figure(len(widest))} randomised columns; the median of their widest is ± {middle}."
-    )
+    right = f"Shares of {'a' if len(widest) > 1 else 'the'} randomised column are right to"
+    widest_of = f"the widest is that of {_plain(widest[worst].category)} in {_plain(worst)}, {share}"
+    return f"{right} ± {points(_half(widest[worst]))} or better (95 % intervals; {widest_of})."
 
 
 def _widest(marginals: Sequence[MarginalPanel], *, certain: bool) -> dict[str, MarginalRow]:
