@@ -300,7 +300,7 @@ def test_the_first_screen_tells_what_the_attack_attained(copied: Path, released:
     before, after = (load(folder / "audit" / "report.json") for folder in (released, copied))
     attack = next(a for a in load(copied / "audit" / "attack.json")["attacks"] if a["name"].endswith("by record"))
     assert "adversarial test" not in json.dumps(before["tiles"])
-    (tile,) = (t for t in after["tiles"] if t["name"] == "Learning a secret")
+    (tile,) = (t for t in after["tiles"] if t["name"] == "Reading a value")
     assert tile["figure"] != "not measured"
     for said in (tile["meaning"], "; ".join(after["points"])):
         assert f"the attacker reads `{attack['of']}` rightly from " in said

@@ -298,7 +298,7 @@ def test_what_the_draw_came_to_stands_in_audit_alone_and_is_recomputed(write, tm
     assert 0.5 <= measured["achieved"]["value"] <= 1
     assert row["verdict"] == "measured"
     assert "decides nothing" in row["requirement"]
-    assert row["promise"].startswith("Learning a secret: ")
+    assert row["promise"].startswith("Guessing the value: ")
     for file in (out / "public").iterdir():
         assert b"written-posteriors" not in file.read_bytes()
 

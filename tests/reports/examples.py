@@ -345,7 +345,7 @@ def report(page: str = "public", **changes: object) -> Report:
                 "Limited by this policy.",
                 "limited",
             ),
-            Tile("Learning a secret", "up to 95 %", "`disease` can be guessed.", "Not limited by this policy.", "open"),
+            Tile("Reading a value", "up to 95 %", "`disease` can be guessed.", "Not limited by this policy.", "open"),
             Tile("Usefulness", "± 0.4 points", "Half a 95 % interval of one share of `sex`.", "", "plain"),
         ),
         "pairs": PairPanel(("sex", "age_group"), ((0.002,), (0.0041, None)), (("sex", "disease"),)) if audit else None,
