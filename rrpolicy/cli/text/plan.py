@@ -81,7 +81,7 @@ def _protection(outlook: Outlook) -> list[str]:
     panel = protection_panel(outlook.assessment.protection, exact)
     if panel is None:
         return []
-    text = [f"{panel.heading} {panel.rule}".replace("`", "'")]
+    text = [f"{panel.heading[0].lower()}{panel.heading[1:]} {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
     rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]
