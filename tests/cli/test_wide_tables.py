@@ -36,6 +36,12 @@ def test_four_sentences_of_the_same_words_are_one():
     three = ["'a' is kept: known", "'b' is kept: known", "'c' is kept: known"]
     assert condensed(three) == tuple(three)
     assert condensed([*three, "'d' is kept: known"]) == ("'a', 'b', 'c' and 1 more are kept: known",)
+    assert condensed(f"'{name}' is kept, as it links nobody: known" for name in "abcd") == (
+        "'a', 'b', 'c' and 1 more are kept, as they link nobody: known",
+    )
+    assert condensed(f"  assumption: '{name}' links nobody" for name in "abcd") == (
+        "  assumption: 'a', 'b', 'c' and 1 more link nobody",
+    )
     assert condensed(f"{name} (excluded)" for name in "abcde") == ("a, b, c and 2 more (excluded)",)
 
 
@@ -134,8 +140,8 @@ def test_plan_of_150_columns_is_short_and_says_what_is_reached(policy: Path, cap
     assert "5 of 5 starts of the search ended at the same least error" in found
     assert "and 100 more: --json has all" in found
     assert sum("holds 99" in line for line in found) == 1
-    assert sum("on the assumption" in line for line in found) == 1
+    assert sum("assuming that" in line for line in found) == 1
     assert "u0, u1, u2 and 7 more: known to all" in found
     assert "d0, d1, d2 and 5 more (excluded)" in found
-    assert sum(line.startswith("beside it, Cramér's V of x") for line in found) == 10
+    assert sum(line.startswith("related: Cramér's V of x") for line in found) == 10
     assert any(line.startswith("and Cramér's V of 2 more columns, each ") for line in found)

@@ -199,6 +199,14 @@ def test_what_was_attested_stands_in_the_report(
     assert main(["verify", str(bundle), "--source", str(table), "--sign-with", str(key)]) == 0
     after = rrpolicy.render(bundle, page="audit").text
 
-    assert "verified to the level" not in before
-    assert "verified to the level source" in after
+    nobody = "Nobody had verified, attacked or signed this release when this page was written."
+    assert nobody in before
+    assert nobody not in after
+    assert re.search(
+        r"Verified:</strong> .*On 2\d{3}-\d\d-\d\d to the level source, signed with the key \w{16}…", after
+    )
+    assert "Signed:</strong> by nobody; run <code>" in after
+    assert "Attacked:</strong> by nobody; run <code>" in after
+    assert main(["sign", str(bundle), "--key", str(key)]) == 0
+    assert re.search(r"Signed:</strong> .*With the key \w{16}…", rrpolicy.render(bundle, page="audit").text)
     assert main(["verify", str(bundle), "--source", str(table)]) == 0

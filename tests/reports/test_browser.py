@@ -23,7 +23,8 @@ def test_a_big_report_opens_without_scrolling_sideways(examples: Any, opened: Ca
     page = opened(examples.big(), 360)
 
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert page.locator("#annex table.heat").count() == 40
+    assert page.locator("#annex details").count() == 40
+    assert page.locator("#annex table.heat").count() == 80
     assert page.locator("#annex table.heat").first.is_visible() is False
 
 

@@ -13,12 +13,39 @@ from typing import Any
 import pytest
 
 import rrpolicy
+from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
 from rrpolicy.privacy.risks import bounded_by
 from rrpolicy.releasing.report.tiles import chances, in_hundred
 from rrpolicy.report import Report
 from rrpolicy.untrusted.document import read_document
 
+WEAK = """schema = 1
+[policy]
+name = "town"
+version = "1.0.0"
+owner = "registry"
+purpose = "tables"
+[context]
+release_model = "{model}"
+[source]
+uri = "people.csv"
+[attributes]
+sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
+town = {{ role = "quasi-identifier", domain = ["a", "b", "c", "d"] }}
+ill = {{ role = "sensitive", domain = ["no", "yes"] }}
+[[privacy]]
+model = "local-dp"
+epsilon = 60
+[mechanism]
+name = "pram"
+allocation = "equal"
+[[waivers]]
+finding = "protection"
+reason = "a course"
+approver = "head"
+until = 2099-01-01
+"""
 SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "pram": (
         (
@@ -29,27 +56,42 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
             "by a factor of at most 404 (epsilon 6)",
         ),
         ("identifies nobody: weekly hours",),
-        ("Protection: strong.", "Reading disease", "If the record is known: ", "± "),
+        ("Protection: strong.", "Reading disease", "If the record is known: ", "are the true ones: of disease ", "± "),
     ),
     "rr-both": (
         ("picks that person's record with a probability of at most 2 %",),
         (),
-        ("Protection: limited.", "worst off 2.0 %", "± "),
+        ("Protection: limited.", "worst off 2.0 %", "are the true ones: of disease ", "± "),
     ),
     "by-value": (
         ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
-        ("Protection: limited.", "certain of nobody's value", "± "),
+        (
+            "Protection: limited.",
+            "certain of nobody's value",
+            "disease = none: 0.327275, required at most 0.9",
+            "disease = diabetes: 0.0600822, required at most 0.2",
+            "± ",
+        ),
     ),
     "l-diversity": (
         ("each record agrees with at least 9 others", "at least 3 different sensitive values"),
         ("'disease' is sensitive and released unmodified", "662 of 50,000 records are released as"),
-        ("Protection: limited.", "If the record is known: 100.0 %", "labels exact"),
+        (
+            "Protection: limited. Assumed, not checked: no attacker knows hours. Requirements met",
+            "If the record is known: 100.0 % guessed rightly; certain of 50,000 people's values.",
+            "labels exact",
+        ),
     ),
     "anatomy": (
         ("no sensitive value has a share above 33.4 %",),
         (),
-        ("Protection: limited.", "records are found for certain", "with the release", "exact"),
+        (
+            "Protection: limited. Finding a person's record: none. Requirements met",
+            "records are found for certain",
+            "guessed rightly",
+            "exact",
+        ),
     ),
     "sensitive-addition": (
         ("no sensitive value has a share above 33.4 % of", "no sensitive value has a share above 50 % of"),
@@ -63,8 +105,14 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
 def first_screen(bundle: Path) -> str:
     """Return the text of the page up to the first section after the decision."""
     page = (bundle / "audit" / "report.html").read_text()
-    screen = page.partition('<section id="decision"')[2].partition('<section id="risk"')[0]
-    return " ".join(re.sub(r"<[^>]*>", "", screen).replace("&#39;", "'").split())
+    return plain(page.partition('<section id="decision"')[2].partition('<section id="risk"')[0])
+
+
+def plain(html: str) -> str:
+    """Return the text of a part of a page."""
+    return " ".join(
+        re.sub(r"<[^>]*>", "", html).replace("&#39;", "'").replace("&gt;", ">").replace("&lt;", "<").split()
+    )
 
 
 @pytest.mark.slow
@@ -75,13 +123,15 @@ def test_the_first_screen_has_the_facts(released: Callable[[str], Path], name: s
 
     for fact in (*guaranteed, *questions, *tiles):
         assert fact in screen
-    assert re.match(
-        r"Protection: \w+\. ([^.]+\. ){0,2}Requirements met(; \d points? needs? judgement)?",
-        screen.partition(">")[2].strip(),
-    )
-    assert "rrpolicy verify BUNDLE --source TABLE" in screen
-    assert "approved" in screen
-    assert "rejected" in screen
+    assert re.match(r"Protection: \w+\.", screen.partition(">")[2].strip())
+    assert re.search(r"Requirements met(; \d points? needs? judgement)?\.", screen)
+    told, _, rest = screen.partition("approved")
+    assert "Nobody had verified, attacked or signed this release when this page was written." in told
+    assert "Run rrpolicy verify BUNDLE --source TABLE" in told
+    assert "What it is good for" in told
+    assert "rejected" in rest
+    top = plain((released(name) / "audit" / "report.html").read_text().partition('<header class="top">')[2])
+    assert re.search(r"People50,000, one record each Columns\d: .* Recipientsnot stated", top)
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -133,6 +183,74 @@ def test_no_tile_shows_less_than_the_best_guesser_attains(released: Callable[[st
     for most, match in zip((max(told["reading"]), max(told["linking"])), shown, strict=True):
         assert match is None or int(match[1]) >= 100 * most - 1e-9
         assert match is not None or most >= 1 - 1e-3 or most == 0
+
+
+@pytest.mark.parametrize(("model", "said"), [("public", True), ("restricted", False)])
+def test_that_anybody_may_have_what_protects_weakly_is_a_point(tmp_path: Path, model: str, *, said: bool) -> None:
+    rows = [f"{'FM'[i % 2]},{'abcd'[i // 3 % 4]},{('no', 'yes')[i % 7 < 2]}" for i in range(24)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,town,ill", *rows, ""]))
+    policy = tmp_path / "policy.toml"
+    policy.write_text(WEAK.format(model=model))
+    page = Report.from_json(json.loads(rrpolicy.preview(policy, tmp_path / "page.json", format="json").content))
+
+    assert page.protection is not None
+    assert page.protection.grade in {"weak", "none"}
+    points = [p for p in page.points if p.startswith("everybody gets the data (`release_model`: public). Protection: ")]
+    assert len(points) == said
+    assert page.points[0].startswith("`protection` is waived until 2099-01-01 by head")
+    assert page.points.index(points[0]) == 1 if said else points == []
+
+
+def test_who_is_certain_of_a_value_is_named_wherever_people_are_counted(released: Callable[[str], Path]) -> None:
+    bundle = released("sensitive-addition")
+    report = Report.from_json(read_document(bundle / "audit" / "report.json"))
+    counted = [c for row in report.findings for c in row.companions if c.name == "people with a posterior of 1"]
+
+    assert report.protection is not None
+    assert [c.value for c in counted if c.value != "0"]
+    assert all("for an attacker who knows which record is theirs" in c.meaning for c in counted)
+    reading = [row for row in report.protection.rows if row.statistics is not None]
+    assert reading
+    for row in reading:
+        assert row.certain.startswith("An attacker who has to find the record first is certain of ")
+        assert "If the record is known: " in row.known
+        assert "certain of" in row.known
+
+
+def test_the_plan_tells_each_value_beside_its_own_limit(
+    released: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = released("by-value").parent / "policies" / "of-by-value.toml"
+    capsys.readouterr()
+    assert main(["plan", str(policy)]) == 0
+    text = capsys.readouterr().out
+
+    assert "achieved 0.327275 by disease = none (limit 9/10); " in text
+    assert "; 0.0600822 by disease = diabetes (limit 1/5) [original]" in text
+
+
+@pytest.mark.parametrize(
+    ("keep", "told"),
+    [
+        ("1/2", "Of every 100 values these are the true ones: of `ill` 50, of `sex` 50."),
+        ("999/1000", "Of every 100 values these are the true ones: of `ill` 99.90, of `sex` 99.90."),
+    ],
+)
+def test_the_share_of_true_values_is_told_by_column(keep: str, told: str) -> None:
+    from fractions import Fraction
+
+    from rrpolicy.channel.decoders import Block, RetentionDecoder
+    from rrpolicy.policy.model import Attribute, Role
+    from rrpolicy.releasing.report.attributes import true_values
+
+    made = [(name, ("a", "b")) for name in ("sex", "ill")]
+    decoders = [
+        RetentionDecoder((name,), (name,), tuple((v,) for v in labels), (Block((0, 1), Fraction(keep)),))
+        for name, labels in made
+    ]
+    attributes = [Attribute("sex", Role.QUASI_IDENTIFIER, None), Attribute("ill", Role.SENSITIVE, None)]
+
+    assert true_values(attributes, decoders) == told
 
 
 def finding(value: float, risk: Risk | None = None, **changes: Any) -> Finding:

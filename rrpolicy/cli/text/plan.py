@@ -80,7 +80,7 @@ def _protection(outlook: Outlook) -> list[str]:
     panel = _panel(outlook)
     if panel is None:
         return []
-    text = [f"{panel.heading.replace('P', 'p', 1)} {panel.rule}".replace("`", "'")]
+    text = [f"{panel.heading[0].lower()}{panel.heading[1:]} {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
     rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]

@@ -21,7 +21,10 @@ POSTERIOR = (
     "the largest chance of the true value for who reads the quasi-identifiers of the whole group and knows the shares "
     "of the values among people with the same ones, over all groups that can be dealt; 1/l is for who does not"
 )
-CERTAIN = "people whose group may tell their value with certainty"
+CERTAIN = (
+    "people whose value may be certain for an attacker who knows which group is theirs and how many people with the "
+    "same quasi-identifiers have each value in the original table"
+)
 
 
 def informed(

@@ -46,7 +46,10 @@ ADVERSARY = (
 REFERENCE = "Xiao, Tao 2006, definition 3; a ratio of permanents"
 QUANTITY = "highest posterior of a value of {}, given the written group"
 MEAN = "the highest posterior of a value, on average over everybody"
-CERTAIN = "people whose value follows from their group with certainty"
+CERTAIN = (
+    "people whose value is certain, as the groups were written, for an attacker who knows which group is theirs and "
+    "how many people with the same quasi-identifiers have each value in the original table"
+)
 ATTAINED = (
     "c_u times the expected posterior of the true value over the written groups, the largest of any people and value: "
     "what the risk of attribute disclosure came to in this draw"

@@ -25,7 +25,8 @@ POSTERIOR = (
     "counts can be surer, and certain where no more sets hold a value than people have it"
 )
 CERTAIN = (
-    "people whose set may give their value away: l-1 values occur nowhere in their group, so its entries may be such"
+    "people whose value may be certain for an attacker who knows which record is theirs and how many people of their "
+    "group have each value in the original table: l-1 values occur nowhere in the group, and the set may hold these"
 )
 
 
