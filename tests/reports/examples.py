@@ -20,9 +20,11 @@ from rrpolicy.report import (
     Obstacle,
     PairPanel,
     Promise,
+    ProtectionPanel,
     Published,
     ReleasedSet,
     Report,
+    RiskRow,
     Section,
     SetPanel,
     Spread,
@@ -430,6 +432,67 @@ def big() -> Report:
     )
 
 
+def graded(**changes: object) -> Report:
+    """Return an audit page with a grade, all points and all that the first screen can hold."""
+    rows = tuple(
+        RiskRow(
+            f"Reading {name}",
+            "weak",
+            0.33,
+            0.433,
+            0.438,
+            0.973,
+            "Of 100 values an attacker guesses 33 rightly.",
+            "Worst off is one person.",
+            "An attacker who has to find the record first is certain of nobody's value.",
+            "The records raise it by 27.7 points (weak: up to 50.0 points).",
+            "43.3 % → 43.8 % guessed rightly; worst off (`50k to 80k`) 13.1 % → 53.5 %; certain of nobody's value.",
+            "If the record is known: 97.3 % guessed rightly; certain of 12 people's values.",
+        )
+        for name in ("disease", "income_band")
+    )
+    usable = (
+        Fact("Good (2 of 4)", "sex, age"),
+        Fact("Rough (1 of 4)", "age x sex"),
+        Fact("Not usable (1 of 4)", "a x b"),
+    )
+    fields: dict[str, object] = {
+        "protection": ProtectionPanel(
+            "weak",
+            "The grade is that of `disease`: the records raise the probability of one person's true value by 27.7 points.",
+            rows,
+            "Protection: weak. Finding a person's record: none.",
+        ),
+        "pairs": PairPanel(("sex", "age"), ((0.002,), (0.0041, 0.01)), (), (), usable),
+        "points": tuple(
+            f"`warning/{i}` is waived until 2027-06-30 by the head of the office: a course" for i in range(7)
+        ),
+        "bar": (
+            Fact("People", "50,000, one record each"),
+            Fact("Columns", "7: 6 randomised, 1 unchanged"),
+            Fact("Recipients", "not stated"),
+            Fact("Owner", "Department of Population Statistics"),
+            Fact("Purpose", "Teaching and methodological research"),
+        ),
+        "headline": "All columns are randomised. Of every 100 values these are the true ones: of `disease` 97.",
+    }
+    return report("audit", **(fields | changes))
+
+
+def wide() -> Report:
+    """Return a page of tables that no page of paper and no telephone is wide enough for."""
+    names = tuple(f"q{i:02d}_satisfaction_with_service" for i in range(27))
+    many = tuple(f"Category number {i:02d}" for i in range(40))
+    companions = tuple(CompanionRow("risk", "0.1", "exact", "a chance", name) for name in names)
+    errors = tuple(tuple((i + j + 1) / 100 for j in range(i + 1)) for i in range(len(names)))
+    return graded(
+        attributes=(panel("region", many, 0.4),),
+        findings=(pk(), finding(companions=companions)),
+        pairs=PairPanel(names, errors, (), (), (Fact("Good (27 of 378)", ", ".join(names[:6])),)),
+        sets=(sets("region", many),),
+    )
+
+
 def planned() -> Report:
     return report(
         "plan",
@@ -449,5 +512,7 @@ EXAMPLES = {
     "hostile": hostile,
     "hostile public": hostile_public,
     "big": big,
+    "graded": graded,
+    "wide": wide,
     "plan": planned,
 }

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1400])
-@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "plan"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "plan", "graded", "wide"])
 def test_the_page_never_scrolls_sideways(examples: Any, opened: Callable[..., Any], name: str, width: int) -> None:
     page = opened(examples.EXAMPLES[name](), width)
 
@@ -28,8 +28,79 @@ def test_a_big_report_opens_without_scrolling_sideways(examples: Any, opened: Ca
     assert page.locator("#annex table.heat").first.is_visible() is False
 
 
+OUTSIDE = """inside => [...document.querySelectorAll('body *')]
+  .filter(e => !e.closest('.unseen, svg, .skip') && !(inside && e.closest('.scroll')))
+  .filter(e => e.checkVisibility() && e.getBoundingClientRect().width > 2)
+  .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(e => e.tagName + '.' + e.className)"""
+"""Elements beyond the right edge; of what scrolls by itself none are, where that may scroll."""
+
+
+@pytest.mark.parametrize("name", ["audit", "failing", "plan", "graded", "wide"])
+def test_on_a_telephone_nothing_is_clipped_and_what_scrolls_says_so(
+    examples: Any, opened: Callable[..., Any], name: str
+) -> None:
+    page = opened(examples.EXAMPLES[name](), 390, script=True)
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    silent = page.evaluate(
+        """() => [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
+          .filter(e => !e.previousElementSibling?.matches('.sideways')
+                       || !e.previousElementSibling.checkVisibility()).map(e => e.ariaLabel)"""
+    )
+
+    assert page.evaluate(OUTSIDE, True) == []  # noqa: FBT003 where tables may scroll
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", ["audit", "failing", "plan", "graded", "wide", "big"])
+def test_in_print_no_table_is_wider_than_the_paper(examples: Any, opened: Callable[..., Any], name: str) -> None:
+    page = opened(examples.EXAMPLES[name](), PAPER[0], script=True)
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+    assert page.evaluate(OUTSIDE, False) == []  # noqa: FBT003 on paper nothing scrolls
+    assert page.evaluate("[...document.querySelectorAll('.sideways')].some(e => e.checkVisibility())") is False
+
+
+def test_every_column_of_a_wide_table_is_printed(examples: Any, opened: Callable[..., Any]) -> None:
+    report = examples.wide()
+    page = opened(report, PAPER[0])
+    page.emulate_media(media="print")
+    errors = page.locator("#utility table.heat")
+    matrix = page.locator("#annex table.heat")
+
+    assert errors.locator("thead th").all_inner_texts() == list(report.pairs.names)
+    assert errors.locator("tbody td:not(.none)").count() == 27 * 28 / 2
+    assert matrix.locator("thead th").count() == 40
+    assert matrix.locator("tbody td").count() == 40 * 40
+    assert page.locator("table.upset thead th.held").count() == 40
+    assert page.locator("#risk table.related thead th.number").count() >= 27
+
+
+PAPER = 688, 978
+"""Pixels of an A4 page within its margins, across and down."""
+
+
+def test_the_summary_is_two_pages_and_the_first_has_what_a_decision_takes(
+    examples: Any, opened: Callable[..., Any]
+) -> None:
+    page = opened(examples.graded(), PAPER[0])
+    page.emulate_media(media="print")
+
+    def foot(selector: str) -> float:
+        box = page.locator(selector).first.bounding_box()
+        return float(box["y"] + box["height"])
+
+    for part in (".bar", ".banner", ".attested", ".ladder", ".usable", ".signing"):
+        assert foot(part) <= PAPER[1], part
+    assert foot("#decision") <= 2 * PAPER[1]
+    assert page.locator(".banner h2").inner_text().startswith("Protection: weak. Finding a person's record: none.")
+    assert page.locator(".banner .points li").count() == 6
+    assert page.evaluate("getComputedStyle(document.querySelector('#risk')).breakBefore") == "page"
+
+
 @pytest.mark.parametrize("width", [320, 768, 900, 1400])
-@pytest.mark.parametrize("name", ["public", "audit", "failing", "plan"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "plan", "graded"])
 def test_no_text_is_squeezed_into_a_column_of_letters(
     examples: Any, opened: Callable[..., Any], name: str, width: int
 ) -> None:
@@ -45,7 +116,7 @@ def test_no_text_is_squeezed_into_a_column_of_letters(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["public", "audit", "failing", "plan"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "plan", "graded"])
 def test_all_text_has_the_contrast_of_wcag_aa(
     examples: Any, opened: Callable[..., Any], contrast: str, name: str, scheme: str
 ) -> None:
@@ -163,7 +234,7 @@ def test_axe_finds_nothing_on_any_page(examples: Any, browser: Any, tmp_path: An
     from rrpolicy_reports.html import HtmlRenderer
 
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
-    for name in ("public", "audit", "failing", "plan"):
+    for name in ("public", "audit", "failing", "plan", "graded", "wide"):
         file = tmp_path / f"{name}.html"
         file.write_bytes(HtmlRenderer().render(examples.EXAMPLES[name]()))
         page = context.new_page()
