@@ -205,7 +205,7 @@ def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -
         kept = "a release with --key keeps it"
         yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
     if not assessment.tested:
-        yield f"{UNDECIDED}, since no column identifies people (`unit` names it)"
+        yield f"{UNDECIDED}, since no column identifies people: name it as unit under [source]"
     if plan.policy.release.series is not None and plan.policy.ledger is None:
         yield "how the mechanism chose at the first release of the series (a ledger knows it)"
     for finding in assessment.findings:

@@ -135,6 +135,7 @@ def public_report(
     from rrpolicy.releasing.report.public.published import published
 
     page = replace(_shared(public, manifest, released, models or {}, formats), sections=sections)
+    page = replace(page, headline=f"{page.headline} {true_values(manifest.attributes, manifest.decoders)}".rstrip())
     if not countable(manifest):
         return page
     release = release_of(public, manifest, formats)
