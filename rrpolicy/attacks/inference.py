@@ -35,7 +35,7 @@ from rrpolicy.attacks.score import forward, held, law
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, carried_column, cells, listed, size
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.dependence import dependences
+from rrpolicy.privacy.dependence import columns_of, dependences
 from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 from rrpolicy.privacy.evidence import sides
 from rrpolicy.untrusted.printable import listed as in_words
@@ -97,7 +97,9 @@ def _read_besides(target: Target, product: Product, axes: tuple[Axis, ...]) -> t
     *known, sensitive = axes
     (name,) = sensitive.attributes
     names = {each for axis in known for each in axis.attributes}
-    found = [one for one in dependences(target.policy, product, target.original, name) if one.exact not in names]
+    exact, randomised = columns_of(target.policy, product)
+    sides = (exact, [a for a in randomised if a.name == name])
+    found = [one for one in dependences(target.policy, sides, target.original) if one.exact not in names]
     read: list[Axis] = []
     carried: list[Carried] = []
     columns = {column.attribute: column for column in product.carried}

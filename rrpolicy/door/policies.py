@@ -140,9 +140,11 @@ def check(
         return decided
     from dataclasses import replace
 
+    from rrpolicy.releasing.plan.check import outlined
     from rrpolicy.releasing.plan.fitting import fitting
 
-    return replace(decided, records=fitting(found))
+    records, seen = fitting(found, outlined(found.policy, found.registry))
+    return replace(decided, records=records, seen=seen)
 
 
 @blaming

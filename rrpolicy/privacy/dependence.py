@@ -57,6 +57,10 @@ MOST_SETS = 50
 MOST_CELLS = 1 << 20
 
 
+Columns: TypeAlias = "tuple[list[Attribute], list[Attribute]]"
+"""Columns that are released as they are, and those with categories in which chance has a part."""
+
+
 @frozen
 class Dependence:
     """How a column released as it is depends with a randomised one.
@@ -90,17 +94,15 @@ class Dependence:
         return self.left_out and (self.v.value >= STRONG or self.share >= SOME)
 
 
-def dependences(policy: Policy, channel: Channel, original: Original, of: str | None = None) -> tuple[Dependence, ...]:
+def dependences(policy: Policy, columns: Columns, original: Original) -> tuple[Dependence, ...]:
     """Return the dependences between exact and randomised columns that are beyond chance, in the policy's order.
 
     Args:
         policy: resolved.
-        channel: as it will be drawn, or was.
+        columns: that are released as they are, and those in which chance has a part.
         original: the table.
-        of: the randomised column that is asked about; None for all.
     """
-    exact, randomised = _sides(policy, channel)
-    randomised = [a for a in randomised if of in {None, a.name}]
+    exact, randomised = columns
     if not exact or not randomised or not original.records:
         return ()
     table = original.sample(*(a.name for a in (*exact, *randomised)))
@@ -108,7 +110,7 @@ def dependences(policy: Policy, channel: Channel, original: Original, of: str | 
     return tuple(_Table(policy, exact, randomised, table, whole=len(table) == original.records).found())
 
 
-def _sides(policy: Policy, channel: Channel) -> tuple[list[Attribute], list[Attribute]]:
+def columns_of(policy: Policy, channel: Channel) -> Columns:
     """Return the attributes released as they are, and those with categories in which chance has a part."""
     decoders = channel.decoders()
     drawn = {name for d in decoders if d.drawn for name in d.attributes}

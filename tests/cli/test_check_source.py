@@ -91,3 +91,44 @@ def test_the_function_takes_a_table_in_memory(folder):
     assert rrpolicy.check("p.toml").records is None
     with pytest.raises(DataError, match="RR310"):
         rrpolicy.check("p.toml", source=table.rename(columns={"sex": "gender"}))
+
+
+def test_a_column_that_gives_another_away_is_told_before_anything_is_planned(folder, capsys):
+    code = 'code = { role = "insensitive", domain = [0, 1], assume_unlinkable = "an internal code" }\n[[privacy]]'
+    (folder / "p.toml").write_text(POLICY.replace("[[privacy]]", code, 1))
+    rows = ["sex,age,disease,code", *(f"f,20,flu,{i % 2}\nm,30,none,{i % 2}" for i in range(30))]
+    (folder / "own.csv").write_text("\n".join(rows) + "\n")
+    assert main(["check", "p.toml", "--source"]) == 0
+    assert "gives" not in capsys.readouterr().out
+
+    (folder / "own.csv").write_text("sex,age,disease,code\n" + "f,20,flu,1\nm,30,none,0\n" * 30)
+    assert main(["check", "p.toml", "--source"]) == 0
+    told = capsys.readouterr().out
+    assert main(["plan", "p.toml"]) == 1
+    refused = capsys.readouterr().out
+    for column in ("sex", "disease"):
+        assert f"'code' is released unmodified and gives the randomised '{column}' away" in told
+        assert f"[association/code/{column}]" in told
+        assert f"RR109: 'code' is released unmodified and gives the randomised '{column}' away" in refused
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"flu", "none"', '"flu"'),
+        ('"flu", "none"', '"flu", "measles"'),
+        ("disease =", "diseases ="),
+        ("epsilon = 6", "epsilon = 0"),
+        ("epsilon = 6", 'k = "many"'),
+        ("local-dp", "local-pd"),
+        ('"pram"', '"prma"'),
+        ("[0, 20, 40, inf]", "[0, 25]"),
+        ('"own.csv"', '"nowhere.csv"'),
+    ],
+)
+def test_check_and_plan_begin_with_the_same_problem(folder, capsys, old, new):
+    (folder / "p.toml").write_text(POLICY.replace(old, new, 1))
+    assert main(["check", "p.toml", "--source"]) in {2, 3}
+    checked = capsys.readouterr().err.splitlines()[0]
+    assert main(["plan", "p.toml"]) in {2, 3}
+    assert capsys.readouterr().err.splitlines()[0] == checked

@@ -47,7 +47,7 @@ class Checked(Decided):
 
     `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
     releases as they are. `terms` are the day on which it was judged. `records` is the number of records of the table,
-    if that was held against the policy; the findings are decided without it.
+    if that was held against the policy, and `seen` what in it needs judgement; the findings are decided without it.
     """
 
     policy: Policy
@@ -57,6 +57,7 @@ class Checked(Decided):
     unchanged: tuple[Attribute, ...]
     terms: Terms
     records: int | None = None
+    seen: tuple[Remark, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -90,6 +91,7 @@ class Checked(Decided):
             *coded(self.policy),
             *sensitive_by_name(self.policy),
             *foreseen(self.policy),
+            *self.seen,
         )
         return part(points, self.policy.governance, self.terms)
 

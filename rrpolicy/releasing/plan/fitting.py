@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.mechanism import Outline, Remark
+from rrpolicy.releasing.plan.judgement import associated
 from rrpolicy.releasing.plan.opening import Opened
 
 
-def fitting(opened: Opened) -> int:
+def fitting(opened: Opened, outline: Outline) -> tuple[int, tuple[Remark, ...]]:
     """Read a policy's table as `plan` reads it, and plan nothing.
 
     Args:
         opened: the policy, with the table that the caller names or holds.
+        outline: what its mechanism will plan.
 
     Returns:
-        The number of records.
+        The number of records, and which columns give randomised ones away, or go with some.
 
     Raises:
         DataError: RR3xx, everything that the policy does not foresee, at once.
@@ -28,5 +32,8 @@ def fitting(opened: Opened) -> int:
         open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
     ):
         refuse_repeated(original.policy, original)
+        remarks: tuple[Remark, ...] = ()
+        if issubclass(outline.channel, Product):
+            remarks = tuple(associated(original.policy, outline, original))
         original.unchanged()
-        return original.records
+        return original.records, remarks

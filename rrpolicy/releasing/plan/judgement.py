@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.canonical import category_text
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.decoders import IdentityDecoder
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
-from rrpolicy.mechanism import Remark
+from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.singles import Singles
@@ -22,7 +24,7 @@ from rrpolicy.untrusted.printable import some
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.privacy.dependence import Dependence
+    from rrpolicy.privacy.dependence import Columns, Dependence
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
@@ -84,17 +86,18 @@ def _singles(attribute: Attribute, original: Original) -> int:
     return found.count()
 
 
-def associated(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+def associated(policy: Policy, channel: Channel | Outline, original: Original) -> Iterator[Remark]:
     """Yield which columns released as they are give randomised ones away, then a warning of those that go with some.
 
     Args:
         policy: resolved.
-        channel: as it will be drawn.
+        channel: as it will be drawn; or what a mechanism will plan.
         original: the table.
     """
-    from rrpolicy.privacy.dependence import dependences
+    from rrpolicy.privacy.dependence import columns_of, dependences
 
-    found = dependences(policy, channel, original)
+    columns = _planned(policy, channel) if isinstance(channel, Outline) else columns_of(policy, channel)
+    found = dependences(policy, columns, original)
     for one in found:
         if one.gives_away:
             text = f"'{one.exact}' is released unmodified and gives the randomised '{one.randomised}' away: {_how(one)}"
@@ -107,6 +110,14 @@ def associated(policy: Policy, channel: Channel, original: Original) -> Iterator
     text = f"'{worst.exact}' is released unmodified and goes with the randomised '{worst.randomised}': {_how(worst)}"
     also = f"; so do, less strongly, {some([*others])}" if others else ""
     yield Remark(ASSOCIATED, text + also, worst.v)
+
+
+def _planned(policy: Policy, outline: Outline) -> Columns:
+    """Return which columns will be released as they are and which randomised, as far as no data are needed."""
+    drawn = {name for names, axis in outline.axes if not issubclass(axis, (Identity, Recode)) for name in names}
+    changed = drawn | {name for names, axis in outline.axes if issubclass(axis, Recode) for name in names}
+    exact = [a for a in policy.released if a.name not in changed]
+    return exact, [a for a in policy.released if a.name in drawn and a.categorical]
 
 
 def _how(found: Dependence) -> str:
