@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.releasing.report.protection import named
+from rrpolicy.releasing.report.wording import named
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.section import figure, percent, sentence
 
