@@ -16,14 +16,13 @@ from rrpolicy.channel.decoders import (
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.releasing.report.attributes import GENERALISED, IN_PART, UNCHANGED, coarseness
+from rrpolicy.releasing.report.wording import named
 from rrpolicy.section import Fact, figure, percent
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
     from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
 
-_NAMED = 8
-"""Columns that a sentence names; of more it says how many there are."""
 EXACT = (
     "Values are released as they are: every one is exact. An attacker who finds the row of a person reads them there."
 )
@@ -101,15 +100,6 @@ def headline(manifest: Manifest) -> str:
 def exact(manifest: Manifest) -> tuple[str, ...]:
     """Return the columns whose values are released as they are, in the order of the policy."""
     return _exact(manifest, _done(manifest))
-
-
-def named(columns: Collection[str]) -> str:
-    """Return columns as a sentence names them; of many, the first and how many more there are."""
-    shown = [f"`{column}`" for column in columns][:_NAMED]
-    more = len(columns) - len(shown)
-    if more:
-        return f"{', '.join(shown)} and {figure(more)} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _exact(manifest: Manifest, done: Sequence[_Done]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from rrpolicy.finding import Measure, Standing, Verdict
@@ -26,6 +26,8 @@ ULPS = 4
 """Last places of a limit by which a number at it may lie off through rounding."""
 
 SET = " (set by the optimiser)"
+_NAMED = 8
+"""Columns that a sentence names; of more it says how many there are."""
 NOTHING = 1e-3
 """Relative distance from a limit below which a margin is none."""
 
@@ -123,3 +125,12 @@ def used(achieved: float, limit: float, side: Direction) -> float | None:
     if math.isinf(under):
         return 0.0
     return over / under if under > 0 and over >= 0 and math.isfinite(over) else None
+
+
+def named(columns: Collection[str]) -> str:
+    """Return columns as a sentence names them; of many, the first and how many more there are."""
+    shown = [f"`{column}`" for column in columns][:_NAMED]
+    more = len(columns) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {figure(more)} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Standing
-from rrpolicy.releasing.report.protection import named
 from rrpolicy.releasing.report.public.counting import Counting, precision_of
+from rrpolicy.releasing.report.wording import named
 from rrpolicy.report import AccuracyRow
 from rrpolicy.section import figure
 

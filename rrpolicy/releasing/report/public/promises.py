@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.finding import CONDITION
 from rrpolicy.policy.model import Role
-from rrpolicy.releasing.report.protection import exact, named
+from rrpolicy.releasing.report.protection import exact
+from rrpolicy.releasing.report.wording import named
 from rrpolicy.report import Promise
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rrpolicy.formats.format import CORE
-from rrpolicy.releasing.report.protection import named
 from rrpolicy.releasing.report.public.counting import Counting
+from rrpolicy.releasing.report.wording import named
 from rrpolicy.report import Usage
 from rrpolicy.section import Fact
 from rrpolicy.untrusted.pasting import command_line
