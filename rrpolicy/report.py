@@ -526,6 +526,10 @@ class Report:
     headline: str = field(
         default="", metadata={"help": "what was done to which columns, and which are exact, in a sentence"}
     )
+    true_values: str = field(
+        default="",
+        metadata={"help": "how many of 100 values of each randomised column are the true ones, in a sentence"},
+    )
     sets: tuple[SetPanel, ...] = field(default=(), metadata={"help": "the sets that were released"})
     published: Published | None = field(
         default=None, metadata={"help": "how to use the release and what to expect of it (public page only)"}

@@ -71,7 +71,7 @@ class ReleasedAttribute:
         nulls: the category of missing values, which no average counts; None if there is none.
         scale: nominal, ordinal or interval.
         hierarchy: of a sensitive attribute, by which t-closeness may be measured; None for any other.
-        assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
+        assume_unlinkable: the steward's reason why the column identifies nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
         rounding: of a weight, its numbers are multiples of this; None if they were not rounded.

@@ -146,7 +146,7 @@ class Attribute:
         release_as: the released column's name.
         hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain, or all that
             the hierarchy lists while the domain is not observed yet. None if none.
-        assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
+        assume_unlinkable: the steward's reason why the column identifies nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         missing: codes that stand for a missing value in this column; None: those of [source].
         design: what the column is in the design of a survey: the weight (of how many people a record stands for), a
@@ -183,7 +183,7 @@ class Attribute:
 
     @property
     def why_unchanged(self) -> str | None:
-        """Return why the column may be released as it is; that it links nobody says so, too."""
+        """Return why the column may be released as it is; that it identifies nobody says so, too."""
         return self.assume_unlinkable if self.unchanged is None else self.unchanged
 
 

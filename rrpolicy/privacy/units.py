@@ -22,7 +22,7 @@ MOST = "records of one unit"
 HOW_MANY = "Whether a person has one record or several was not tested."
 """What follows the number of records where no column was counted that identifies people."""
 UNDECIDED = "how many records a person has"
-"""What a verification cannot tell without the table, or without a column that tells people apart."""
+"""What a verification cannot tell without the table, or without a column that identifies people."""
 
 
 def unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:

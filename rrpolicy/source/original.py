@@ -164,7 +164,7 @@ class TableOriginal:
     def content(self) -> bytes:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC.
 
-        In a series, of what tells people apart as well: what is drawn depends on it.
+        In a series, of what identifies people as well: what is drawn depends on it.
 
         Raises:
             RefusedError: RR410 if the table changed.
@@ -219,7 +219,7 @@ class TableOriginal:
             columns: names of released attributes, each once.
 
         Yields:
-            Batches as `rows` yields them, with a last column: what tells people apart, whole numbers or text.
+            Batches as `rows` yields them, with a last column: what identifies people, whole numbers or text.
 
         Raises:
             ValueError: if a column is not released, or stands twice.

@@ -67,7 +67,7 @@ class Units:
 
 
 def untold(policy: Policy) -> str | None:
-    """Return what to do where several identifiers leave open which of them tells people apart; else None."""
+    """Return what to do where several identifiers leave open which of them identifies people; else None."""
     identifiers = [a.name for a in policy.with_role(Role.IDENTIFIER)]
     if policy.unit is not None or policy.of_rows or len(identifiers) < 2:  # noqa: PLR2004
         return None

@@ -31,7 +31,7 @@ class Statements:
         counts: recodes every released column as the policy says, and counts; one row a combination. It names no column
             that is dropped.
         units: tests how many records a person has: one row of four numbers, of which the last two must be 0; None if
-            the policy does not say which column tells people apart. No other statement names that column.
+            the policy does not say which column identifies people. No other statement names that column.
         expansion: makes records of a table of released rows with counts.
     """
 

@@ -38,7 +38,7 @@ def test_one_table_a_sensitive_attribute() -> None:
     explained = {"value read correctly"}
     assert [line.rstrip() for line in _finding(finding, Stated(), explained)] == [
         "  satisfied attribute-disclosure: risk <= 1/4; achieved 0.25, margin 0 [original]",
-        "            beside it, disease:",
+        "            related: disease:",
         "                                    risk  value read correctly",
         "              maximum over values   0.25                   0.5",
         "              Flu                   0.25                   0.5",
@@ -47,7 +47,7 @@ def test_one_table_a_sensitive_attribute() -> None:
         "              combinations with zero count 3",
         "              risk: what risk says",
         "              combinations with zero count: what combinations with zero count says",
-        "            beside it, 1/k: 0.01",
+        "            related: 1/k: 0.01",
         "              1/k: what 1/k says",
     ]
     assert explained == {"risk", "value read correctly", "combinations with zero count", "1/k"}

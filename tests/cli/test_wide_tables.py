@@ -36,10 +36,10 @@ def test_four_sentences_of_the_same_words_are_one():
     three = ["'a' is kept: known", "'b' is kept: known", "'c' is kept: known"]
     assert condensed(three) == tuple(three)
     assert condensed([*three, "'d' is kept: known"]) == ("'a', 'b', 'c' and 1 more are kept: known",)
-    assert condensed(f"'{name}' is kept, as it links nobody: known" for name in "abcd") == (
+    assert condensed(f"'{name}' is kept, as it identifies nobody: known" for name in "abcd") == (
         "'a', 'b', 'c' and 1 more are kept, as they link nobody: known",
     )
-    assert condensed(f"  assumption: '{name}' links nobody" for name in "abcd") == (
+    assert condensed(f"  assumption: '{name}' identifies nobody" for name in "abcd") == (
         "  assumption: 'a', 'b', 'c' and 1 more link nobody",
     )
     assert condensed(f"{name} (excluded)" for name in "abcde") == ("a, b, c and 2 more (excluded)",)

@@ -426,7 +426,7 @@ def test_a_dropped_column_needs_nothing_of_the_baseline(load, write):
 @pytest.mark.parametrize(
     ("unit", "column", "role"),
     [
-        (None, "person_id", "excluded"),  # now nothing tells people apart
+        (None, "person_id", "excluded"),  # now no column identifies people
         (None, "household_id", "identifier"),  # now two columns may
         ("person_id", "household_id", "identifier"),
         ("household_id", "person_id", "excluded"),

@@ -351,7 +351,7 @@ def test_what_does_not_hold_heads_the_page(
     [
         ({"role": "sensitive", "unchanged": "everybody knows it"}, "is sensitive and released unmodified: everybody"),
         ({"role": "sensitive"}, "is sensitive and released unmodified"),
-        ({"assume_unlinkable": "told to nobody"}, "on the assumption that it links nobody: told to nobody"),
+        ({"assume_unlinkable": "told to nobody"}, "assuming that it identifies nobody: told to nobody"),
         ({"role": "insensitive", "unchanged": "everybody knows it"}, None),
     ],
 )

@@ -185,7 +185,7 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     assert public["units"] == {"max_records": 1}
     assert audit["tested"] is tested
     for finding in (*public["findings"], *audit["findings"]):
-        assert [a for a in finding["assumptions"] if "exactly one record (stated by the publisher)" in a]
+        assert [a for a in finding["assumptions"] if "one record (stated by the publisher)" in a]
     counted = [
         [c["measure"]["value"] for c in f["companions"] if c["name"] == "records of one unit"]
         for f in audit["findings"]
@@ -272,13 +272,13 @@ def eval_fraction(text: str) -> float:
         ("max_records = 2", "excluded", "no column tells whose the records are"),
         ('unit = "sex"', "identifier", "is released"),
         ('unit = "person"', "identifier", "no attribute of the policy"),
-        ("max_records = 2", "identifier", "speaks of single records"),
+        ("max_records = 2", "identifier", "needs one record a person"),
     ],
 )
 def test_units_that_cannot_be_are_refused_at_check(
     case: Case, capsys: Any, source: str, role: str, message: str
 ) -> None:
-    rest = ANATOMY if "single" in message else PRAM
+    rest = ANATOMY if "one record" in message else PRAM
 
     assert run("check", case(source=source, role=role, rest=rest)) == 2
     said = codes(capsys)

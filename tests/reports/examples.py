@@ -359,7 +359,7 @@ def report(page: str = "public", **changes: object) -> Report:
         else (),
         "following": (Fact("Verify it", "rrpolicy verify BUNDLE --source TABLE"),) if audit else (),
         "texts": (Fact("policy.toml", '[policy]\nname = "survey"\n'),) if audit else (),
-        "points": ("'hours' is released unmodified on the assumption that it links nobody.",) if audit else (),
+        "points": ("'hours' is released unmodified assuming that it identifies nobody.",) if audit else (),
         "headline": "`sex` is exact; the sensitive column (`disease`) is randomised with published probabilities.",
         "sets": (sets("disease", DISEASE),),
         "published": None if audit else published(),

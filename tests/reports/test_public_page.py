@@ -37,7 +37,7 @@ FACTS = {
             "randomised with published probabilities; the insensitive column (hours) is exact."
         ),
         "links a person to a record with a probability above 50 %",
-        "'hours' is released unmodified on the assumption that it links nobody",
+        "'hours' is released unmodified, assuming that it identifies nobody",
     ),
     "rr-both": (
         ALL,
@@ -61,7 +61,7 @@ FACTS = {
             "region) are exact."
         ),
         "with a probability of at most 10 %, no limit for none",
-        "sex, age_group and region are exact: whoever knows that of a person finds the rows that fit",
+        "sex, age_group and region are exact: an attacker who knows that of a person finds the rows that fit",
     ),
     "sensitive-addition": (
         SOME.format("disease and income_band", "sex, age_group and region"),
@@ -70,7 +70,7 @@ FACTS = {
             "hold the true one; quasi-identifiers (sex, age_group and region) are exact."
         ),
         "no sensitive value has a share above 33.4 % of disease",
-        "sex, age_group and region are exact: whoever knows that of a person finds the rows that fit",
+        "sex, age_group and region are exact: an attacker who knows that of a person finds the rows that fit",
     ),
     "anatomy": (
         SOME.format("income_band", "sex, age_group, education and region"),
@@ -79,7 +79,7 @@ FACTS = {
             "only by groups of 3 or more records."
         ),
         "no sensitive value has a share above 33.4 %",
-        "sex, age_group, education and region are exact: whoever knows that of a person finds the rows that fit",
+        "sex, age_group, education and region are exact: an attacker who knows that of a person finds the rows that fit",
     ),
     "l-diversity": (
         LABELS,

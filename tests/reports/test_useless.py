@@ -15,7 +15,7 @@ import rrpolicy
 from rrpolicy.releasing.plan.preview import MarginalError
 from rrpolicy.testing import policy_text
 
-SAID = "guessing even shares comes nearer"
+SAID = "estimates are expected to be worse than assuming equal shares"
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=6).filter(any))

@@ -310,7 +310,7 @@ def test_amounts_that_hardly_repeat_are_no_unit_unless_their_name_says_so(parque
     assert found["source"].get("unit") == (name if role == "identifier" else None)
     if role == "excluded":
         text = draft(str(path), None, load_registry().sources).text
-        assert "980 of 1,000 records have a value that no other record has: if it tells people apart" in text
+        assert "980 of 1,000 records have a value that no other record has: if it identifies people" in text
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_of_several_identifiers_the_draft_check_and_plan_ask_which_tells_people_
     path = parquet({**columns, "sex": ["F", "M"] * 20}, "people.parquet")
     assert main(["init", str(path)]) == 0
     printed = capsys.readouterr()
-    assert "warning: person_id, email: let `unit` under [source] name what tells people apart" in printed.err
+    assert "warning: person_id, email: name the one that identifies people as `unit` under [source]" in printed.err
     line = next(line for line in printed.out.splitlines() if line.startswith("# unit = "))
     assert line.startswith('# unit = "person_id" # or email')
     policy = tmp_path / "policy.toml"
@@ -438,7 +438,7 @@ def test_an_unedited_draft_is_refused_and_each_open_line_is_named(parquet, tmp_p
     path = parquet(survey(3000), "people.parquet")
     assert main(["init", str(path)]) == 0
     printed = capsys.readouterr()
-    assert "discloses them" in printed.err
+    assert "reveals them" in printed.err
     assert "WARNING: the domains and bins below are taken from the data" in printed.out
     policy = tmp_path / "policy.toml"
     policy.write_text(printed.out)

@@ -94,7 +94,7 @@ def test_plan_and_audit_page_show_it_and_the_public_never(tmp_path, capsys):
     )
     assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "made")]) == 0
     assert main(["plan", str(tmp_path / "policy.toml")]) == 0
-    assert "beside it, cells that occur: 4" in capsys.readouterr().out
+    assert "related: cells that occur: 4" in capsys.readouterr().out
 
     findings = json.loads((tmp_path / "made/audit/findings.json").read_text())
     assert [c["name"] for c in findings["utility"][0]["companions"]] == ["cells counted as 1e-12", "cells that occur"]

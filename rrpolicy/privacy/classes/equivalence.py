@@ -1,7 +1,7 @@
 """The equivalence classes of a release: of a channel that leaves nothing to chance, and of what was written.
 
 What makes a class is what an attacker is taken to know of a person: the quasi-identifiers as released, and whatever
-insensitive attribute is released beside them, unless the policy states why it links nobody. Sensitive attributes are
+insensitive attribute is released with them, unless the policy states why it identifies nobody. Sensitive attributes are
 what he does not know.
 """
 

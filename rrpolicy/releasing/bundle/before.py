@@ -49,7 +49,7 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         page,
         page="plan",
         bar=(*audited_bar(about, tested=assessment.tested), *page.bar),
-        headline=f"{page.headline} {true_values(about.attributes, decoders)}".rstrip(),
+        true_values=true_values(about.attributes, decoders),
         passed=outlook.passed,
         points=points(about.attributes, decoders, assessment.findings, outlook.governance, remarks, panel=panel),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),

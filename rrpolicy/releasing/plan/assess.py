@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GIVEN = (
     "releases of the series '{name}' that an attacker links are drawn alike for a person whose values are the same: "
     "whose released value changed is known to have changed, and guarantees of several of them are given which entries "
-    "of a person are equal to one another; what tells people apart is taken to be the same of a person in all of them"
+    "of a person are equal to one another; what identifies people is taken to be the same of a person in all of them"
 )
 """What every finding of a series rests on."""
 

@@ -79,7 +79,7 @@ def unfit(policy: Policy, outline: Outline) -> Iterator[Problem]:
         )
     if policy.unit is None:
         yield refused(
-            "a person's value is drawn alike each time, and nothing tells people apart",
+            "a person's value is drawn alike each time, and no column identifies people",
             "give the column that identifies a person in every table the role identifier, or name it: [source] unit",
         )
     if policy.source.max_records > 1:
@@ -124,7 +124,7 @@ def series_of(policy: Policy, original: Original | int) -> Series | None:
         return Series(name, "", *terms(policy), "text")
     if kind in _WHOLE:
         return Series(name, "", *terms(policy), "integer")
-    message = f"'{policy.unit}' tells people apart and is of type {kind or 'unknown'}"
+    message = f"'{policy.unit}' identifies people and is of type {kind or 'unknown'}"
     hint = "write it as text or as whole numbers, in the same way each time"
     raise DataError(Problem("RR328", message, policy.place("release.series"), "whole numbers or text", hint))
 

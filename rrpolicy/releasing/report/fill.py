@@ -135,7 +135,7 @@ def public_report(
     from rrpolicy.releasing.report.public.published import published
 
     page = replace(_shared(public, manifest, released, models or {}, formats), sections=sections)
-    page = replace(page, headline=f"{page.headline} {true_values(manifest.attributes, manifest.decoders)}".rstrip())
+    page = replace(page, true_values=true_values(manifest.attributes, manifest.decoders))
     if not countable(manifest):
         return page
     release = release_of(public, manifest, formats)
@@ -238,7 +238,7 @@ def audit_report(
             panel=panel,
         ),
         bar=(*audited_bar(manifest, tested=not audit.untested), *_bar(manifest, audit.time)),
-        headline=f"{page.headline} {true_values(manifest.attributes, manifest.decoders, audit.shares)}".rstrip(),
+        true_values=true_values(manifest.attributes, manifest.decoders, audit.shares),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
         protection=panel,
         pairs=pair_panel(audit.errors),

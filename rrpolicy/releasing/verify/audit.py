@@ -334,7 +334,7 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
     plan = audit.plan
     possible = not stated.tested or plan.policy.unit is not None
-    failure = "findings.json says that it was tested how many records a person has, and no column tells people apart"
+    failure = "findings.json says that it was tested how many records a person has, and no column identifies people"
     log.check("records of a unit", possible, "RR129", failure)
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
     one_each = len(findings) == len(shown)
@@ -417,7 +417,7 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
-    if assessment.tested != audit.stated.tested:  # counts may lack the column that tells people apart
+    if assessment.tested != audit.stated.tested:  # counts may lack the column that identifies people
         uncounted |= not assessment.tested
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)
         assessment = replace(assessment, findings=tuple(_as_counted(*pair) for pair in pairs))

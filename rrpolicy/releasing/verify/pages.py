@@ -23,6 +23,7 @@ REPORT = "audit/report.json"
 COUNTED = (
     ("shares of the original", "marginals.rows.original"),
     ("what this draw attained", "utility.realised"),
+    ("how many values are the true ones", "true_values"),
     ("what the mechanism tells of the original", "sections"),
     ("expected errors of pairs", "pairs"),
     ("associations of the original", "associations"),

@@ -235,7 +235,7 @@ def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Gue
 
 
 def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
-    """Yield the line that says which of several identifiers tells people apart."""
+    """Yield the line that says which of several identifiers identifies people."""
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:

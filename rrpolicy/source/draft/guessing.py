@@ -25,7 +25,7 @@ SINGLE_SHARE = 0.05
 """A column is near unique if more than this share of its records have a value of their own."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
 _NUMBERED = "id ids uuid guid ssn iban"
-"""Words of a name that says that a column tells people apart, however often its values repeat."""
+"""Words of a name that says that a column identifies people, however often its values repeat."""
 _WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
 _STRATUM = "strata stratum stratid sdmvstra"
 _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
@@ -41,7 +41,7 @@ class Guess:
         comment: why.
         keys: that stand beside the role if the column is released, as TOML.
         remarks: what is odd about its values.
-        tells_people: it may tell people apart, not records alone.
+        tells_people: it may identify people, not records alone.
         otherwise: the role that would release a column that the draft excludes.
         shared: of a column that is named like an identifier of people and repeats: its different values, and the most
             records that have one of them; None of any other column.
