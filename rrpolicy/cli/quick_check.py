@@ -68,7 +68,10 @@ def check_all(
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     if worst == 0 and wanted.form is Output.TEXT:
-        print(f"next: {_next(found[0])}" if len(files) == 1 else f"all {len(files)} policies are sound")
+        if len(files) > 1:
+            print(f"all {len(files)} policies are sound")
+        elif found[0].checked is not None:
+            print(f"next: {_next(found[0])}")
     return worst
 
 
@@ -119,8 +122,13 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
     try:
         checked = asked(name)
     except RRPolicyError as error:
-        _told(name, error.problems)
-        return Looked(name, error.exit_status, None, error.problems)
+        left = _of_floor(name, error.problems)
+        if not left:
+            if text:
+                print(line(f"{name}: rules alone, which are checked with each policy that extends them"))
+            return Looked(name, 0)
+        _told(name, left)
+        return Looked(name, error.exit_status, None, left)
     if text:
         from rrpolicy.cli.text.screen import on_screen
 
@@ -129,6 +137,17 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
     if overdue:
         _told(name, overdue)
     return Looked(name, checked.exit_status, checked)
+
+
+def _of_floor(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Return the problems of a file but for the tables that rules alone rightly lack."""
+    from rrpolicy.policy.tree.document import FLOOR_LACKS, is_floor
+
+    lacking = {f"the policy has no [{table}]" for table in (*FLOOR_LACKS, "source")}
+    lacking.add("the key 'uri' is missing in [source]")
+    if lacking.isdisjoint(problem.message for problem in problems) or not is_floor(Path(name).read_bytes()):
+        return problems
+    return tuple(problem for problem in problems if problem.message not in lacking)
 
 
 def _outcome(found: Sequence[Looked], status: int) -> Outcome:
@@ -140,7 +159,7 @@ def _outcome(found: Sequence[Looked], status: int) -> Outcome:
         else subjects.of_check(one.name, one.checked)
         for one in found
     ]
-    next_step = _next(found[0]) if status == 0 and len(found) == 1 else ""
+    next_step = _next(found[0]) if status == 0 and len(found) == 1 and found[0].checked is not None else ""
     return subjects.outcome("check", status, told, next_step)
 
 

@@ -371,8 +371,9 @@ def compare(
 @blaming
 def diff(
     old: PolicyLike,
-    new: PolicyLike,
+    new: PolicyLike | None = None,
     *,
+    since: str | None = None,
     data: bool = False,
     source: Table | None = None,
     expected_rows: int | None = None,
@@ -386,6 +387,8 @@ def diff(
         old: a policy's file, a folder of policies, `REVISION:PATH` of the git repository that the working directory
             lies in, a release, or a policy that was loaded.
         new: the same, after the change.
+        since: a git revision; `old`, a file or a folder, is then the policy after the change, and is compared with the
+            same path in the revision, or with a policy that was renamed since.
         data: plan each policy on its own table, for the guarantees and errors before and after.
         source: plan both on this table, as for `plan`.
         expected_rows: plan both for so many records, without data.
@@ -405,13 +408,19 @@ def diff(
         RefusedError: as for `plan`.
     """
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.govern.diff.compare import compare
+    from rrpolicy.govern.diff.compare import compare, compare_since
     from rrpolicy.source.memory.handed import handed
 
     if data + (source is not None) + (expected_rows is not None) > 1:
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
-    return compare(old, new, on, path_of(root), progress, terms_of(today, waivers=True))
+    terms = terms_of(today, waivers=True)
+    if (new is None) is (since is None):
+        raise PolicyError(Problem("RR250", "two policies are compared, or one with `since`, a git revision"))
+    if since is not None:
+        return compare_since(since, old, on, path_of(root), progress, terms)
+    assert new is not None
+    return compare(old, new, on, path_of(root), progress, terms)
 
 
 @blaming

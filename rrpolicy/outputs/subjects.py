@@ -106,6 +106,23 @@ def of_comparison(found: Comparison) -> Subject:
     return Subject(new.name, new.version, new.file, status, entries, summary, tuple(n for n in notes if n.lines))
 
 
+def of_new(file: str) -> Subject:
+    """Return that a policy was compared with nothing: nobody is to take it for unchanged."""
+    entry = Entry(
+        rule="new policy",
+        identity="new",
+        part=Part.CHANGE,
+        kind=Kind.REVIEW,
+        title="the policy is new",
+        message=f"{file} is new: it was compared with nothing",
+        blocking=False,
+        place=None,
+        about="A policy that the other side does not have.",
+        hint="`rrpolicy check --extends BASELINE` holds it to a baseline",
+    )
+    return Subject(Path(file).name, "", file, 0, (entry,), "new, compared with nothing")
+
+
 def _change(change: Altered) -> Entry:
     kinds = {Effect.WEAKER: Kind.REVIEW, Effect.INCOMPARABLE: Kind.REVIEW}
     problem = change.problem

@@ -147,7 +147,24 @@ def test_a_weakening_is_refused_on_a_pull_request_and_on_a_tag(run, base, worksp
     assert run(TAG, policy="policies/good.toml", base=base).status == 1
     assert not (workspace / "release").exists()
     (workspace / "policies" / "new.toml").write_text(WEAKER)
-    assert run(policy="policies/new.toml", base=base).status == 0  # there is nothing to compare it with
+    new = run(policy="policies/new.toml", base=base)
+    assert new.status == 0
+    assert "policies/new.toml is new: it was compared with nothing" in new.log
+    assert run(policy="policies/new.toml", base=base, extends="policies/fails.toml").status == 2
+
+
+@pytest.mark.slow
+def test_no_spelling_of_the_path_and_no_other_name_pass_the_gate(run, job, base, workspace):
+    spelled = ("policies//good.toml", "policies/../policies/good.toml", str(workspace / "policies" / "good.toml"))
+    for path in spelled:
+        assert run(policy=path, base=base).status == 1, path
+        merge = {**MERGE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
+        assert job("rrpolicy-plan", merge, policy=path).status == 1, path
+    (workspace / "policies" / "good.toml").unlink()
+    (workspace / "policies" / "better.toml").write_text(WEAKER.replace('name = "survey"', 'name = "panel"'))
+    ran = run(policy="policies/better.toml", base=base)
+    assert ran.status == 1
+    assert "title=RR140" in ran.log
 
 
 def test_a_base_that_is_not_fetched_is_no_reason_to_compare_with_nothing(run, job, base, workspace):
@@ -190,7 +207,7 @@ def test_check_alone_and_a_mode_that_is_none(run):
     ],
 )
 def test_no_input_is_run_as_a_script(run, workspace, text):
-    others = dict.fromkeys(("source", "root", "out", "label", "sarif", "base"), text)
+    others = dict.fromkeys(("source", "root", "out", "label", "sarif", "base", "extends"), text)
     for given in (
         {"policy": text},
         {"policy": "policies/good.toml", "mode": text},

@@ -21,7 +21,10 @@ SIDE = "A policy, a folder of policies, REVISION:PATH of the git repository here
 
 def command(  # noqa: PLR0917 each option is one
     old: Annotated[str, typer.Argument(help=SIDE, metavar="OLD")],
-    new: Annotated[str, typer.Argument(help="The same, after the change.", metavar="NEW")],
+    new: Annotated[str | None, typer.Argument(help="The same, after the change.", metavar="NEW")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Compare the one policy or folder that is named with this git revision of it.")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Plan both policies on this table.")] = None,
     expected_rows: Annotated[
         int | None, typer.Option(min=1, help="Plan both for so many records, without data.")
@@ -37,7 +40,8 @@ def command(  # noqa: PLR0917 each option is one
     """Compare two policies: what is weaker, what is stronger, and what it costs. Nothing is released or written.
 
     Exit status 1 says that something is weaker, or cannot be told not to be, without a greater version and a
-    [[policy.changes]] entry that says why; what to paste is printed. Folders are compared policy by policy, by name.
+    [[policy.changes]] entry that says why; what to paste is printed. Folders are compared policy by policy: by name, by
+    file, else by source and columns, so that a renamed policy is not new. A new one is announced.
     """
     from rrpolicy.cli.text.diff import lines
     from rrpolicy.cli.text.progress import progress
@@ -47,6 +51,7 @@ def command(  # noqa: PLR0917 each option is one
         found = door.diff(
             old,
             new,
+            since=since,
             data=data,
             source=source,
             expected_rows=expected_rows,
@@ -69,4 +74,4 @@ def command(  # noqa: PLR0917 each option is one
 def _subjects(found: Difference) -> list[Subject]:
     from rrpolicy.outputs import subjects
 
-    return [subjects.of_comparison(one) for one in found.comparisons]
+    return [*map(subjects.of_comparison, found.comparisons), *map(subjects.of_new, found.added)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
@@ -12,17 +13,25 @@ from rrpolicy.govern.diff.announced import announced
 from rrpolicy.govern.diff.entries import gates, plain_options, requirements
 from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
+from rrpolicy.govern.diff.revision import Revision
 from rrpolicy.govern.diff.sides import Side, is_release, open_sides
+from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.opening import PolicyLike
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.untrusted.printable import listed
+
+ALIKE = 0.5
+"""Share of common columns from which on a new policy is taken for one that is gone, renamed."""
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
     old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
 ) -> Difference:
     """Compare; see `rrpolicy.diff` for the arguments and errors.
+
+    Policies of folders are matched by name, then by file, then by what they release: a policy that was renamed is
+    compared with the one that has the same source, or at least half of the columns.
 
     Args:
         old: what was.
@@ -37,14 +46,66 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
     before = before or open_sides(old, root, () if is_release(new) else _plugins(after))
     if len(before) == len(after) == 1:
         return Difference((_comparison(before[0], after[0], on, progress, terms),))
+    return _matched(before, after, on, progress, terms)
+
+
+def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
+    revision: str, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
+) -> Difference:
+    """Compare a policy, or those of a folder, with the same path in a revision, however the path is spelled.
+
+    What the revision has not is compared with policies of it that are gone since: one that moved is not new.
+
+    Args:
+        revision: of the repository that the working directory lies in.
+        new: a policy's file or a folder.
+        on: as for `compare`, like all that follow.
+        root: of the files that the policies name.
+        progress: is told what is done.
+        terms: on which day both are judged.
+
+    Raises:
+        PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
+    """
+    after = open_sides(new, root)
+    if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
+        raise PolicyError(Problem("RR250", "`since` compares a policy's file, or a folder, with a revision of it"))
+    found = Revision.of(revision)
+    place = found.place(Path(new))
+    names = [place] if found.holds(place) else found.gone()
+    before = tuple(side for name in names for side in open_sides(f"{revision}:{name}"))
+    return _matched(before, after, on, progress, terms)
+
+
+def _matched(
+    before: tuple[Side, ...], after: tuple[Side, ...], on: Handed | int | None, progress: Progress, terms: Terms
+) -> Difference:
+    """Compare the policies of two sides that belong together."""
     one, other = _by_name(before), _by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
-    gone = {os.path.basename(side.file): side for name, side in one.items() if name not in other}  # noqa: PTH119
-    come = {os.path.basename(side.file): side for name, side in other.items() if name not in one}  # noqa: PTH119
-    pairs += [(gone[file], side) for file, side in come.items() if file in gone]  # it has another name now
-    added = tuple(side.file for file, side in come.items() if file not in gone)
-    removed = tuple(side.file for file, side in gone.items() if file not in come)
-    return Difference(tuple(_comparison(*pair, on, progress, terms) for pair in pairs), added, removed)
+    gone = [side for name, side in one.items() if name not in other]
+    come = [side for name, side in other.items() if name not in one]
+    for likeness in (_same_file, _alike):
+        for pair in sorted(product(gone, come), key=lambda pair: -likeness(*pair)):
+            if pair[0] in gone and pair[1] in come and likeness(*pair) >= ALIKE:
+                gone.remove(pair[0])
+                come.remove(pair[1])
+                pairs.append(pair)
+    compared = tuple(_comparison(*pair, on, progress, terms) for pair in pairs)
+    return Difference(compared, tuple(side.file for side in come), tuple(side.file for side in gone))
+
+
+def _same_file(old: Side, new: Side) -> float:
+    """Return 1 for policies in files of one name; else 0."""
+    return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
+
+
+def _alike(old: Side, new: Side) -> float:
+    """Return the share of columns that two policies have in common; 1 if they have the same source."""
+    one, other = old.policy, new.policy
+    if (one.source.uri, one.source.table) == (other.source.uri, other.source.table):
+        return 1.0
+    return len(one.attributes.keys() & other.attributes.keys()) / len(one.attributes.keys() | other.attributes.keys())
 
 
 def _plugins(sides: tuple[Side, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.folder.root import LARGEST
-from rrpolicy.policy.tree.document import is_policy
+from rrpolicy.policy.tree.document import is_floor, is_policy
 
 _SAFE = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -69,6 +69,32 @@ class Revision:
         commit = found._asked("rev-parse", "--quiet", "--verify", f"{named}^{{commit}}").decode().strip()
         return cls(named, commit, repository, found.git)
 
+    def place(self, path: Path) -> str:
+        """Return a path of the work tree from the top of the repository, however it is spelled.
+
+        Raises:
+            PolicyError: RR282 if it lies outside of the repository.
+        """
+        found = path.resolve()
+        if not found.is_relative_to(self.repository):
+            raise self._unknown(f"'{path}' lies outside of the repository")
+        return found.relative_to(self.repository).as_posix()
+
+    def holds(self, path: str) -> bool:
+        """Return whether the revision has a file or folder."""
+        return bool(self._kind(path))
+
+    def gone(self) -> tuple[str, ...]:
+        """Return the policies of the revision whose files the work tree lacks."""
+        listed = self._asked("ls-tree", "-r", "-z", "--name-only", self.commit).decode(errors="replace")
+        names = [name for name in listed.split("\0") if name.endswith(".toml") and "\n" not in name]
+        lost = [name for name in names if not (self.repository / name).exists()]
+        return tuple(name for name, content in self._contents(lost[:_MOST]).items() if self._complete(content))
+
+    @staticmethod
+    def _complete(content: bytes) -> bool:
+        return is_policy(content) and not is_floor(content)
+
     def policies(self, path: str) -> tuple[str, ...]:
         """Return the policies that a path names: itself if it is a file, else those of the folder.
 
@@ -84,7 +110,7 @@ class Revision:
         listed = self._asked("ls-tree", "-z", "--name-only", f"{self.commit}:{path}").decode(errors="replace")
         names = [posixpath.join(path, name) for name in listed.split("\0") if name.endswith(".toml")]
         contents = self._contents(names[:_MOST])
-        found = tuple(name for name, content in contents.items() if is_policy(content))
+        found = tuple(name for name, content in contents.items() if self._complete(content))
         if not found:
             raise self._unknown(f"its folder '{path or '.'}' holds no policy")
         return found

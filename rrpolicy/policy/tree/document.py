@@ -80,17 +80,33 @@ class Node:
             yield from node.walk(below)
 
 
+FLOOR_LACKS = ("attributes", "mechanism")
+"""Tables that a policy of rules alone does not have; its [source], if any, has no `uri`."""
+
+
 def is_policy(content: bytes) -> bool:
     """Return whether a file says that it is a policy: `schema = 1`."""
     return _POLICY.search(content.decode(errors="replace")) is not None
 
 
+def is_floor(content: bytes) -> bool:
+    """Return whether a policy holds rules alone: no table, no columns, no mechanism; others extend it."""
+    try:
+        document = tomllib.loads(content.decode())
+    except (ValueError, RecursionError):
+        return False
+    policy, source = (document.get(name, {}) for name in ("policy", "source"))
+    complete = any(name in document for name in FLOOR_LACKS) or "uri" in source or "extends" in policy
+    return is_policy(content) and not complete
+
+
 def policies_in(folder: Path) -> tuple[Path, ...]:
-    """Return the policies that lie in a folder itself, by name."""
+    """Return the policies that lie in a folder itself, by name; rules alone are in the policies that extend them."""
     found = []
     for file in sorted(folder.glob("*.toml")):
         with suppress(OSError):
-            if is_policy(read_regular(file, LARGEST)):
+            content = read_regular(file, LARGEST)
+            if is_policy(content) and not is_floor(content):
                 found.append(file)
     return tuple(found)
 

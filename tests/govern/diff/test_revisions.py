@@ -151,3 +151,83 @@ def test_surroundings_of_a_hook_do_not_lead_elsewhere(write, git, monkeypatch, t
     monkeypatch.setenv("GIT_INDEX_FILE", "nowhere")
 
     assert rrpolicy.diff("HEAD:x.toml", "x.toml").comparisons[0].only_data is not None
+
+
+RENAMED = ('name = "survey"', 'name = "panel"'), ("k = 2", 'k = "3/2"')
+
+
+@pytest.mark.parametrize(
+    "path", ["policies/survey.toml", "policies//survey.toml", "policies/../policies/survey.toml", ""]
+)
+def test_a_policy_is_compared_with_itself_however_its_path_is_spelled(write, git, tmp_path, path):
+    write("policies/survey.toml")
+    commit(git)
+    write("policies/survey.toml", RENAMED[1])
+
+    found = rrpolicy.diff(path or str(tmp_path / "policies" / "survey.toml"), since="HEAD")
+    assert found.effect == "weaker"
+    assert not found.passed
+
+
+@pytest.mark.parametrize("named", ["policies/panel.toml", "policies"])
+def test_a_policy_whose_file_and_name_change_is_not_new(write, git, named):
+    old = write("policies/survey.toml")
+    write("policies/other.toml", ('name = "survey"', 'name = "other"'), ("demo:survey", "demo:other"))
+    commit(git)
+    old.unlink()
+    write("policies/panel.toml", *RENAMED)
+
+    found = rrpolicy.diff(named, since="HEAD")
+    assert found.added == ()
+    assert [one.new.name for one in found.comparisons if one.effect != "neutral"] == ["panel"]
+    assert found.effect == "weaker"
+    assert not found.passed
+    assert not rrpolicy.diff("HEAD:policies", "policies").passed
+
+
+def test_a_new_policy_is_announced(write, git, capsys):
+    write("policies/survey.toml")
+    commit(git)
+    write("policies/panel.toml", *RENAMED)
+
+    assert main(["diff", "--since", "HEAD", "policies/panel.toml"]) == 0
+    assert "new, with nothing to compare it with: policies/panel.toml" in capsys.readouterr().out
+    assert main(["diff", "--since", "HEAD", "policies/panel.toml", "--output-format", "github"]) == 0
+    assert "policies/panel.toml is new: it was compared with nothing" in capsys.readouterr().out
+
+
+def test_what_cannot_be_placed_in_the_revision_is_refused(write, git, tmp_path_factory):
+    text = write("policies/survey.toml").read_text()
+    commit(git)
+    outside = tmp_path_factory.mktemp("outside") / "survey.toml"
+    outside.write_text(text)
+
+    for named, code in ((str(outside), "RR282"), ("nowhere.toml", "RR200")):
+        with pytest.raises(PolicyError, match=code):
+            rrpolicy.diff(named, since="HEAD")
+    for arguments in (("policies",), ("policies", "policies", "HEAD")):
+        with pytest.raises(PolicyError, match="RR250"):
+            rrpolicy.diff(*arguments[:2], since=arguments[2] if len(arguments) > 2 else None)
+    with pytest.raises(PolicyError, match="RR250"):
+        rrpolicy.diff(rrpolicy.load_policy("policies/survey.toml"), since="HEAD")
+
+
+def test_rules_alone_are_no_broken_policy(write, git, capsys):
+    rules = FLOOR.replace("[policy]", '[policy]\nname = "house"\nversion = "1.0.0"')
+    write(
+        "policies/survey.toml",
+        ("min_rows = 100\n", ""),
+        ('owner = "survey unit"', 'owner = "survey unit"\nextends = "house.toml"'),
+    )
+    house = write("policies/house.toml", text=rules.format(200))
+    commit(git)
+    assert main(["check", "policies/house.toml", "policies/survey.toml"]) == 0
+    assert "policies/house.toml: rules alone" in capsys.readouterr().out
+    house.write_text(rules.format(150))
+
+    found = rrpolicy.diff("policies", since="HEAD")
+    assert [one.new.name for one in found.comparisons] == ["survey"]
+    assert found.effect == "weaker"
+    house.write_text(rules.format(150).replace("min_rows", "min_row"))
+    assert main(["check", "policies/house.toml"]) == 2
+    assert "RR205" in capsys.readouterr().err
