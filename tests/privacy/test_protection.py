@@ -25,14 +25,19 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.suppression.channel import SuppressionChannel
-from rrpolicy.finding import Standing
+from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.privacy.protection import reading
 from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, protection
 from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, worst
 from rrpolicy.privacy.protection.ladder import Ladder, Protection
+from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.source.units import Units
 from tests.privacy import deals
 
+TONES = ("good", "plain", "care", "bad")
+LIMIT = Finding(
+    "k-anonymity", "k-anonymity", "k >= 2", None, None, Fraction(2), Verdict.SATISFIED, Basis.ORIGINAL, "an attacker"
+)
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-9
 Row = Mapping[str, Any]
@@ -394,6 +399,8 @@ def test_a_release_that_gives_more_is_never_graded_better(worlds: Any, brute: An
         apart += graded[0].grade is not graded[1].grade
         assert graded[0].grade.rank >= graded[1].grade.rank, seed
         assert graded[0].linking.grade.rank >= graded[1].linking.grade.rank, seed  # type: ignore[union-attr]
+        tones = [TONES.index(protection_panel(each, [LIMIT]).tone) for each in graded]  # type: ignore[union-attr]
+        assert tones[0] >= tones[1], seed
         if compared >= 300:
             break
     assert compared >= 200

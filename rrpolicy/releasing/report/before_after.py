@@ -40,13 +40,20 @@ def protection_panel(
     rows = tuple(map(_reading, found.ladders))
     if found.linking is not None:
         rows += (_finding(found.linking),)
-    care, assumed = _notes(found, limits_nothing(findings, remarks)), _assumed_in_short(found)
-    grade = found.grade
-    tone: Literal["good", "plain", "care", "bad"] = "plain" if assumed or grade is not Grade.STRONG else "good"
-    if care or grade.rank >= Grade.WEAK.rank:
-        tone = "bad" if grade is Grade.NONE else "care"
-    heading = " ".join([f"Protection: {grade.value}.", *care, *assumed])
-    return ProtectionPanel(grade.value, tone, heading, sentence(found.rule), rows)
+    vacuous, assumed = limits_nothing(findings, remarks), _assumed_in_short(found)
+    heading = " ".join([f"Protection: {found.grade.value}.", *_notes(found, vacuous), *assumed])
+    tone = _tone(found, vacuous, bool(assumed))
+    return ProtectionPanel(found.grade.value, tone, heading, sentence(found.rule), rows)
+
+
+def _tone(found: Protection, vacuous: bool, assumed: bool) -> Literal["good", "plain", "care", "bad"]:
+    """Return how a page is headed: never better where an attacker attains more."""
+    if found.grade is Grade.NONE:
+        return "bad"
+    worse = found_worse(found) or found.grade
+    if vacuous or worse.rank >= Grade.WEAK.rank:
+        return "care"
+    return "good" if worse is Grade.STRONG and not assumed else "plain"
 
 
 def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> bool:
