@@ -123,6 +123,7 @@ def test_the_first_screen_has_the_facts(released: Callable[[str], Path], name: s
 
     for fact in (*guaranteed, *questions, *tiles):
         assert fact in screen
+    assert "empty text" not in screen
     assert re.match(r"Protection: \w+\.", screen.partition(">")[2].strip())
     assert re.search(r"Requirements met(; \d points? needs? judgement)?\.", screen)
     told, _, rest = screen.partition("approved")
