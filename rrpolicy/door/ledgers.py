@@ -34,13 +34,20 @@ def init_ledger(ledger: PathLike) -> str:
 
 
 @blaming
-def verify_ledger(ledger: PathLike, *, expect_head: str | None = None, bundles: Sequence[PathLike] = ()) -> Verified:
+def verify_ledger(
+    ledger: PathLike,
+    *,
+    expect_head: str | None = None,
+    bundles: Sequence[PathLike] = (),
+    since: str | None = None,
+) -> Verified:
     """Check that no entry of a ledger was changed, taken out, moved or cut off. Nothing is written.
 
     Args:
         ledger: the file.
         expect_head: hash of an entry that was seen in it before.
         bundles: releases that must stand in it, as they say themselves.
+        since: a git revision; every entry that the ledger had there must be in it.
 
     Returns:
         Its head, and the releases of which it does not say whether their bundle appeared.
@@ -48,11 +55,17 @@ def verify_ledger(ledger: PathLike, *, expect_head: str | None = None, bundles: 
     Raises:
         RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
         RequirementError: RR130 if a bundle is not the release that the ledger holds.
-        PolicyError: RR260, RR261, RR284 if a bundle is no release, or was changed.
+        PolicyError: RR260, RR261, RR284 if a bundle is no release, or was changed; RR282 if there is no such revision.
     """
     from rrpolicy.govern.ledger.verify import verify_ledger as verified
 
-    return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles])
+    earlier = None
+    if since is not None:
+        from rrpolicy.govern.diff.revision import Revision
+
+        found = Revision.of(since).content_of(Path(ledger))
+        earlier = None if found is None else (found, since)
+    return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles], earlier)
 
 
 @blaming

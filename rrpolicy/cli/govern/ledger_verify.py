@@ -22,15 +22,19 @@ def command(
         list[Path] | None,
         typer.Option(help="A release that must stand in it. Again for each further one.", metavar="DIR"),
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="A git revision; the ledger must have every entry that it had there.", metavar="REVISION"),
+    ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on standard output.")] = False,
 ) -> int:
     """Check that no entry was changed, taken out, moved or cut off.
 
     What was cut off at the end shows only against something that knew it: name the last release, or a head that was
-    seen before.
+    seen before, or a git revision.
     """
-    found = door.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or ())
+    found = door.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or (), since=since)
     if json:
         print_json(found.to_json())
         return 0

@@ -15,6 +15,7 @@ from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
 from rrpolicy.govern.diff.revision import Revision
 from rrpolicy.govern.diff.sides import Side, is_release, open_sides
+from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.opening import PolicyLike
 from rrpolicy.releasing.plan.waivers import Terms
@@ -66,6 +67,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
 
     Raises:
         PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
+        RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
     """
     after = open_sides(new, root)
     if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
@@ -74,7 +76,17 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     place = found.place(Path(new))
     names = [place] if found.holds(place) else found.gone()
     before = tuple(side for name in names for side in open_sides(f"{revision}:{name}"))
+    for ledger in dict.fromkeys(_ledger(side) for side in before if side.policy.ledger is not None):
+        earlier = found.content_of(ledger)
+        if earlier is not None:
+            read_ledger(ledger).expect_all(earlier, revision)
     return _matched(before, after, on, progress, terms)
+
+
+def _ledger(side: Side) -> Path:
+    """Return where the ledger of a policy lies in the work tree."""
+    assert side.policy.ledger is not None
+    return Path(side.policy.folder) / side.policy.ledger.file
 
 
 def _matched(

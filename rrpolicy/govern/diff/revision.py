@@ -80,6 +80,15 @@ class Revision:
             raise self._unknown(f"'{path}' lies outside of the repository")
         return found.relative_to(self.repository).as_posix()
 
+    def content_of(self, path: Path) -> bytes | None:
+        """Return what a file of the work tree held in the revision; None if there was none of that name.
+
+        Raises:
+            PolicyError: RR282 if it lies outside of the repository.
+        """
+        place = self.place(path)
+        return self._contents([place]).get(place)
+
     def holds(self, path: str) -> bool:
         """Return whether the revision has a file or folder."""
         return bool(self._kind(path))

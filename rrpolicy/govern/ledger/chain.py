@@ -82,6 +82,19 @@ class Ledger:
         if head not in self.entries:
             raise broken(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
 
+    def expect_all(self, earlier: bytes, when: str) -> None:
+        """Refuse a ledger that lacks an entry which it had before.
+
+        Args:
+            earlier: the file as it was.
+            when: that was, in words.
+
+        Raises:
+            RefusedError: RR440.
+        """
+        for own in read_chain(earlier, f"{self.name} at {when}").entries:
+            self.expect(own, f"stands in it at {when}")
+
 
 def read_chain(content: bytes, name: str) -> Ledger:
     """Read a ledger and check that its chain holds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RequirementError
@@ -17,6 +18,9 @@ from rrpolicy.manifest.sealed import check_seal, read_release
 from rrpolicy.policy.file import precedence
 from rrpolicy.releasing.verify.key import OF_SERIES
 from rrpolicy.releasing.verify.outcome import Check, Level, Verification
+
+Earlier: TypeAlias = "tuple[bytes, str] | None"
+"""A ledger's file as it was, and when that was; None if it was not yet there."""
 
 
 @frozen
@@ -63,9 +67,11 @@ class Verified:
         }
 
 
-def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path]) -> Verified:
+def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path], earlier: Earlier = None) -> Verified:
     """Verify a ledger; see `rrpolicy.verify_ledger` for the arguments and errors."""
     ledger = read_ledger(path)
+    if earlier is not None:
+        ledger.expect_all(*earlier)
     head = ledger.head
     if expect_head is not None:
         ledger.expect(expect_head, "was expected in it")

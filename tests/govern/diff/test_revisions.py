@@ -231,3 +231,29 @@ def test_rules_alone_are_no_broken_policy(write, git, capsys):
     house.write_text(rules.format(150).replace("min_rows", "min_row"))
     assert main(["check", "policies/house.toml"]) == 2
     assert "RR205" in capsys.readouterr().err
+
+
+def test_a_ledger_that_was_cut_back_is_refused(write, git, tmp_path, capsys):
+    ledger = tmp_path / "policies" / "releases.jsonl"
+    policy = write("policies/survey.toml", ("[attributes]", 'population = "residents"\n[attributes]'))
+    policy.write_text(policy.read_text() + '[ledger]\nfile = "releases.jsonl"\n')
+    assert main(["ledger", "init", str(ledger)]) == 0
+    begun = ledger.read_bytes()
+    assert main(["release", "policies/survey.toml", "--out", "bundle", "--quiet"]) == 0
+    commit(git)
+    grown = ledger.read_bytes()
+    assert len(grown) > len(begun)
+
+    for gate in (["diff", "--since", "HEAD", "policies"], ["ledger", "verify", str(ledger), "--since", "HEAD"]):
+        ledger.write_bytes(grown)
+        assert main(gate) == 0
+        ledger.write_bytes(begun)
+        capsys.readouterr()
+        assert main(gate) == 4
+        assert "RR440" in capsys.readouterr().err
+        ledger.unlink()
+        assert main(gate) == 4
+        assert "RR443" in capsys.readouterr().err
+    ledger.write_bytes(grown)
+    assert main(["release", "policies/survey.toml", "--out", "again", "--quiet"]) in {0, 1, 4}
+    assert main(["ledger", "verify", str(ledger), "--since", "HEAD~0"]) == 0
