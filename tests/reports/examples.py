@@ -459,9 +459,10 @@ def graded(**changes: object) -> Report:
     fields: dict[str, object] = {
         "protection": ProtectionPanel(
             "weak",
+            "care",
+            "Protection: weak. Finding a person's record: none.",
             "The grade is that of `disease`: the records raise the probability of one person's true value by 27.7 points.",
             rows,
-            "Protection: weak. Finding a person's record: none.",
         ),
         "pairs": PairPanel(("sex", "age"), ((0.002,), (0.0041, 0.01)), (), (), usable),
         "points": tuple(
