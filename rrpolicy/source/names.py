@@ -21,7 +21,7 @@ _WHOLE = "state"
 _ROWS = [
     [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
 ]
-_WHOLE_UNITS = [[w] for w in UNITS.split()]
+_WHOLE_UNITS = [[w] for w in (*UNITS.split(), "nr", "caseid", "casenr", "persid", "persnr", "respid", "subjid")]
 _KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
 
