@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 BY_RECORD, BY_PERSON = "attribute inference, by record", "attribute inference, by person"
 COUNTS = {
-    BY_RECORD: "released records whose original value the attacker names, as is to be expected of this file",
+    BY_RECORD: "released records whose original value the attacker reads, as expected of this file",
     BY_PERSON: "released records for which the attacker draws a person and reads that person's true value",
 }
 

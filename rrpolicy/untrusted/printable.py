@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"[\w.:+/-]+")
 _NAMED = re.compile(r"'[^']+'|^[\w.+/-]+(?=: | \()")
 _NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _HERE = "\0"
-_PLURALS = {"is": "are", "has": "have", "was": "were", "links": "link", "goes": "go", "stands": "stand"}
+_PLURALS = {"is": "are", "has": "have", "was": "were", "identifies": "identify", "goes": "go", "stands": "stand"}
 """Verbs of sentences about one column, by which these are made sentences about several."""
 _IT = re.compile(rf"\bit ({'|'.join(_PLURALS)})\b")
 _MANY = 4

@@ -37,10 +37,10 @@ def test_four_sentences_of_the_same_words_are_one():
     assert condensed(three) == tuple(three)
     assert condensed([*three, "'d' is kept: known"]) == ("'a', 'b', 'c' and 1 more are kept: known",)
     assert condensed(f"'{name}' is kept, as it identifies nobody: known" for name in "abcd") == (
-        "'a', 'b', 'c' and 1 more are kept, as they link nobody: known",
+        "'a', 'b', 'c' and 1 more are kept, as they identify nobody: known",
     )
     assert condensed(f"  assumption: '{name}' identifies nobody" for name in "abcd") == (
-        "  assumption: 'a', 'b', 'c' and 1 more link nobody",
+        "  assumption: 'a', 'b', 'c' and 1 more identify nobody",
     )
     assert condensed(f"{name} (excluded)" for name in "abcde") == ("a, b, c and 2 more (excluded)",)
 

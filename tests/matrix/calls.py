@@ -38,6 +38,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Command -> why it has no row in the matrix: it takes no release."""
 UNCALLED: Mapping[str, str] = {
+    "diff --since": "reads a git revision; tests/govern/diff asks for it",
     "--plugin": "names a distribution of somebody else's",
     "--signed-by": "takes keys of who signed before",
     "--verified-by": "takes keys of who verified before",

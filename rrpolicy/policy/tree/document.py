@@ -95,9 +95,11 @@ def is_floor(content: bytes) -> bool:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError):
         return False
-    policy, source = (document.get(name, {}) for name in ("policy", "source"))
-    complete = any(name in document for name in FLOOR_LACKS) or "uri" in source or "extends" in policy
-    return is_policy(content) and not complete
+    tables = [document.get(name, {}) for name in ("policy", "source")]
+    if not all(isinstance(table, dict) for table in tables) or any(name in document for name in FLOOR_LACKS):
+        return False
+    policy, source = tables
+    return is_policy(content) and "extends" not in policy and "uri" not in source
 
 
 def policies_in(folder: Path) -> tuple[Path, ...]:

@@ -181,8 +181,9 @@ def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequenc
     told = [_met(worst), *(sentence(f"Limited by this policy: {promised}") for promised in held)]
     limited = _limited(worst, partly=bool(held))
     if assumed and worst.measure.value < CERTAIN - HARDLY:
-        told.append(f"All this is of attackers who do not know {_names(assumed)} of a person.")
-        return Tile(name, in_hundred(worst.measure), " ".join(told), f"{limited[:-1]}, on an assumption.", "open")
+        told.append(f"Not counted: attackers who know {_names(assumed)} of a person.")
+        given = f"if nobody knows {_names(assumed)} (not checked)"
+        return Tile(name, in_hundred(worst.measure), " ".join(told), f"{limited[:-1]}, {given}.", "open")
     return Tile(name, in_hundred(worst.measure), " ".join(told), limited, _tone(worst))
 
 
@@ -235,7 +236,7 @@ def guessed(chance: Chance) -> str:
         sure = f" (for {most}{figure(many.value)} {people} it can be known for certain)"
     limit = "limited by this policy" if chance.limited else "not limited by this policy"
     who = chance.attacker or LOOK_ALIKE
-    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by somebody {who}{sure}, {limit}."
+    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by an attacker {who}{sure}, {limit}."
 
 
 def _plain(of: str) -> str:

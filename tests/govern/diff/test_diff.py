@@ -217,7 +217,8 @@ def test_folders_are_compared_by_the_names_of_their_policies(write, tmp_path, ca
     write("old/a.toml")
     write("old/gone.toml", ('"survey"', '"gone"'))
     write("new/renamed.toml", WEAKER)
-    write("new/b.toml", ('"survey"', '"more"'))
+    other = ('"demo:survey"', '"other.csv"'), ("sex = ", "colour = "), ("age = ", "shape = "), ("hours = ", "size = ")
+    write("new/b.toml", ('"survey"', '"more"'), *other)
 
     assert main(["diff", str(tmp_path / "old"), str(tmp_path / "new"), "--json"]) == 1
     document = told(capsys)

@@ -228,6 +228,10 @@ def test_rules_alone_are_no_broken_policy(write, git, capsys):
     found = rrpolicy.diff("policies", since="HEAD")
     assert [one.new.name for one in found.comparisons] == ["survey"]
     assert found.effect == "weaker"
+    for wrong in ("policy = 3", 'source = "people.csv"'):
+        house.write_text(f"schema = 1\n{wrong}\n")
+        assert main(["check", "policies"]) == 2
+        assert "RR2" in capsys.readouterr().err
     house.write_text(rules.format(150).replace("min_rows", "min_row"))
     assert main(["check", "policies/house.toml"]) == 2
     assert "RR205" in capsys.readouterr().err
