@@ -123,7 +123,7 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
         checked = asked(name)
     except RRPolicyError as error:
         left = _of_floor(name, error.problems)
-        if not left:
+        if error.problems and not left:
             if text:
                 print(line(f"{name}: rules alone, which are checked with each policy that extends them"))
             return Looked(name, 0)

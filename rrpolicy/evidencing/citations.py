@@ -18,7 +18,7 @@ from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.before_after import protection_panel
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.not_covered import not_covered
-from rrpolicy.section import figure, sentence
+from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
 
 RELEASE = "public/release.json"
@@ -223,10 +223,10 @@ def _protection(release: Release) -> Iterator[Citation]:
     found = release.protection
     if found is None:
         return
-    panel = protection_panel(found)
-    rows = () if panel is None else panel.rows
-    texts = [f"{row.name} ({row.grade}): {row.told} {row.worst} {row.certain}" for row in rows]
-    for text in (f"Protection: {found.grade}. {sentence(found.rule)}", *texts):
+    panel = protection_panel(found, release.findings)
+    assert panel is not None
+    texts = [f"{row.name} ({row.grade}): {row.told} {row.worst} {row.certain}" for row in panel.rows]
+    for text in (f"{panel.heading} {panel.rule}", *texts):
         yield Citation(Kind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
 
 

@@ -197,6 +197,34 @@ def test_what_requires_nothing_never_looks_clean(tables: Path, name: str) -> Non
     assert "banner-passed" not in (bundle / "audit" / "report.html").read_text().partition("<body")[2]
 
 
+def test_a_waiver_of_the_warning_does_not_clean_what_requires_nothing(
+    tables: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, bundle = placed(tables, "waved through", policy(WHO + DISEASE, dp(30) + waived("warning/no-limit")))
+    assert main(["plan", str(path)]) == 0
+    assert "No privacy requirement limits anything." in capsys.readouterr().out
+    assert main(["release", str(path), "--out", str(bundle)]) == 0
+    assert "No privacy requirement limits anything." in capsys.readouterr().out
+    assert "No privacy requirement limits anything." in screen(bundle)
+
+
+@pytest.mark.parametrize(("rest", "vacuous"), [(K.format(1), True), (K.format(1) + K.format(10), False)])
+def test_a_requirement_is_not_taken_for_another_of_the_same_beginning(
+    tables: Path, rest: str, capsys: pytest.CaptureFixture[str], *, vacuous: bool
+) -> None:
+    path, _ = placed(tables, f"k {vacuous}", policy(WHO + DISEASE, rest + PLAIN))
+    assert main(["plan", str(path)]) == 0
+    assert ("No privacy requirement limits anything." in capsys.readouterr().out) is vacuous
+
+
+def test_a_release_prints_its_grade(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, bundle = placed(tables, "printed", policy(WHO + DISEASE, dp(6)))
+    assert main(["release", str(path), "--out", str(bundle)]) == 0
+    printed = capsys.readouterr().out
+    assert "protection: strong. " in printed
+    assert re.search(r"Reading disease +6\d\.\d % +6\d\.\d %", printed)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_mistake_is_refused(tables: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text, code = REFUSED[name]

@@ -99,11 +99,15 @@ def command(  # noqa: PLR0917 each option is one
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:
         return 0
-    from rrpolicy.cli.text.plan import achieved
+    from rrpolicy.cli.text.plan import achieved, graded
     from rrpolicy.cli.text.screen import on_screen
+    from rrpolicy.releasing.report.fill import read_report
+    from rrpolicy.untrusted.document import read_document
 
     pages = f"reports: {found.audit / 'report.html'} (confidential) and {found.public / 'report.html'}"
-    print("\n".join(on_screen([*map(line, map(achieved, found.findings)), line(pages)])))
+    panel = read_report(read_document(found.audit / "report.json")).protection
+    told = [*([] if panel is None else graded(panel)), *map(achieved, found.findings), pages]
+    print("\n".join(on_screen(list(map(line, told)))))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
     given = {

@@ -78,8 +78,11 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
 def _protection(outlook: Outlook) -> list[str]:
     """Return the grade, and what an attacker attains without the release and with it."""
     panel = _panel(outlook)
-    if panel is None:
-        return []
+    return [] if panel is None else [*graded(panel), *_worst_off(panel)]
+
+
+def graded(panel: ProtectionPanel) -> list[str]:
+    """Return the heading, and a table of what an attacker attains."""
     text = [f"{panel.heading[0].lower()}{panel.heading[1:]} {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
@@ -92,13 +95,16 @@ def _protection(outlook: Outlook) -> list[str]:
         "  ".join(["  " + first.ljust(widths[0]), *map(str.rjust, cells[:-1], widths[1:-1]), cells[-1]])
         for first, *cells in rows
     ]
-    text += [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
     return text
+
+
+def _worst_off(panel: ProtectionPanel) -> list[str]:
+    return [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
 
 
 def _panel(outlook: Outlook) -> ProtectionPanel | None:
     assessment = outlook.assessment
-    return protection_panel(assessment.protection, assessment.findings, outlook.decision.warnings)
+    return protection_panel(assessment.protection, assessment.findings, outlook.plan.remarks)
 
 
 def _each(outlook: Outlook) -> str:
@@ -278,7 +284,7 @@ def achieved(finding: Finding) -> str:
 
 
 def _number(finding: Finding) -> str:
-    """Return the number achieved; where values have limits of their own, one for each limit, beside it."""
+    """Return the number achieved; where values have limits of their own, one number for each limit."""
     if finding.achieved is None:
         return ""
     rows = (

@@ -22,8 +22,8 @@ from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.untrusted.printable import listed
 
-ALIKE = 0.5
-"""Share of common columns from which on a new policy is taken for one that is gone, renamed."""
+RENAMED = 0.5
+"""Smallest likeness by which a new policy replaces one that is gone."""
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
@@ -60,10 +60,10 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     Args:
         revision: of the repository that the working directory lies in.
         new: a policy's file or a folder.
-        on: as for `compare`, like all that follow.
-        root: of the files that the policies name.
-        progress: is told what is done.
-        terms: on which day both are judged.
+        on: as for `compare`.
+        root: as for `compare`.
+        progress: as for `compare`.
+        terms: as for `compare`.
 
     Raises:
         PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
@@ -77,7 +77,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     names = [place] if found.holds(place) else found.gone()
     before = tuple(side for name in names for side in open_sides(f"{revision}:{name}"))
     for ledger in dict.fromkeys(_ledger(side) for side in before if side.policy.ledger is not None):
-        earlier = found.content_of(ledger)
+        earlier = found.content_of(ledger) if found.knows(ledger) else None
         if earlier is not None:
             read_ledger(ledger).expect_all(earlier, revision)
     return _matched(before, after, on, progress, terms)
@@ -99,7 +99,7 @@ def _matched(
     come = [side for name, side in other.items() if name not in one]
     for likeness in (_same_file, _alike):
         for pair in sorted(product(gone, come), key=lambda pair: -likeness(*pair)):
-            if pair[0] in gone and pair[1] in come and likeness(*pair) >= ALIKE:
+            if pair[0] in gone and pair[1] in come and likeness(*pair) >= RENAMED:
                 gone.remove(pair[0])
                 come.remove(pair[1])
                 pairs.append(pair)

@@ -75,10 +75,13 @@ class Revision:
         Raises:
             PolicyError: RR282 if it lies outside of the repository.
         """
-        found = path.resolve()
-        if not found.is_relative_to(self.repository):
+        if not self.knows(path):
             raise self._unknown(f"'{path}' lies outside of the repository")
-        return found.relative_to(self.repository).as_posix()
+        return path.resolve().relative_to(self.repository).as_posix()
+
+    def knows(self, path: Path) -> bool:
+        """Return whether a path lies in the work tree."""
+        return path.resolve().is_relative_to(self.repository)
 
     def content_of(self, path: Path) -> bytes | None:
         """Return what a file of the work tree held in the revision; None if there was none of that name.

@@ -115,9 +115,7 @@ def associated(policy: Policy, channel: Channel | Outline, original: Original) -
 def _planned(policy: Policy, outline: Outline) -> Columns:
     """Return which columns will be released as they are and which randomised, as far as no data are needed."""
     drawn = {name for names, axis in outline.axes if not issubclass(axis, (Identity, Recode)) for name in names}
-    changed = drawn | {name for names, axis in outline.axes if issubclass(axis, Recode) for name in names}
-    exact = [a for a in policy.released if a.name not in changed]
-    return exact, [a for a in policy.released if a.name in drawn and a.categorical]
+    return [*outline.unchanged(policy)], [a for a in policy.released if a.name in drawn and a.categorical]
 
 
 def _how(found: Dependence) -> str:

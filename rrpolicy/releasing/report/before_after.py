@@ -60,7 +60,7 @@ def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -
     """Return whether no requirement limits anything, such as k = 1 alone."""
     vacuous = [r.text.partition(LIMITS_NOTHING)[0] for r in remarks if r.name == NO_LIMIT and LIMITS_NOTHING in r.text]
     required = [f"{f.model}, {f.requirement}" for f in findings if f.limit is not None]
-    return all(any(each.startswith(text) for text in vacuous) for each in required)
+    return all(any(each == text or each.startswith(f"{text} (") for text in vacuous) for each in required)
 
 
 def found_worse(found: Protection | None) -> Grade | None:

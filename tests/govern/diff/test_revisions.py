@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -235,6 +236,19 @@ def test_rules_alone_are_no_broken_policy(write, git, capsys):
     house.write_text(rules.format(150).replace("min_rows", "min_row"))
     assert main(["check", "policies/house.toml"]) == 2
     assert "RR205" in capsys.readouterr().err
+
+
+def test_a_ledger_outside_of_the_repository_is_not_compared(write, git, tmp_path_factory, capsys):
+    ledger = tmp_path_factory.mktemp("elsewhere") / "releases.jsonl"
+    policy = write("policies/survey.toml", ("[attributes]", 'population = "residents"\n[attributes]'))
+    relative = os.path.relpath(ledger, policy.parent)
+    policy.write_text(policy.read_text() + f'[ledger]\nfile = "{relative}"\n')
+    assert main(["ledger", "init", str(ledger)]) == 0
+    commit(git)
+
+    assert main(["diff", "--since", "HEAD", "policies"]) == 0
+    assert main(["ledger", "verify", str(ledger), "--since", "HEAD"]) == 2
+    assert "RR282" in capsys.readouterr().err
 
 
 def test_a_ledger_that_was_cut_back_is_refused(write, git, tmp_path, capsys):
