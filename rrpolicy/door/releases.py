@@ -33,6 +33,7 @@ def release(
     today: date | None = None,
     waivers: bool = True,
     sink: str | None = None,
+    replaces: PathLike | None = None,
     progress: Progress = silent,
 ) -> Released:
     """Write a release that every requirement allows, or nothing.
@@ -54,6 +55,7 @@ def release(
         waivers: as for `check`.
         sink: what expands the drawn counts and writes the data files, such as `spark`; default: this process. The files
             are the same.
+        replaces: a release that this one corrects: its bundle, or public/ alone. release.json and the ledger name it.
         progress: as for `plan`.
 
     Returns:
@@ -65,16 +67,20 @@ def release(
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
-            due, RR416 if a waiver expired; RR593 if the sink cannot write.
+            due, RR416 if a waiver expired; RR440 to RR448 for the ledger; RR593 if the sink cannot write.
     """
     from rrpolicy.govern.ledger.account import FileAccounts
+    from rrpolicy.govern.ledger.verify import sealed_manifest
     from rrpolicy.releasing.bundle.releasing import released
     from rrpolicy.source.memory.handed import handed
 
     terms = terms_of(today, waivers=waivers)
     accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
     table, where = handed(source), key_of(key)
-    return released(what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect, sink)
+    corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
+    return released(
+        what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect, sink, corrected
+    )
 
 
 @blaming
@@ -146,7 +152,9 @@ def verify(
         progress=progress,
     )
     found = signed(Path(bundle), found, keys, auditors)
-    return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
+    if ledger is None:
+        return found
+    return verified_in(Path(ledger), Path(bundle), found, superseded=superseded, plugins=plugins)
 
 
 @blaming

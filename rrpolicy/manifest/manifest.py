@@ -192,6 +192,7 @@ class Manifest:
         series: that it belongs to; None if it belongs to none.
         collected: digest of the questionnaire that its records were collected with; None if it was drawn from a table.
         weights_inside: the survey has weights that are not released, so that nothing is known of its population.
+        replaces: digest of release.json of the release that it corrects; None if it corrects none.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -224,6 +225,7 @@ class Manifest:
     series: Series | None = None
     collected: str | None = None
     weights_inside: bool = False
+    replaces: str | None = None
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -284,7 +286,7 @@ class Manifest:
     def to_json(self) -> dict[str, Json]:
         """Return release.json; what a release need not have stands in it only where it has it."""
         document = record(self)
-        for key in ("ledger", "series", "collected", "weights_inside", "test"):
+        for key in ("ledger", "series", "collected", "weights_inside", "replaces", "test"):
             if not getattr(self, key):
                 del document[key]
         return document

@@ -37,12 +37,20 @@ class Together:
         finding: of all of them as one channel; None if no rule composes them.
         alone: what each release reaches by itself, the new one last, where that is known.
         unruled: why no rule composes them; "" if one does.
+        promised_by: what people call the earlier release, or the ledger's budget, that promised it; "" of the policy's
+            own budget.
     """
 
     requirement: str
     finding: Finding | None
     alone: tuple[float | None, ...]
     unruled: str = ""
+    promised_by: str = ""
+
+    @property
+    def said(self) -> str:
+        """Return the requirement, with whose it is."""
+        return self.requirement + (f" (promised by {self.promised_by})" if self.promised_by else "")
 
 
 @frozen
@@ -57,7 +65,7 @@ class Weighed(Decided):
         together: each entry of the budget; empty where there is no earlier release.
         rerun: what people call the entry of which this is the same draw again; None for a new release.
         uncomposed: why the policy has it released although no rule composes it; None if it has not, or need not.
-        problems: what stands in the way (RR441, RR442).
+        problems: what stands in the way (RR441, RR442, RR446).
     """
 
     ledger: str
@@ -82,6 +90,7 @@ class Weighed(Decided):
                     "finding": None if each.finding is None else each.finding.to_json(),
                     "alone": plain(each.alone),
                     "unruled": each.unruled or None,
+                    "promised_by": each.promised_by or None,
                 }
                 for each in self.together
             ],
@@ -97,7 +106,7 @@ class Weighed(Decided):
             "uncomposed": self.uncomposed,
             "requirements": [
                 {
-                    "requirement": each.requirement,
+                    "requirement": each.said,
                     "verdict": "no rule" if each.finding is None else str(each.finding.verdict or ""),
                     "told": told(each),
                 }
@@ -121,7 +130,7 @@ class Weighed(Decided):
         yield f"together with {names}: {self.rule}" if self.earlier else f"{self.ledger}: {self.rule}"
         for each in self.together:
             verdict = "no rule" if each.finding is None else str(each.finding.verdict or "")
-            yield f"{verdict:<9} {each.requirement}: {told(each)}"
+            yield f"{verdict:<9} {each.said}: {told(each)}"
         if self.problems:
             yield f"the ledger refuses this release ({', '.join(dict.fromkeys(p.code for p in self.problems))})"
         if self.uncomposed is not None:

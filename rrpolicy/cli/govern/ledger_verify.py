@@ -26,15 +26,18 @@ def command(
         str | None,
         typer.Option(help="A git revision; the ledger must have every entry that it had there.", metavar="REVISION"),
     ] = None,
+    plugin: Annotated[
+        list[str] | None, typer.Option(help="A distribution to load, such as acme-oue>=1.2. Again for each.")
+    ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on standard output.")] = False,
 ) -> int:
-    """Check that no entry was changed, taken out, moved or cut off.
+    """Check that no entry was changed, taken out, moved or cut off, and that its releases keep what they promised.
 
     What was cut off at the end shows only against something that knew it: name the last release, or a head that was
     seen before, or a git revision.
     """
-    found = door.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or (), since=since)
+    found = door.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or (), since=since, plugins=plugin or ())
     if json:
         print_json(found.to_json())
         return 0

@@ -39,6 +39,7 @@ def command(  # noqa: PLR0917 each option is one
         str | None,
         typer.Option(help="What expands the drawn counts and writes the data files, such as spark; default: here."),
     ] = None,
+    replaces: Annotated[Path | None, typer.Option(help="A release that this one corrects.", metavar="BUNDLE")] = None,
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
@@ -81,6 +82,7 @@ def command(  # noqa: PLR0917 each option is one
                 today=day,
                 waivers=not no_waivers,
                 sink=sink,
+                replaces=replaces,
                 progress=report,
             )
         except RequirementError:

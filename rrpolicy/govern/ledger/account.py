@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.govern.ledger.budget import weigh
 from rrpolicy.govern.ledger.chain import broken
-from rrpolicy.govern.ledger.entry import Guarantee, Release, Settlement
+from rrpolicy.govern.ledger.entry import Guarantee, Release, Settlement, day
 from rrpolicy.govern.ledger.file import Book, locked, read_ledger
 from rrpolicy.govern.ledger.overlap import domains_of, part_of
+from rrpolicy.govern.ledger.promises import stated_budget
 from rrpolicy.manifest.manifest import LedgerPlace
 from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.account import data_of
@@ -75,9 +77,29 @@ class FileAccount:
                 return LedgerPlace(entry.previous, own)
         head = book.ledger.head
         entry = entry_of(manifest, plan.policy, head, draw, self._policy.source.population, settings, uncomposed)
+        budget, unstated = stated_budget(self._policy), not settings.stated
+        entry = replace(entry, budget=budget, unstated=unstated, replaces=self._replaced(manifest))
         _refuse_contradicted(entry, book.ledger, self._policy)
+        _refuse_label(entry, book.ledger)
         self._entered = book.append(entry)
         return LedgerPlace(head, self._entered)
+
+    def _replaced(self, manifest: Manifest) -> str | None:
+        """Return the entry of the release that a manifest names as the one that it corrects.
+
+        Raises:
+            RefusedError: RR448 if the ledger holds none.
+        """
+        if manifest.replaces is None:
+            return None
+        assert self._book is not None
+        ledger = self._book.ledger
+        found = [own for own, settled in ledger.settled.items() if settled.release == manifest.replaces]
+        if not found:
+            message = f"the ledger holds no release with the digest {manifest.replaces}, which is to be replaced"
+            hint = "`rrpolicy ledger add LEDGER BUNDLE` enters a release from before there was a ledger"
+            raise RefusedError(Problem("RR448", message, hint=hint))
+        return found[0]
 
     def settle(self, place: LedgerPlace, release: str | None) -> None:
         """Note that the bundle appeared, or, of a release that was entered here, that it never will."""
@@ -86,9 +108,9 @@ class FileAccount:
         if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
             return
         if release is None:
-            book.append(Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN))
+            book.append(Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN, day()))
         else:
-            book.append(Settlement(book.ledger.head, place.entry, "released", release))
+            book.append(Settlement(book.ledger.head, place.entry, "released", release, date=day()))
 
 
 def _refuse_contradicted(entry: Release, ledger: Ledger, policy: Policy) -> None:
@@ -111,6 +133,20 @@ def _refuse_contradicted(entry: Release, ledger: Ledger, policy: Policy) -> None
                 'declare `overlap = "nested"` (or "any"), and as many `different_values` as a person may have, or none'
             )
             raise RefusedError(Problem("RR445", message, policy.place("ledger.overlap"), hint=hint))
+
+
+def _refuse_label(entry: Release, ledger: Ledger) -> None:
+    """Refuse a second release of a policy under the label of an earlier one.
+
+    Raises:
+        RefusedError: RR447.
+    """
+    if entry.label is None:
+        return
+    if any((e.policy, e.label) == (entry.policy, entry.label) for e in ledger.releases.values()):
+        message = f"{entry.name} would be the second release of '{entry.policy}' that is called '{entry.label}'"
+        hint = "choose another label with --as; a correction says which release it replaces: --replaces BUNDLE"
+        raise RefusedError(Problem("RR447", message, hint=hint))
 
 
 class FileAccounts:
@@ -181,4 +217,5 @@ def entry_of(  # noqa: PLR0917 each is another thing
         uncomposed=uncomposed,
         series=manifest.series,
         different_values=declared.different_values,
+        date=day(),
     )

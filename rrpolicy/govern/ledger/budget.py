@@ -7,17 +7,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.errors import Problem, RRPolicyError
+from rrpolicy.errors import Place, Problem, RRPolicyError
 from rrpolicy.finding import Derived, Finding, Verdict
+from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.compose import Composed, Part, no_rule
 from rrpolicy.govern.ledger.overlap import Group, Joint, domains_of, drawn_alike, joined, overlapping, part_of
+from rrpolicy.govern.ledger.promises import (
+    Promise,
+    finding,
+    in_force,
+    protects_others,
+    stated_budget,
+    unknown_population,
+    worst,
+)
 from rrpolicy.policy.identity import identities
 from rrpolicy.privacy.models import pk_anonymity
 from rrpolicy.releasing.account import Together, Weighed, listed, told
-from rrpolicy.releasing.plan.assess import assess, words
+from rrpolicy.releasing.plan.assess import words
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.channel.base import Axis
     from rrpolicy.govern.ledger.chain import Ledger
     from rrpolicy.govern.ledger.entry import Release
     from rrpolicy.policy.model import Policy, Requirement
@@ -29,13 +39,17 @@ ALONE = "there is no earlier release of these people"
 NONE = "no rule composes these releases"
 UNDECIDED = "it is decided with the table"
 OTHER_TABLES = "it rests on the table, and earlier releases were of another one, or of other categories, or too wide"
-_ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
 HINT = (
     "release fewer attributes or hide more of them; raise [[ledger.budget]]; or declare how the tables overlap "
     "(`overlap`), if less is true than what is assumed"
 )
 
 
+EARLIER = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` raises it, and stays in the ledger"
+OTHERS = (
+    "write the name as the ledger has it; if these are other people, `rrpolicy ledger add LEDGER --budget POLICY "
+    "--reason TEXT --by NAME` enters them"
+)
 UNRULED = (
     "declare how the tables overlap (`overlap`), if less is true than what is assumed, or release other people's data; "
     "`uncomposed` under [ledger] states why it is released all the same"
@@ -56,16 +70,23 @@ def weigh(  # noqa: PLR0917 each is another thing
     assert settings is not None
     rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
     found = overlapping(ledger.releases, settings.overlap, policy.source.population)
+    promised = in_force(ledger, found, policy.source.population)
     whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
-    if rerun is not None or not (found or settings.stated):
+    if rerun is not None:
+        return whole
+    whole = replace(whole, problems=tuple(_other_people(ledger, policy)))
+    if not (found or settings.stated or promised):
         return whole
     earlier = tuple(found.values())
     most = max(policy.source.max_records, *(entry.max_records for entry in earlier), 1)
-    required = tuple(replace(requirement, max_records=most) for requirement in settings.budget)
-    budget = replace(plan.policy, requirements=required, gates=())
+    required = [replace(requirement, max_records=most) for requirement in settings.budget]
+    others, lost = _promised(promised, policy, most, registry)
+    required += [requirement for requirement, _ in others]
+    budget = replace(plan.policy, requirements=tuple(required), gates=())
     joint = _joint(plan, earlier, policy, registry, original)
-    own = findings if not settings.stated else _own(budget, registry, plan, original)
-    alone = list(_alone(budget, registry, earlier, own))
+    own: list[Finding | None] = [None] * len(settings.budget) if settings.stated else [*findings]
+    own += [None] * len(others)
+    alone = list(_alone(budget, registry, earlier, _own(budget, registry, plan, original, own)))
     if isinstance(joint, str):
         each = zip(required, alone, strict=True)
         together = [Together(words(r, registry), None, numbers, joint) for r, numbers in each]
@@ -73,7 +94,64 @@ def weigh(  # noqa: PLR0917 each is another thing
         derived = (*plan.derived, *_derived(earlier))
         together = list(_each(budget, registry, joint, original, derived, alone))
     rule = NONE if isinstance(joint, str) else joint.rule
-    return _concluded(replace(whole, rule=rule, together=tuple(together)), policy, required)
+    own_terms = [_Term(requirement.model, requirement.place) for requirement in settings.budget]
+    terms = [*own_terms, *(_Term(p.model, None, p) for _, p in others), *(_Term(p.model, None, p) for p, _ in lost)]
+    every = zip((*together, *(each for _, each in lost)), terms, strict=True)
+    told = tuple(replace(each, promised_by=term.whose) for each, term in every)
+    return _concluded(replace(whole, rule=rule, together=told), policy, terms)
+
+
+@frozen
+class _Term:
+    """Whose an entry of the budget is.
+
+    Attributes:
+        model: its privacy model.
+        place: where the policy states it.
+        promise: of others; None if it is the policy's own.
+    """
+
+    model: str
+    place: Place | None
+    promise: Promise | None = None
+
+    @property
+    def whose(self) -> str:
+        return "" if self.promise is None else self.promise.whose
+
+    @property
+    def needs_rule(self) -> bool:
+        """Return whether no release may be made of which no rule tells that it holds."""
+        return self.promise is None or self.promise.stated
+
+
+def _other_people(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
+    why = unknown_population(ledger, policy.source.population)
+    if why is not None:
+        yield Problem("RR446", why, policy.place("source.population"), "a population that the ledger knows", OTHERS)
+
+
+def _promised(
+    promised: Sequence[Promise], policy: Policy, most: int, registry: Registry
+) -> tuple[list[tuple[Requirement, Promise]], list[tuple[Promise, Together]]]:
+    """Return what others promised and the policy's own budget does not, and what of it nothing can be said of."""
+    known = [*stated_budget(policy)]
+    found: list[tuple[Requirement, Promise]] = []
+    lost = []
+    for promise in sorted(promised, key=lambda each: not each.stated):
+        if promise.requirement in known:
+            continue
+        try:
+            requirement = promise.read(registry, most)
+            said, why = words(requirement, registry), protects_others(requirement, policy)
+        except RRPolicyError as error:
+            said, why = promise.model, error.problems[0].message
+        known.append({**promise.requirement})
+        if why is None:
+            found.append((requirement, promise))
+        else:
+            lost.append((promise, Together(said, None, (), why, promise.whose)))
+    return found, lost
 
 
 def _joint(
@@ -121,33 +199,17 @@ def _each(  # noqa: PLR0917 each is another thing
         only = replace(budget, requirements=(requirement,))
         said = words(requirement, registry)
         try:
-            found = [_finding(only, registry, group.channel, group.people, derived) for group in joint.groups]
+            found = worst(only, registry, joint, derived)
         except RRPolicyError as error:
             yield Together(said, None, single, error.problems[0].message)
             continue
-        worst = max(found, key=lambda f: (_ORDER.index(f.verdict or Verdict.UNDECIDED), _reach(f)))
-        if worst.verdict is not Verdict.SATISFIED and joint.composed is not None:
-            worst = _in_classes(only, registry, joint.composed, original, derived) or worst
-        if worst.verdict is Verdict.UNDECIDED or worst.achieved is None:
+        if found.verdict is not Verdict.SATISFIED and joint.composed is not None:
+            found = _in_classes(only, registry, joint.composed, original, derived) or found
+        if found.verdict is Verdict.UNDECIDED or found.achieved is None:
             why = UNDECIDED if isinstance(original, int) else OTHER_TABLES
             yield Together(said, None, single, why)
         else:
-            yield Together(said, worst, single)
-
-
-def _reach(finding: Finding) -> float:
-    """Return how far a finding goes in its limit's direction; of findings of one entry the greatest is the worst."""
-    if finding.achieved is None or finding.limit is None:
-        return 0.0
-    gap = finding.achieved.value - float(finding.limit)
-    return abs(gap) if finding.verdict is Verdict.FAILED else -abs(gap)
-
-
-def _finding(
-    policy: Policy, registry: Registry, channel: Channel, people: Original | int, derived: Sequence[Derived]
-) -> Finding:
-    (finding,) = assess(policy, registry, channel, people, derived).findings
-    return finding
+            yield Together(said, found, single)
 
 
 def _in_classes(
@@ -163,7 +225,7 @@ def _in_classes(
     if requirement.model != pk_anonymity.NAME or requirement.max_records > 1 or not composed.certain or not table:
         return None
     smallest = smallest_class(original, composed.certain)  # type: ignore[arg-type]
-    return _finding(policy, registry, composed.drawn, smallest, derived)
+    return finding(policy, registry, composed.drawn, smallest, derived)
 
 
 def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
@@ -182,11 +244,14 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     return int(np.bincount(group, weights=counts.n).min()) if len(counts.n) else 0
 
 
-def _own(budget: Policy, registry: Registry, plan: Plan, original: Original | int) -> Iterator[Finding | None]:
-    """Yield what the release itself reaches of each entry of a budget that is not the policy's requirements."""
-    for requirement in budget.requirements:
+def _own(
+    budget: Policy, registry: Registry, plan: Plan, original: Original | int, known: Sequence[Finding | None]
+) -> Iterator[Finding | None]:
+    """Yield what the release itself reaches of each entry of a budget; of the policy's requirements it is known."""
+    for requirement, found in zip(budget.requirements, known, strict=True):
         try:
-            yield _finding(replace(budget, requirements=(requirement,)), registry, plan.channel, original, plan.derived)
+            only = replace(budget, requirements=(requirement,))
+            yield found or finding(only, registry, plan.channel, original, plan.derived)
         except RRPolicyError:
             yield None
 
@@ -202,9 +267,9 @@ def _alone(
 ) -> Iterator[tuple[float | None, ...]]:
     """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
     ids = identities(budget).requirements
-    for requirement, name, finding in zip(budget.requirements, ids, own, strict=True):
+    for requirement, name, found in zip(budget.requirements, ids, own, strict=True):
         only = replace(budget, requirements=(requirement,))
-        number = None if finding is None or finding.achieved is None else finding.achieved.value
+        number = None if found is None or found.achieved is None else found.achieved.value
         yield (*(_before(only, registry, entry, name) for entry in earlier), number)
 
 
@@ -214,13 +279,13 @@ def _before(budget: Policy, registry: Registry, entry: Release, name: str) -> fl
     if stated is not None:
         return stated.value
     try:
-        found = _finding(budget, registry, part_of(entry, registry).channel, entry.records, ()).achieved
+        found = finding(budget, registry, part_of(entry, registry).channel, entry.records, ()).achieved
     except RRPolicyError:
         return None
     return None if found is None else found.value
 
 
-def _concluded(weighed: Weighed, policy: Policy, budget: Sequence[Requirement]) -> Weighed:
+def _concluded(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> Weighed:
     """Return it with what stands in the way of the release."""
     assert policy.ledger is not None
     reason, place = policy.ledger.uncomposed, policy.place("ledger")
@@ -228,14 +293,14 @@ def _concluded(weighed: Weighed, policy: Policy, budget: Sequence[Requirement]) 
     said = f"together with {len(weighed.earlier)} earlier ({names})" if weighed.earlier else "of this release alone"
     over: list[Problem] = []
     unruled: list[Problem] = []
-    for each, requirement in zip(weighed.together, budget, strict=True):
-        what = f"{requirement.model}: {each.requirement}"
-        if each.finding is None:
+    for each, term in zip(weighed.together, terms, strict=True):
+        what = f"{term.model}: {each.said}"
+        if each.finding is None and term.needs_rule:
             message = f"{what} has no composed guarantee {said}: {each.unruled}"
             unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
-        elif each.finding.verdict is not Verdict.SATISFIED:
+        elif each.finding is not None and each.finding.verdict is not Verdict.SATISFIED:
             message = f"{what} does not hold {said}: {told(each)}; {weighed.rule}"
-            over.append(Problem("RR441", message, requirement.place or place, hint=HINT))
+            over.append(Problem("RR441", message, term.place or place, hint=EARLIER if each.promised_by else HINT))
     if unruled and reason is not None:
-        return replace(weighed, uncomposed=reason, problems=tuple(over))
-    return replace(weighed, problems=(*over, *unruled))
+        return replace(weighed, uncomposed=reason, problems=(*weighed.problems, *over))
+    return replace(weighed, problems=(*weighed.problems, *over, *unruled))

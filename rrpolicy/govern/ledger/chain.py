@@ -13,7 +13,16 @@ from dataclasses import field
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.frozen import frozen
-from rrpolicy.govern.ledger.entry import Entry, Joining, Opening, Release, Settlement, from_line, hash_of
+from rrpolicy.govern.ledger.entry import (
+    Budget,
+    Entry,
+    Opening,
+    Recall,
+    Release,
+    Settlement,
+    from_line,
+    hash_of,
+)
 from rrpolicy.untrusted.document import UnreadableError
 
 LONGEST = 1 << 24
@@ -31,12 +40,14 @@ class Ledger:
         entries: hash -> entry, in the order of the file.
         heads: hashes of the entries that none follows; more than one if two writers followed the same entry.
         settled: hash of a release's entry -> what became of it.
+        recalled: hash of a release's entry -> its last recall.
     """
 
     name: str
     entries: Mapping[str, Entry]
     heads: tuple[str, ...]
     settled: Mapping[str, Settlement] = field(default_factory=dict)
+    recalled: Mapping[str, Recall] = field(default_factory=dict)
 
     @property
     def releases(self) -> Mapping[str, Release]:
@@ -51,6 +62,35 @@ class Ledger:
     def open(self) -> Mapping[str, Release]:
         """Return the releases of which the ledger does not say whether their bundle appeared; they count."""
         return {name: entry for name, entry in self.releases.items() if name not in self.settled}
+
+    @property
+    def budgets(self) -> Mapping[str | None, str]:
+        """Return population -> hash of the budget that holds for it."""
+        return {entry.population: own for own, entry in self.entries.items() if isinstance(entry, Budget)}
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """Return the names of the populations that a budget or a release names, each once."""
+        named = (e.population for e in (*self.releases.values(), *map(self.entries.get, self.budgets.values())))  # type: ignore[union-attr]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def replaced(self) -> Mapping[str, str]:
+        """Return hash of a release's entry -> hash of that of the release which corrects it."""
+        corrected = {e.replaces: own for own, e in self.releases.items() if e.replaces is not None}
+        recalled = {own: r.replaced_by for own, r in self.recalled.items() if r.replaced_by is not None}
+        return {**corrected, **recalled}
+
+    def before(self, own: str) -> set[str]:
+        """Return the hashes of all entries that an entry follows, near or far."""
+        found: set[str] = set()
+        left = list(self.entries[own].parents)
+        while left:
+            parent = left.pop()
+            if parent not in found:
+                found.add(parent)
+                left += self.entries[parent].parents
+        return found
 
     def first_of(self, series: str) -> Release | None:
         """Return the release that began a series; None if there is none that counts."""
@@ -109,25 +149,45 @@ def read_chain(content: bytes, name: str) -> Ledger:
     entries: dict[str, Entry] = {}
     heads: dict[str, None] = {}
     settled: dict[str, Settlement] = {}
+    recalled: dict[str, Recall] = {}
     for number, (own, entry) in enumerate(_read(content, name), 1):
         where = f"line {number}"
         if own in entries:
             raise broken(name, f"{where} stands twice")
         if isinstance(entry, Opening) != (number == 1):
             raise broken(name, f"{where} {'does not open' if number == 1 else 'opens'} a ledger")
-        for parent in entry.parents:
-            if parent not in entries:
-                raise broken(name, f"{where} follows no entry above it: something was changed, taken out or moved")
-            heads.pop(parent, None)
-        if isinstance(entry, Joining) and len({*entry.parents}) < len(entry.parents):
-            raise broken(name, f"{where} joins an entry with itself")
+        _follow(entry, entries, heads, name, where)
         if isinstance(entry, Settlement):
             _settle(entry, entries, settled, name, where)
+        _refuse_strangers(entry, entries, name, where)
+        if isinstance(entry, Recall):
+            recalled[entry.entry] = entry
         entries[own] = entry
         heads[own] = None
     if not entries:
         raise broken(name, "it is empty")
-    return Ledger(name, entries, tuple(heads), settled)
+    return Ledger(name, entries, tuple(heads), settled, recalled)
+
+
+def _refuse_strangers(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
+    """Refuse an entry that names a release which does not stand above it."""
+    named: tuple[str | None, ...] = ()
+    if isinstance(entry, Recall):
+        named = (entry.entry, entry.replaced_by)
+    elif isinstance(entry, Release):
+        named = (entry.replaces,)
+    if any(other is not None and not isinstance(entries.get(other), Release) for other in named):
+        raise broken(name, f"{where} names no release above it")
+
+
+def _follow(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
+    """Take what an entry follows out of the last entries."""
+    for parent in entry.parents:
+        if parent not in entries:
+            raise broken(name, f"{where} follows no entry above it: something was changed, taken out or moved")
+        heads.pop(parent, None)
+    if len({*entry.parents}) < len(entry.parents):
+        raise broken(name, f"{where} joins an entry with itself")
 
 
 def _settle(

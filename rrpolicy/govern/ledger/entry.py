@@ -7,9 +7,12 @@ no mark of a person, no key, and no number that rests on the original.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
+from datetime import UTC, datetime
 from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.codec.fields import SPARSE
 from rrpolicy.codec.reading import MalformedError, read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Measure, Verdict
@@ -21,18 +24,25 @@ from rrpolicy.untrusted.document import read_object
 SCHEMA = "rrpolicy.ledger/1"
 
 
+def day() -> str:
+    """Return the day on which an entry is made."""
+    return datetime.now(UTC).date().isoformat()
+
+
 @frozen
 class Opening:
     """The first line.
 
     Attributes:
         id: random, so that no two ledgers have a hash in common.
+        date: the day; None in a ledger of an earlier version.
     """
 
     schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "ledger"
 
     id: str
+    date: str | None = field(default=None, metadata=SPARSE)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -84,6 +94,11 @@ class Release:
         series: that it belongs to; None if it belongs to none.
         different_values: the most different values that a person has of an attribute in a series, as the policy
             declares; None if it declares none.
+        budget: what all releases of these people promise together, as the policy has it; requirements as documents.
+            None of a release that was entered by an earlier version.
+        unstated: the policy states no budget, so that it is every requirement.
+        replaces: hash of the entry of the release that it corrects; None if it corrects none.
+        date: the day on which it was entered.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -107,6 +122,10 @@ class Release:
     uncomposed: str | None = None
     series: Series | None = None
     different_values: int | None = None
+    budget: tuple[Mapping[str, Json], ...] | None = field(default=None, metadata=SPARSE)
+    unstated: bool = field(default=False, metadata=SPARSE)
+    replaces: str | None = field(default=None, metadata=SPARSE)
+    date: str | None = field(default=None, metadata=SPARSE)
 
     def __post_init__(self) -> None:
         if self.records < 1 or self.max_records < 1:
@@ -134,6 +153,7 @@ class Settlement:
         outcome: released, the bundle appeared; withdrawn, it never did, and the release counts no more.
         release: digest of release.json; None if it was withdrawn.
         reason: why it was withdrawn; None if it was not.
+        date: the day.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -144,6 +164,7 @@ class Settlement:
     outcome: Literal["released", "withdrawn"]
     release: str | None = None
     reason: str | None = None
+    date: str | None = field(default=None, metadata=SPARSE)
 
     def __post_init__(self) -> None:
         withdrawn = self.release is None and bool((self.reason or "").strip())
@@ -165,6 +186,7 @@ class Joining:
         previous: hash of the entry that it follows.
         also: hashes of the other last entries.
         reason: how it came to that, in words.
+        date: the day.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -173,6 +195,7 @@ class Joining:
     previous: str
     also: tuple[str, ...]
     reason: str
+    date: str | None = field(default=None, metadata=SPARSE)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -180,8 +203,81 @@ class Joining:
         return (self.previous, *self.also)
 
 
-Entry: TypeAlias = Opening | Release | Settlement | Joining
-_KINDS: Mapping[str, type[Entry]] = {kind.kind: kind for kind in (Opening, Release, Settlement, Joining)}
+@frozen
+class Budget:
+    """What all releases of a population promise together. The last one of a population holds.
+
+    Attributes:
+        previous: hash of the entry that it follows.
+        population: as policies name it; None: of whatever population a release is.
+        requirements: as documents.
+        date: the day.
+        reason: why it was raised, or the population entered; None of a budget that stood before any release.
+        by: who decided it; None likewise.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "budget"
+
+    previous: str
+    population: str | None
+    requirements: tuple[Mapping[str, Json], ...]
+    date: str
+    reason: str | None = None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.requirements:
+            raise ValueError("a budget requires something")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the entry before."""
+        return (self.previous,)
+
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        return "the ledger's budget" + ("" if self.population is None else f" of {self.population}")
+
+
+@frozen
+class Recall:
+    """A release that is not to be used any more. What it released is known; it counts as before.
+
+    Attributes:
+        previous: hash of the entry that it follows.
+        entry: hash of the release's entry.
+        reason: why.
+        by: who decided it.
+        date: the day.
+        replaced_by: hash of the entry of the release to use in its place; None if there is none.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "recall"
+
+    previous: str
+    entry: str
+    reason: str
+    by: str
+    date: str
+    replaced_by: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip() or not self.by.strip():
+            raise ValueError("a recall has a reason and the name of who decided it")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the entry before."""
+        return (self.previous,)
+
+
+Entry: TypeAlias = Opening | Release | Settlement | Joining | Budget | Recall
+_KINDS: Mapping[str, type[Entry]] = {
+    kind.kind: kind for kind in (Opening, Release, Settlement, Joining, Budget, Recall)
+}
 
 
 def to_line(entry: Entry) -> bytes:

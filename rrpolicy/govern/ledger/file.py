@@ -11,13 +11,14 @@ import fcntl
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.govern.ledger.chain import Ledger, broken, read_chain
-from rrpolicy.govern.ledger.entry import Entry, Opening, hash_of, to_line
+from rrpolicy.govern.ledger.entry import Budget, Entry, Opening, day, hash_of, to_line
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.newfiles import write_new
 
@@ -79,15 +80,21 @@ class Book:
         os.close(self._locked)
 
 
-def init_ledger(path: Path) -> str:
-    """Begin a ledger, and return the hash of its first entry.
+def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json], ...]] | None = None) -> str:
+    """Begin a ledger, and return the hash of its last entry.
+
+    Args:
+        path: of the file.
+        budgets: population -> what all its releases promise together; requirements as documents.
 
     Raises:
         RefusedError: RR411 if there is a file already, RR407 or RR408 if it cannot be written.
     """
-    line = to_line(Opening(os.urandom(_ID_BYTES).hex()))
-    write_new(path.parent, {path.name: lambda file: file.write_bytes(line + b"\n")})
-    return hash_of(line)
+    lines = [to_line(Opening(os.urandom(_ID_BYTES).hex(), day()))]
+    for population, requirements in (budgets or {}).items():
+        lines.append(to_line(Budget(hash_of(lines[-1]), population, requirements, day())))
+    write_new(path.parent, {path.name: lambda file: file.write_bytes(b"".join(line + b"\n" for line in lines))})
+    return hash_of(lines[-1])
 
 
 def read_ledger(path: Path) -> Ledger:

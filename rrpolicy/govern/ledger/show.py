@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from rrpolicy.errors import RRPolicyError
 from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.chain import Ledger
 from rrpolicy.govern.ledger.compose import no_rule
-from rrpolicy.govern.ledger.entry import Release
+from rrpolicy.govern.ledger.entry import Budget, Recall, Release
 from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.govern.ledger.overlap import joined, overlapping, part_of
+from rrpolicy.govern.ledger.promises import Unkept, unkept
 from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
 from rrpolicy.registry import Registry
 
@@ -41,17 +42,33 @@ class Reached:
 
 
 @frozen
+class Place:
+    """What became of a release.
+
+    Attributes:
+        digest: of release.json; None if its bundle is not known to have appeared.
+        recall: None if it was not recalled.
+        replaced_by: hash of the entry of the release to use in its place; None if there is none.
+    """
+
+    digest: str | None
+    recall: Recall | None
+    replaced_by: str | None
+
+
+@frozen
 class Line:
     """A release of the ledger.
 
     Attributes:
         hash: of its entry.
         entry: as it stands.
-        outcome: released, withdrawn, or open: it is not known whether the bundle appeared.
+        outcome: released, withdrawn, recalled, replaced, or open: it is not known whether the bundle appeared.
         with_earlier: how many earlier releases may speak of the same people.
         alone: what it comes to by itself; None if that is not known.
         together: what it comes to together with those; None if no rule composes them.
         unruled: why none does; "" if one does.
+        place: what became of it.
     """
 
     hash: str
@@ -60,7 +77,8 @@ class Line:
     with_earlier: int
     alone: Reached | None
     together: Reached | None
-    unruled: str = ""
+    unruled: str
+    place: Place
 
 
 @frozen
@@ -71,11 +89,15 @@ class Shown:
         name: of the file.
         head: hash of the last entry.
         populations: name, None for what names none -> its releases in their order.
+        budgets: name -> the budget that holds for it; None for that of all.
+        unkept: promises that the releases do not keep together, or of which that is not decided.
     """
 
     name: str
     head: str
     populations: tuple[tuple[str | None, tuple[Line, ...]], ...]
+    budgets: Mapping[str | None, Budget]
+    unkept: tuple[Unkept, ...]
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy ledger show --json`."""
@@ -83,9 +105,14 @@ class Shown:
             "schema": "rrpolicy.ledger-shown/1",
             "head": self.head,
             "populations": [
-                {"population": name, "releases": [_document(line) for line in lines]}
+                {
+                    "population": name,
+                    "budget": _budget(self.budgets.get(name)),
+                    "releases": [_document(line) for line in lines],
+                }
                 for name, lines in self.populations
             ],
+            "unkept": [each.to_json() for each in self.unkept],
         }
 
     def lines(self) -> Iterator[str]:
@@ -94,19 +121,29 @@ class Shown:
         for name, releases in self.populations:
             yield ""
             yield f"population {name}" if name is not None else "no population named: taken to be of anybody"
+            if name in self.budgets:
+                yield f"  {_told(self.budgets[name])}"
+            if not releases:
+                continue
             yield from _table([HEADS, *map(_row, releases)])
             for number, line in enumerate(releases, 1):
                 if line.unruled:
                     yield f"  {number}: no composed guarantee: {line.unruled}"
+                if line.place.recall is not None:
+                    recall = line.place.recall
+                    yield f"  {number}: recalled on {recall.date} by {recall.by}: {recall.reason}"
                 if line.entry.uncomposed is not None:
                     yield f"  {number}: released all the same, because {line.entry.uncomposed}"
-        if not self.populations:
+        if not any(lines for _, lines in self.populations):
             yield "no release was entered"
+        for each in self.unkept:
+            yield f"{'BROKEN: ' if each.broken else ''}{each}"
 
 
 HEADS = (
     "",
     "release",
+    "date",
     "records",
     "overlap",
     "series",
@@ -128,15 +165,44 @@ def show_ledger(path: Path, plugins: Sequence[str] = ()) -> Shown:
         before = dict(list(entered.items())[:number])
         earlier = {name: e for name, e in before.items() if name in ledger.releases}
         found.setdefault(entry.population, []).append(_line(ledger, registry, own, entry, earlier))
-    return Shown(str(path), ledger.head, tuple((name, tuple(lines)) for name, lines in found.items()))
+    budgets = {name: ledger.entries[own] for name, own in ledger.budgets.items()}
+    stated = {name: entry for name, entry in budgets.items() if isinstance(entry, Budget)}
+    listed = tuple((name, tuple(found.get(name, ()))) for name in dict.fromkeys((*found, *stated)))
+    return Shown(str(path), ledger.head, listed, stated, tuple(unkept(ledger, registry)))
+
+
+def _budget(entry: Budget | None) -> Json:
+    if entry is None:
+        return None
+    requirements: list[Json] = [dict(requirement) for requirement in entry.requirements]
+    return {"requirements": requirements, "date": entry.date, "reason": entry.reason, "by": entry.by}
+
+
+def _told(entry: Budget) -> str:
+    """Return a budget in words: what it requires as it stands, since its plugins may be absent."""
+    each = (
+        f"{requirement['model']} ({', '.join(f'{k} = {v}' for k, v in _options(requirement) if v not in (None, []))})"
+        for requirement in entry.requirements
+    )
+    why = "" if entry.reason is None else f"; {entry.by}: {entry.reason}"
+    return f"budget since {entry.date}: {' and '.join(each)}{why}"
+
+
+def _options(requirement: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    options = requirement["options"]
+    assert isinstance(options, dict)
+    yield from options.items()
 
 
 def _line(ledger: Ledger, registry: Registry, own: str, entry: Release, earlier: dict[str, Release]) -> Line:
-    settled = ledger.settled.get(own)
-    outcome = "open" if settled is None else settled.outcome
+    settled, recall = ledger.settled.get(own), ledger.recalled.get(own)
+    outcome: str = "open" if settled is None else settled.outcome
+    outcome = "recalled" if recall is not None else "replaced" if own in ledger.replaced else outcome
     others = list(overlapping(earlier, entry.overlap, entry.population).values())
     (alone, _), (together, unruled) = (_reached(registry, before, entry) for before in ((), others))
-    return Line(own, entry, outcome, len(others), alone, together, unruled)
+    digest = None if settled is None else settled.release
+    place = Place(digest, recall, ledger.replaced.get(own))
+    return Line(own, entry, outcome, len(others), alone, together, unruled, place)
 
 
 def _reached(registry: Registry, others: Sequence[Release], entry: Release) -> tuple[Reached | None, str]:
@@ -166,7 +232,7 @@ def _epsilon(ratios: Iterator[Fraction | None]) -> float:
 
 
 def _document(line: Line) -> dict[str, Json]:
-    entry = line.entry
+    entry, recall = line.entry, line.place.recall
     return {
         "entry": line.hash,
         "label": entry.label,
@@ -182,6 +248,11 @@ def _document(line: Line) -> dict[str, Json]:
         "together": plain(line.together),
         "unruled": line.unruled or None,
         "uncomposed": entry.uncomposed,
+        "date": entry.date,
+        "digest": line.place.digest,
+        "budget": None if entry.budget is None else [dict(requirement) for requirement in entry.budget],
+        "recalled": None if recall is None else {"date": recall.date, "by": recall.by, "reason": recall.reason},
+        "replaced_by": line.place.replaced_by,
     }
 
 
@@ -194,6 +265,7 @@ def _row(line: Line) -> tuple[str, ...]:
     return (
         "",
         entry.name,
+        entry.date or "",
         f"{entry.records:,}",
         entry.overlap,
         series,

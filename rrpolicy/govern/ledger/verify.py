@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rrpolicy.canonical import Json
+from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.chain import Ledger
-from rrpolicy.govern.ledger.entry import Release
+from rrpolicy.govern.ledger.entry import Recall, Release
 from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.govern.ledger.promises import Unkept, unkept
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import check_seal, read_release
 from rrpolicy.policy.file import precedence
@@ -31,11 +33,13 @@ class Verified:
         ledger: as read.
         head: hash of the last entry.
         bundles: that were found in it.
+        unkept: promises that its releases do not keep together, which somebody accepted, or that are not decided.
     """
 
     ledger: Ledger
     head: str
     bundles: tuple[str, ...]
+    unkept: tuple[Unkept, ...] = ()
 
     @property
     def open(self) -> tuple[tuple[str, str], ...]:
@@ -49,6 +53,10 @@ class Verified:
         yield f"head: {self.head}"
         for bundle in self.bundles:
             yield f"{bundle} stands in it as it says"
+        for each in self.unkept:
+            yield str(each)
+        for own, recall in self.ledger.recalled.items():
+            yield f"recalled on {recall.date} by {recall.by}: {self.ledger.releases[own].name}: {recall.reason}"
         for own, name in self.open:
             yield f"open: {name}, entered and counted; whether its bundle appeared is not known ({own})"
         if self.open:
@@ -64,10 +72,24 @@ class Verified:
             "releases": len(self.ledger.releases),
             "open": [{"entry": own, "release": name} for own, name in self.open],
             "bundles": list(self.bundles),
+            "unkept": [each.to_json() for each in self.unkept],
+            "recalled": [{"entry": own, **_recall(recall)} for own, recall in self.ledger.recalled.items()],
         }
 
 
-def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path], earlier: Earlier = None) -> Verified:
+def _recall(recall: Recall) -> dict[str, Json]:
+    return {"date": recall.date, "by": recall.by, "reason": recall.reason, "replaced_by": recall.replaced_by}
+
+
+def broken_promise(each: Unkept) -> Problem:
+    """Return that a promise is broken."""
+    hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` says who accepts that, and why"
+    return Problem("RR134", str(each), None, "releases that keep together what was promised", hint)
+
+
+def verify_ledger(
+    path: Path, expect_head: str | None, bundles: Sequence[Path], earlier: Earlier = None, plugins: Sequence[str] = ()
+) -> Verified:
     """Verify a ledger; see `rrpolicy.verify_ledger` for the arguments and errors."""
     ledger = read_ledger(path)
     if earlier is not None:
@@ -83,10 +105,16 @@ def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path], 
         problem = unlike(ledger, manifest, str(bundle))
         if problem is not None:
             raise RequirementError(problem)
-    return Verified(ledger, head, tuple(map(str, bundles)))
+    found = tuple(unkept(ledger, load_registry(plugins)))
+    broken = [broken_promise(each) for each in found if each.broken]
+    if broken:
+        raise RequirementError(broken)
+    return Verified(ledger, head, tuple(map(str, bundles)), found)
 
 
-def verified_in(path: Path, bundle: Path, found: Verification, *, superseded: bool = False) -> Verification:
+def verified_in(
+    path: Path, bundle: Path, found: Verification, *, superseded: bool = False, plugins: Sequence[str] = ()
+) -> Verification:
     """Return what was verified of a bundle, with whether the ledger holds it as it says, and nothing newer.
 
     Args:
@@ -94,6 +122,7 @@ def verified_in(path: Path, bundle: Path, found: Verification, *, superseded: bo
         bundle: the bundle's folder, or its public/ folder alone.
         found: what was verified of it.
         superseded: it may be a release under an older version of its policy.
+        plugins: distributions to load for the channels that the ledger names.
 
     Raises:
         RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
@@ -101,16 +130,25 @@ def verified_in(path: Path, bundle: Path, found: Verification, *, superseded: bo
     ledger = read_ledger(path)
     problem: Problem | None
     older: Problem | None = None
+    recalled: Problem | None = None
     try:
         manifest = sealed_manifest(bundle)
         problem = unlike(ledger, manifest, str(bundle))
         older = None if superseded else outdated(ledger, manifest, str(bundle))
+        own = find(ledger, manifest)
+        recalled = None if own is None else no_longer_used(ledger, own, str(bundle))
     except PolicyError:
         problem = Problem("RR130", f"{bundle} cannot be read, so that it stands in no ledger")
-    told = {"the ledger's entry": problem, "the newest version of its policy in the ledger": older}
-    checks = [Check(name, Level.PUBLIC, p is None, "" if p is None else p.message) for name, p in told.items()]
+    unkept_here = unkept(ledger, load_registry(plugins))
+    told: dict[str, list[Problem]] = {
+        "the ledger's entry": [p for p in (problem,) if p],
+        "the newest version of its policy in the ledger": [p for p in (older,) if p],
+        "in use: neither recalled nor replaced": [p for p in (recalled,) if p],
+        "what the ledger's releases promised together": [broken_promise(e) for e in unkept_here if e.broken],
+    }
+    checks = [Check(n, Level.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
-    problems = tuple(p for p in told.values() if p is not None)
+    problems = tuple(each for several in told.values() for each in several)
     undecided = found.undecided
     if problem is None and OF_SERIES in undecided and _as_begun(ledger, manifest):
         checks.append(Check("the channel is that with which the series was begun", Level.KEY, True, ""))  # noqa: FBT003 it passes
@@ -197,12 +235,40 @@ def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         "series": manifest.series == entry.series,
         "policy": manifest.policy.digest == entry.policy_digest,
         "data": {table: written.digest for table, written in manifest.data.tables.items()} == entry.data,
+        "what it replaces": manifest.replaces == _replaced(ledger, entry),
         "what became of it": settled is None or settled.outcome == "released",
     }
     differ = [what for what, agrees in stated.items() if not agrees]
     if not differ:
         return None
     return Problem("RR130", f"{name} is not the release that the ledger holds: {', '.join(differ)} differ", hint=hint)
+
+
+def _replaced(ledger: Ledger, entry: Release) -> str | None:
+    """Return the digest of the release that an entry corrects."""
+    settled = None if entry.replaces is None else ledger.settled.get(entry.replaces)
+    return None if settled is None else settled.release
+
+
+def no_longer_used(ledger: Ledger, own: str, name: str) -> Problem | None:
+    """Return that a release was recalled, or replaced by a correction; None if it was not.
+
+    Args:
+        ledger: whose chain holds.
+        own: hash of its entry.
+        name: of the bundle, for the message.
+    """
+    recall, other = ledger.recalled.get(own), ledger.replaced.get(own)
+    if recall is None and other is None:
+        return None
+    told = "was replaced" if recall is None else f"was recalled on {recall.date} by {recall.by}: {recall.reason}"
+    message = f"{name} {told}"
+    hint = "do not use it, and tell who has it"
+    if other is not None:
+        entry = ledger.entries[other]
+        assert isinstance(entry, Release)
+        hint = f"use {entry.name} in its place ({other})"
+    return Problem("RR133", message, None, "a release that is in use", hint)
 
 
 def find(ledger: Ledger, manifest: Manifest) -> str | None:

@@ -43,6 +43,7 @@ class Executed:
         weighed: beside earlier releases of the same people; None if the policy names no ledger.
         test: the draw came from a test's seed.
         questionnaire: that its records were collected with; None if it was drawn from a table.
+        replaces: digest of release.json of the release that it corrects; None if it corrects none.
     """
 
     plan: Plan
@@ -60,6 +61,7 @@ class Executed:
     weighed: Weighed | None
     test: bool
     questionnaire: Questionnaire | None = None
+    replaces: str | None = None
 
     @property
     def released(self) -> Mapping[str, Sequence[int]]:

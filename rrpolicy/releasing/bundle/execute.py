@@ -69,6 +69,7 @@ def release(  # noqa: PLR0917 each is another thing
     custody: Custody = Custody.DESTROYED,
     progress: Progress = lambda *_: None,
     files: FileSink = HERE,
+    replaces: str | None = None,
 ) -> Path:
     """Write a release.
 
@@ -89,6 +90,7 @@ def release(  # noqa: PLR0917 each is another thing
         custody: what becomes of the key.
         progress: called with (what is being done, share done).
         files: what writes the data files.
+        replaces: digest of release.json of the release that it corrects.
 
     Returns:
         The bundle's folder.
@@ -135,6 +137,7 @@ def release(  # noqa: PLR0917 each is another thing
             draw,
             weighed,
             test=streams is not None,
+            replaces=replaces,
         )
         return published(executed, account)
 
@@ -325,6 +328,7 @@ def unplaced(executed: Executed) -> Manifest:
         governance=executed.policy.governance,
         series=executed.series,
         collected=None if executed.questionnaire is None else executed.questionnaire.digest,
+        replaces=executed.replaces,
     )
 
 

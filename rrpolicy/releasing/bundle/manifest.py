@@ -42,6 +42,7 @@ def manifest(
     governance: Governance = UNDECLARED,
     series: Series | None = None,
     collected: str | None = None,
+    replaces: str | None = None,
 ) -> Manifest:
     """Return the manifest without the digests of the files beside it.
 
@@ -54,6 +55,7 @@ def manifest(
         governance: of the policy as its file states it now.
         series: that the release belongs to.
         collected: digest of the questionnaire that its records were collected with.
+        replaces: digest of release.json of the release that it corrects.
     """
     policy, channel, settings = plan.policy, published_channel(plan), plan.policy.release
     described = channel.to_public_json()
@@ -83,6 +85,7 @@ def manifest(
         series=series,
         collected=collected,
         weights_inside=policy.weights_inside,
+        replaces=replaces,
         test=test,
     )
 

@@ -138,6 +138,7 @@ def released(  # noqa: PLR0917 each is another thing
     terms: Terms | None = None,
     protect: bytes | None = None,
     sink: str | None = None,
+    replaces: str | None = None,
 ) -> Released:
     """Write a release; see `rrpolicy.release` for the arguments and errors.
 
@@ -148,7 +149,7 @@ def released(  # noqa: PLR0917 each is another thing
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        _execute(order, staging, label, Kept(key, protect), progress, accounts, terms, files)
+        _execute(order, staging, label, Kept(key, protect), progress, accounts, terms, files, replaces)
     return found(order.opened.policy, out, key if isinstance(key, Path) else None)
 
 
@@ -229,6 +230,7 @@ def _execute(  # noqa: PLR0917 each is another thing
     accounts: Accounts,
     terms: Terms | None,
     files: FileSink,
+    replaces: str | None,
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
@@ -278,6 +280,7 @@ def _execute(  # noqa: PLR0917 each is another thing
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
+                replaces=replaces,
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)

@@ -65,6 +65,11 @@ class Office:
     def release(self, policy: Path, name: str, *more: object) -> tuple[int, str]:
         return self.run("release", policy, "--out", self.folder / name, "--as", name, *more)
 
+    def enter(self, policy: Path, reason: str = "a test says so", by: str = "review board") -> None:
+        """Enter the population and the budget of a policy."""
+        status, told = self.run("ledger", "add", self.ledger, "--budget", policy, "--reason", reason, "--by", by)
+        assert status == 0, told
+
     @property
     def ledger(self) -> Path:
         return self.folder / "releases.jsonl"

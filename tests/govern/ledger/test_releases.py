@@ -60,6 +60,7 @@ def test_the_ledger_holds_nothing_of_a_person_and_no_key(office):
     assert set(document) == {
         "schema", "kind", "previous", "label", "draw", "policy", "version", "policy_digest", "population", "overlap",
         "records", "max_records", "channel", "domains", "data", "derived", "guarantees", "uncomposed", "series", "different_values",
+        "budget", "unstated", "date",
     }  # fmt: skip
 
 
@@ -126,8 +127,13 @@ def test_every_line_and_every_document_fits_its_schema(office):
     office.ledger.write_bytes(one + office.ledger.read_bytes().removeprefix(before))
     assert office.run("ledger", "add", office.ledger, "--join", "--reason", "merged")[0] == 0
 
+    office.enter(policy)
+    first, second = read_ledger(office.ledger).releases
+    call = ("ledger", "add", office.ledger, "--recall", first, "--reason", "exchanged", "--by", "steward")
+    assert office.run(*call, "--replaced-by", second)[0] == 0
+
     lines = [json.loads(line) for line in office.ledger.read_text().splitlines()]
-    assert {line["kind"] for line in lines} == {"ledger", "release", "settlement", "joining"}
+    assert {line["kind"] for line in lines} == {"ledger", "release", "settlement", "joining", "budget", "recall"}
     shown, verified = (json.loads(office.run("ledger", c, office.ledger, "--json")[1]) for c in ("show", "verify"))
     plan = json.loads(office.run("plan", policy, "--json")[1])
     for document in (*lines, shown, verified, plan):
@@ -182,6 +188,8 @@ def test_who_overlaps_decides_what_is_left_of_k(office, overlap, records, status
 def test_populations_that_are_both_named_have_budgets_of_their_own(office, population, status):
     assert office.release(standing(office), "one")[0] == 0
     source = f'population = "{population}"' if population else ""
+    if population == "others":
+        office.enter(standing(office, name="q", source=source))
     assert office.release(standing(office, name="q", source=source), "two")[0] == status
 
 

@@ -194,6 +194,7 @@ def test_a_table_that_is_declared_the_same_and_is_not_is_found_by_its_rows(offic
             source=f'population = "{number}"',
         )
         own = key.with_name(f"{number}.key")
+        office.enter(toml)
         assert office.release(toml, f"{number}-one", "--key", own)[0] == 0
         month(office, {str(i): {"disease": "cold"} for i in range(number, 240, 3)})
         status, told = office.release(toml, f"{number}-two", "--key", own)
@@ -341,6 +342,8 @@ def test_whatever_else_than_was_begun_is_refused_and_a_new_series_is_composed_wi
 
     toml.write_text(toml.read_text().replace('"monthly"', '"monthly from May"'))
     other = office.folder / "other.key"
+    if what == "the population":
+        office.enter(toml)
     status, told = office.run("plan", toml)
     assert status == 0, told
     assert "together with residents 1.0.0 as one" in told or what == "the population"
