@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.attest.envelope import Signed, new_envelope, read_envelope, with_signature
-from rrpolicy.attest.statement import statement_of
+from rrpolicy.attest.statement import APPROVAL, approval, recall, statement_of
 from rrpolicy.attest.verification import verification_statement
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, unwritable
 from rrpolicy.frozen import frozen
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.verify.outcome import Verification
-from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
+from rrpolicy.releasing.verify.verify import APPROVED, ATTESTATIONS, verify
 from rrpolicy.untrusted.document import UnreadableError
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from securesystemslib.signer import CryptoSigner
 
+    from rrpolicy.policy.model import Policy
+
 RELEASE = "release.dsse.json"
+RECALLED = "recall.dsse.json"
 SUFFIX = ".dsse.json"
 
 
@@ -104,20 +107,85 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
     return Signature(file, keyid)
 
 
+def approval_of(policy: Path) -> Path:
+    """Return where the approvals of a policy's file lie."""
+    return policy.with_name(f"{policy.stem}.{APPROVED}")
+
+
+def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
+    """Approve a policy, or add a signature to an approval; one of what the policy was before is replaced.
+
+    Args:
+        policy: as its file states it.
+        file: that.
+        signer: the approver's key.
+
+    Raises:
+        RefusedError: RR431 if this key has approved it, or another thing lies there; RR407, RR408.
+    """
+    payload = approval(policy.name, policy.version, policy.digest(), policy.governance.digest())
+    place, keyid = approval_of(file), signer.public_key.keyid
+    with held_alone(file.parent):
+        before = _read(place) if os.path.lexists(place) else new_envelope(payload)
+        if before.statement.get("predicateType") != APPROVAL:
+            raise _refused(f"{place} is no approval of a policy", "move it away, and ask who put it there")
+        before = before if before.payload == payload else new_envelope(payload)
+        if keyid in before.keyids:
+            raise _refused(f"this key has approved {file} already", "leave it as it is")
+        others = before.keyids
+        _put(place, with_signature(before, signer).written())
+    return Signature(place, keyid, others)
+
+
+def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
+    """Put a signed notice beside the signatures of a release that it is not to be used any more.
+
+    Args:
+        bundle: the folder.
+        reason: why, in words.
+        signer: the key.
+        now: when.
+
+    Raises:
+        PolicyError: RR250 if the reason is empty; RR260 if there is no release.
+        RefusedError: RR431 if it was recalled already; RR407, RR408.
+    """
+    if not reason.strip():
+        raise PolicyError(Problem("RR250", "the reason is empty", expected="why the release is recalled"))
+    read_release(bundle / "public")
+    payload = recall(bundle, reason, now.isoformat(timespec="seconds"))
+    with _alone(bundle) as folder:
+        file = folder / RECALLED
+        if os.path.lexists(file):
+            raise _refused(f"{bundle} was recalled already: {file}", "leave it as it is")
+        _put(file, with_signature(new_envelope(payload), signer).written())
+    return Signature(file, signer.public_key.keyid)
+
+
 @contextmanager
 def _alone(bundle: Path) -> Iterator[Path]:
     """Yield the folder of the statements, held so that two who sign at once do not lose one another's signature."""
-    import fcntl
-
     folder = bundle / ATTESTATIONS
     try:
         folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritable(str(folder), error) from error
+    with held_alone(folder):
+        yield folder
+
+
+@contextmanager
+def held_alone(folder: Path) -> Iterator[None]:
+    """Hold a folder so that nobody else signs what lies in it meanwhile."""
+    import fcntl
+
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise unwritable(str(folder), error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield folder
+        yield
     finally:
         os.close(descriptor)
 

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.frozen import frozen
 from rrpolicy.newfiles import write_new
 from rrpolicy.passphrase import NoPassphraseError
 from rrpolicy.passphrase import passphrase as asked
+from rrpolicy.releasing.verify.outcome import Level
 from rrpolicy.untrusted.document import UnreadableError, read_regular
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ class Trusted:
     Attributes:
         name: of its file.
         key: itself.
+        least: of an auditor's, the least level to which the release must have been verified.
     """
 
     name: str
     key: Key
+    least: Level = Level.PUBLIC
 
     def __str__(self) -> str:
         """Return the file's name, which people know it by, with the id."""
@@ -129,18 +132,24 @@ def read_public(path: Path) -> SSlibKey:
     Raises:
         RefusedError: RR430 if it is none.
     """
+    key = public_of(_content(path))
+    if key is None:
+        raise _refused(f"{path} is no public Ed25519 key")
+    return key
+
+
+def public_of(content: bytes) -> SSlibKey | None:
+    """Return the public Ed25519 key of a PEM file's content; None if it is none."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
     from securesystemslib.signer import SSlibKey
 
     try:
-        key = load_pem_public_key(_content(path))
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise _refused(f"{path} is no public key") from error
-    if not isinstance(key, Ed25519PublicKey):
-        raise _refused(f"{path} is no public Ed25519 key")
-    return SSlibKey.from_crypto(key)
+        key = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm):
+        return None
+    return SSlibKey.from_crypto(key) if isinstance(key, Ed25519PublicKey) else None
 
 
 def trusted(paths: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
@@ -150,6 +159,27 @@ def trusted(paths: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
         RefusedError: RR430 if one is none.
     """
     return [Trusted(Path(path).name, read_public(Path(path))) for path in paths]
+
+
+def trusted_to(stated: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+    """Read the public keys of auditors, each as `FILE` or, with the least level that it vouches for, `FILE=LEVEL`.
+
+    Raises:
+        RefusedError: RR430 if one is no key.
+        PolicyError: RR250 if a level is none.
+    """
+    found = []
+    for path in stated:
+        each = os.fspath(path)
+        file, equals, word = each.rpartition("=") if "=" in each and not Path(each).exists() else (each, "", "")
+        try:
+            level = Level.of(word) if equals else Level.PUBLIC
+        except ValueError as error:
+            raise PolicyError(
+                Problem("RR250", str(error), expected="FILE=LEVEL, such as auditor.pub=source")
+            ) from error
+        found.append(Trusted(Path(file).name, read_public(Path(file)), level))
+    return found
 
 
 def _content(path: Path) -> bytes:

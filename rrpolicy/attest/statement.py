@@ -23,6 +23,10 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
 RELEASE = "urn:rrpolicy:attestation:release:1"
 """The predicate's type: what a steward states of a release."""
+APPROVAL = "urn:rrpolicy:attestation:approval:1"
+"""What an approver states of a policy."""
+RECALL = "urn:rrpolicy:attestation:recall:1"
+"""What a steward states of a release that is not to be used any more."""
 SIGNED = (
     *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
     *("findings", "utility", "derived", "assumptions"),
@@ -70,6 +74,44 @@ def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, J
         "predicateType": RELEASE,
         "predicate": predicate,
     }
+
+
+def approval(name: str, version: str, policy: str, governance: str) -> bytes:
+    """Return the bytes by which a policy is approved: what it means, and what was declared and decided.
+
+    Args:
+        name: of the policy.
+        version: likewise.
+        policy: digest of its resolved meaning.
+        governance: digest of what people declared and decided.
+    """
+    subjects = {"policy": policy, "governance": governance}
+    return canonical(
+        {
+            "_type": STATEMENT,
+            "subject": [{"name": what, "digest": {"sha256": _hex(told)}} for what, told in subjects.items()],
+            "predicateType": APPROVAL,
+            "predicate": {"policy": {"name": name, "version": version}},
+        }
+    )
+
+
+def recall(bundle: Path, reason: str, when: str) -> bytes:
+    """Return the bytes by which a release is recalled.
+
+    Args:
+        bundle: its folder.
+        reason: in words.
+        when: the time, as ISO 8601 has it.
+    """
+    return canonical(
+        {
+            "_type": STATEMENT,
+            "subject": [{"name": f"public/{NAME}", "digest": {"sha256": _hex(file_digest(bundle / "public" / NAME))}}],
+            "predicateType": RECALL,
+            "predicate": {"reason": reason, "timeCreated": when},
+        }
+    )
 
 
 def statement_of(bundle: Path) -> bytes:

@@ -37,9 +37,15 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
         PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the
             data it names is missing, RR270 if it is of a form that counts cannot be estimated from, RR284 if a file
             is not the one that was released, RR285 if nothing that is loaded reads its format.
+        RequirementError: RR133 if a notice in attestations/ recalls it.
         RefusedError: RR404 to RR406 for a plugin.
     """
     from rrpolicy.estimate.opening import open_release as opened
+
+    if verify and any((folder / "attestations").is_dir() for folder in (Path(path), Path(path).parent)):
+        from rrpolicy.attest.check import refuse_recalled
+
+        refuse_recalled(Path(path))
 
     if not plugins:
         return opened(Path(path), verify=verify)

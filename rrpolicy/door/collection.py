@@ -105,11 +105,13 @@ def collect(
         DataError: RR3xx if the table cannot be read, or holds other columns or values; RR524 if it cannot be what the
             questionnaire's randomisation made.
         RefusedError: RR401 if policy or plugins are not those of the plan any more; RR523 if the plan was made on a
-            table; RR402, RR407, RR408, RR410, RR415, RR416, RR421, RR441, RR442 as for `release`.
+            table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
     """
+    from rrpolicy.attest.approving import approve
     from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.releasing.bundle.collecting import collected
     from rrpolicy.source.memory.handed import handed
 
     terms = terms_of(today, waivers=waivers)
-    return collected(Path(plan), Path(out), handed(table), label, path_of(root), progress, FileAccounts(), terms)
+    table_at, at = handed(table), path_of(root)
+    return collected(Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), approve, terms)

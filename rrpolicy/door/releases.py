@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ from rrpolicy.door.arguments import PathLike, Progress, key_of, one_of, path_of,
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attest.check import Allowed
     from rrpolicy.attest.signing import Signature
     from rrpolicy.evidencing.written import Written
     from rrpolicy.releasing.bundle.releasing import Released, What
@@ -67,8 +68,10 @@ def release(
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
-            due, RR416 if a waiver expired; RR440 to RR448 for the ledger; RR593 if the sink cannot write.
+            due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR448 for the ledger; RR593 if
+            the sink cannot write.
     """
+    from rrpolicy.attest.approving import approve
     from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.govern.ledger.verify import sealed_manifest
     from rrpolicy.releasing.bundle.releasing import released
@@ -78,8 +81,9 @@ def release(
     accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
     table, where = handed(source), key_of(key)
     corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
+    at = path_of(root)
     return released(
-        what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect, sink, corrected
+        what, Path(out), table, label, where, at, progress, accounts, approve, terms, protect, sink, corrected
     )
 
 
@@ -97,6 +101,8 @@ def verify(
     plugins: Sequence[str] = (),
     signed_by: Sequence[PathLike] = (),
     verified_by: Sequence[PathLike] = (),
+    signers: PathLike | None = None,
+    as_of: date | None = None,
     today: date | None = None,
     progress: Progress = silent,
 ) -> Verification:
@@ -115,7 +121,10 @@ def verify(
         superseded: such a newer one is no problem.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
         signed_by: public keys, each of which must have signed the release.
-        verified_by: public keys of auditors, each of which must have signed a verification of it.
+        verified_by: public keys of auditors, each of which must have signed a verification of it; `FILE=LEVEL` asks for
+            one to that level at least.
+        signers: the file of allowed signers, by which the roles that the release requires are filled.
+        as_of: the day as of which their keys are trusted; default: `today`.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
         progress: as for `plan`.
 
@@ -124,13 +133,14 @@ def verify(
         no problem, so a strict caller asks for that to be empty.
 
     Raises:
-        PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release.
+        PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release; RR2xx
+            for the file of allowed signers.
         DataError: RR3xx if the table cannot be read.
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
             public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
     """
     from rrpolicy.attest.check import signed
-    from rrpolicy.attest.signing_keys import trusted
+    from rrpolicy.attest.signing_keys import trusted, trusted_to
     from rrpolicy.govern.ledger.verify import verified_in
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
@@ -138,7 +148,8 @@ def verify(
     from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE
 
     original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
-    keys, auditors = trusted(signed_by), trusted(verified_by)
+    keys, auditors = trusted(signed_by), trusted_to(verified_by)
+    allowed = _allowed(signers, as_of, today)
     found = verified(
         Path(bundle),
         Level.of(one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
@@ -151,10 +162,20 @@ def verify(
         today=today,
         progress=progress,
     )
-    found = signed(Path(bundle), found, keys, auditors)
+    found = signed(Path(bundle), found, keys, auditors, allowed)
     if ledger is None:
         return found
     return verified_in(Path(ledger), Path(bundle), found, superseded=superseded, plugins=plugins)
+
+
+def _allowed(signers: PathLike | None, as_of: date | None, today: date | None) -> Allowed | None:
+    """Return the allowed signers as of a day; None if no file of them is given."""
+    if signers is None:
+        return None
+    from rrpolicy.attest.check import Allowed
+    from rrpolicy.attest.signers import read_signers
+
+    return Allowed(read_signers(Path(signers)), as_of or terms_of(today, waivers=True).today)
 
 
 @blaming
@@ -201,27 +222,48 @@ def attack(
 
 
 @blaming
-def sign(bundle: PathLike, key: PathLike, *, passphrase: str | None = None, plugins: Sequence[str] = ()) -> Signature:
-    """Sign a release, or add a signature to those that are there; what does not verify is not signed.
+def sign(
+    bundle: PathLike,
+    key: PathLike,
+    *,
+    passphrase: str | None = None,
+    plugins: Sequence[str] = (),
+    recall: str | None = None,
+) -> Signature:
+    """Sign a release, or approve a policy; a signature is added to those that are there.
+
+    A release that does not verify is not signed. An approval is of what the policy means, and of what was declared and
+    decided, as it stands: `release` refuses it once any of that has changed.
 
     Args:
-        bundle: the bundle's folder, with public/ and audit/.
+        bundle: the bundle's folder, with public/ and audit/; or the file of a policy.
         key: the private key, as `rrpolicy keys new` writes it.
         passphrase: of the key; default: RRPOLICY_PASSPHRASE, else it is asked for.
         plugins: as for `verify`.
+        recall: why the release is not to be used any more: a notice is signed in place of it, which `verify` and
+            estimates heed.
 
     Returns:
         The envelope's file and the id of the key.
 
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify.
-        PolicyError: RR260 if there is no such release.
+        PolicyError: RR260 if there is no such release; RR250 for an empty reason; RR2xx for a policy.
         RefusedError: RR430 for the key, RR431 if it has signed the release already; RR407, RR408.
     """
     from rrpolicy.attest.signing import sign as signed
     from rrpolicy.attest.signing_keys import read_signer
 
     secret = None if passphrase is None else passphrase.encode()
+    if Path(bundle).is_file():
+        from rrpolicy.attest.signing import sign_policy
+        from rrpolicy.releasing.plan.opening import open_policy
+
+        return sign_policy(open_policy(Path(bundle)).policy, Path(bundle), read_signer(Path(key), secret))
+    if recall is not None:
+        from rrpolicy.attest.signing import sign_recall
+
+        return sign_recall(Path(bundle), recall, read_signer(Path(key), secret), datetime.now(UTC))
     return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
 
 
@@ -233,6 +275,8 @@ def evidence(
     page: Literal["public", "audit"] | None = None,
     plugins: Sequence[str] = (),
     signed_by: Sequence[PathLike] = (),
+    signers: PathLike | None = None,
+    as_of: date | None = None,
 ) -> Written:
     """Return what a release shows of what a law, standard or guidance asks; the release is verified first.
 
@@ -242,6 +286,8 @@ def evidence(
         page: which numbers may be shown; default: audit where audit/ is at hand.
         plugins: as for `verify`.
         signed_by: as for `verify`; a release that requires signatures shows nothing without them.
+        signers: as for `verify`, likewise.
+        as_of: as for `verify`.
 
     Returns:
         The evidence, clause by clause, and its bytes as `markdown`, `html`, `json` or `oscal`.
@@ -254,7 +300,8 @@ def evidence(
     from rrpolicy.evidencing.gathering import evidence as gathered
     from rrpolicy.evidencing.written import Written
 
-    return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by)))
+    allowed = _allowed(signers, as_of, None)
+    return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by), allowed=allowed))
 
 
 @blaming

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rrpolicy.attacks.result import Attacked
-from rrpolicy.attest.check import signed
+from rrpolicy.attest.check import Allowed, signed
 from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.canonical import file_digest
 from rrpolicy.discovery import load_allowed
@@ -24,14 +24,20 @@ from rrpolicy.releasing.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.releasing.bundle.audit import NAME as RECORD
 from rrpolicy.releasing.report.fill import DROPPED
 from rrpolicy.releasing.verify.outcome import Level
-from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
+from rrpolicy.releasing.verify.verify import APPROVED, ATTESTATIONS, verify
 from rrpolicy.untrusted.document import read_document
 
 Page = Literal["public", "audit"]
 
 
 def evidence(
-    bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = (), keys: Sequence[Trusted] = ()
+    bundle: Path,
+    name: str,
+    page: Page | None = None,
+    plugins: Sequence[str] = (),
+    keys: Sequence[Trusted] = (),
+    *,
+    allowed: Allowed | None = None,
 ) -> Evidence:
     """Return what a release shows of what a regime asks.
 
@@ -41,6 +47,7 @@ def evidence(
         page: what may be shown; default: audit where audit/ is at hand.
         plugins: distributions that may be imported if the bundle names them.
         keys: that must have signed the release.
+        allowed: who may sign in the roles that it requires.
 
     Raises:
         PolicyError: RR250 if there is no such regime, or no audit/ where it is asked for; RR260 if there is no release.
@@ -54,7 +61,7 @@ def evidence(
         raise PolicyError(Problem("RR250", message, hint="name the bundle's folder, or take `--page public`"))
     shown: Page = page or ("audit" if audit.is_dir() else "public")
     found = verify(bundle, Level.PUBLIC if shown == "public" else Level.AUDIT, plugins=plugins)
-    signed(bundle, found, keys).require()
+    signed(bundle, found, keys, allowed=allowed).require()
     release = _release(public, audit, shown, plugins)
     manifest = release.manifest
     answers = tuple(_answer(clause, release) for clause in asked.clauses)
@@ -101,7 +108,8 @@ def _files(cited: Iterable[str], folders: Mapping[str, Path]) -> Iterator[CitedF
 def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> Release:
     manifest = read_release(public)
     models = load_allowed(manifest.software, plugins).privacy_models
-    beside = (public.parent / ATTESTATIONS).is_dir() and any((public.parent / ATTESTATIONS).iterdir())
+    folder = public.parent / ATTESTATIONS
+    beside = folder.is_dir() and any(file.name != APPROVED for file in folder.iterdir())
     if page == "public":
         return Release(manifest, manifest.findings, manifest.utility, RELEASE, None, None, models, beside)
     found = read_assessment(read_document(audit / "findings.json"))

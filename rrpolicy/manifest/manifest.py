@@ -188,6 +188,8 @@ class Manifest:
         governance: what people declared of the policy and decided on it when it was released.
         governance_digest: of that.
         require_signatures: how many keys must have signed it.
+        require_roles: in each of these another person must have signed it.
+        require_approval: in each of these another person must have approved its policy.
         ledger: where it stands in the ledger; None if the policy names none.
         series: that it belongs to; None if it belongs to none.
         collected: digest of the questionnaire that its records were collected with; None if it was drawn from a table.
@@ -221,6 +223,8 @@ class Manifest:
     governance: Governance
     governance_digest: str
     require_signatures: int
+    require_roles: tuple[str, ...] = ()
+    require_approval: tuple[str, ...] = ()
     ledger: LedgerPlace | None = None
     series: Series | None = None
     collected: str | None = None
@@ -286,7 +290,8 @@ class Manifest:
     def to_json(self) -> dict[str, Json]:
         """Return release.json; what a release need not have stands in it only where it has it."""
         document = record(self)
-        for key in ("ledger", "series", "collected", "weights_inside", "replaces", "test"):
+        optional = ("ledger", "series", "collected", "weights_inside", "replaces", "test")
+        for key in ("require_roles", "require_approval", *optional):
             if not getattr(self, key):
                 del document[key]
         return document

@@ -435,6 +435,17 @@ class ReleaseTable(Table):
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
     )
+    require_roles: list[Line] = Field(
+        [], description="Roles, in each of which another person must have signed a release: `verify --signers FILE`."
+    )
+    require_approval: list[Line] = Field(
+        [],
+        description="Roles, in each of which another person must have approved this policy before anything is "
+        "released: `rrpolicy sign POLICY`.",
+    )
+    signers: Line | None = Field(
+        None, description="The file of allowed signers, relative to this file: whose approvals count."
+    )
     protection: Literal["strong", "limited", "weak"] = Field(
         "weak", description="The least grade of protection that a release must have; `plan` prints the grade."
     )

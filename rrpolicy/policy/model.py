@@ -471,6 +471,9 @@ class ReleaseSettings:
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
         require_signatures: how many keys must have signed the release, so that it verifies.
+        require_roles: in each of these another person must have signed it.
+        require_approval: in each of these another person must have approved the policy.
+        signers: the file of allowed signers, relative to the policy's folder; None if none is named.
         series: of whose releases a person's value is released alike as long as it is the same; None for none.
         decoders: whether public/ tells the matrices that randomised the data.
         described_groups: the least people of a group that audit/ describes among those at the highest risk.
@@ -486,6 +489,9 @@ class ReleaseSettings:
     described_groups: int = field(default=1, metadata=SPARSE)
     rows_per_file: int | None = field(default=None, metadata=SPARSE)
     protection: Literal["strong", "limited", "weak"] = field(default="weak", metadata=SPARSE)
+    require_roles: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    require_approval: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    signers: str | None = field(default=None, metadata=UNWRITTEN, compare=False)
 
     @property
     def withholds(self) -> bool:

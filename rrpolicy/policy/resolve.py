@@ -376,6 +376,9 @@ class Resolver:
         if node is not None and node.wrong:
             return None
         table = ReleaseTable.model_validate({} if node is None else node.plain())
+        if table.require_approval and table.signers is None and node is not None:
+            self.need(node, "signers", 'the file of allowed signers, such as "signers.toml"')
+            return None
         accepted = tuple(dict.fromkeys(table.accept))
         return ReleaseSettings(
             table.format,
@@ -388,6 +391,9 @@ class Resolver:
             table.described_groups,
             table.rows_per_file,
             table.protection,
+            tuple(dict.fromkeys(table.require_roles)),
+            tuple(dict.fromkeys(table.require_approval)),
+            table.signers,
         )
 
     def known_format(self, catalogue: Catalogue) -> None:

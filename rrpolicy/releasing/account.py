@@ -19,6 +19,9 @@ from rrpolicy.finding import Finding
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
+    from datetime import date
+    from pathlib import Path
+
     from rrpolicy.manifest.manifest import LedgerPlace, Manifest
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
@@ -199,6 +202,24 @@ class Account(Protocol):
         Args:
             place: of the release.
             release: digest of release.json; None if the bundle was not written.
+        """
+        ...
+
+
+class Approve(Protocol):
+    """Asks, before anything is released, whether a policy was approved as it stands."""
+
+    def __call__(self, policy: Policy, file: Path, into: Path, day: date) -> None:
+        """Refuse a policy that is not approved; put its approval beside the release.
+
+        Args:
+            policy: as its file states it.
+            file: that.
+            into: the bundle in the making.
+            day: on which approvers' keys have to be trusted.
+
+        Raises:
+            RefusedError: RR417.
         """
         ...
 

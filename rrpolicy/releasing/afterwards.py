@@ -19,7 +19,7 @@ from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.audit import NAME
 from rrpolicy.releasing.bundle.pages import rendered
 from rrpolicy.releasing.report.fill import read_report
-from rrpolicy.releasing.verify.verify import ATTESTATIONS
+from rrpolicy.releasing.verify.verify import APPROVED, ATTESTATIONS
 from rrpolicy.report import Report
 from rrpolicy.untrusted.document import read_document, read_regular
 
@@ -35,7 +35,7 @@ def refuse_signed(bundle: Path, what: str) -> None:
         RefusedError: RR553.
     """
     signed = bundle / ATTESTATIONS
-    if signed.is_dir() and any(signed.iterdir()):
+    if signed.is_dir() and any(file.name != APPROVED for file in signed.iterdir()):
         message = f"{bundle} is signed, and its signatures cover audit/{NAME}, which {what} written into it changes"
         hint = f"leave the writing out; or move {ATTESTATIONS}/ away, write {what}, and have the release signed again"
         raise RefusedError(Problem("RR553", message, hint=hint))

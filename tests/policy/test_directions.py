@@ -72,6 +72,9 @@ BASE = {
     "release": {
         "accept": '["marginal:sex"]',
         "require_signatures": "2",
+        "require_roles": '["steward"]',
+        "require_approval": '["approver"]',
+        "signers": '"signers.toml"',
         "series": '"monthly"',
         "described_groups": "5",
         "protection": '"limited"',
@@ -195,6 +198,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "release.require_signatures": [
         ("release", "require_signatures", "1", True),
         ("release", "require_signatures", "3", False),
+    ],
+    "release.signers": [
+        ("release", "signers", '"others.toml"', True),
+        ("release", "signers", '"./signers.toml"', False),
     ],
     "privacy.decided_by": [
         ("privacy", "decided_by", '"estimate"', True),
@@ -524,12 +531,17 @@ def test_without_a_ledger_in_the_baseline_a_policy_keeps_one_as_it_likes(load, w
 def test_a_budget_is_added_to_the_baselines_and_the_ledger_stays_the_same_file(load, write, tmp_path):
     ledger = BASE["ledger"] | {"budget": '[{ model = "k", k = 2 }]'}
     write(written({**BASE, "ledger": ledger}), "base.toml")
-    child = {"policy": {"extends": '"../base.toml"'}, "ledger": {"budget": '[{ model = "k", k = 4 }]'}}
+    child = {
+        "policy": {"extends": '"../base.toml"'},
+        "ledger": {"budget": '[{ model = "k", k = 4 }]'},
+        "release": {"require_roles": '["approver"]'},
+    }
     (tmp_path / "below").mkdir()
 
     policy = load(write(written(child), "below/child.toml"), root=tmp_path)
     assert [r.options.k for r in policy.ledger.budget] == [2, 4]
     assert policy.ledger.file == "../releases.jsonl"
+    assert (policy.release.require_roles, policy.release.signers) == (("steward", "approver"), "../signers.toml")
     assert policy.place("ledger.budget.0").file.endswith("base.toml")
 
 

@@ -30,6 +30,9 @@ def command(
     signed_by: Annotated[
         list[Path] | None, typer.Option("--signed-by", help="A public key that must have signed the release.")
     ] = None,
+    signers: Annotated[
+        Path | None, typer.Option("--signers", help="The file of allowed signers, for the roles it requires.")
+    ] = None,
     plugins: Annotated[
         list[str] | None,
         typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
@@ -40,7 +43,7 @@ def command(
     Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
     release is verified first. The same bundle gives the same bytes.
     """
-    found = door.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or ())
+    found = door.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or (), signers=signers)
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)

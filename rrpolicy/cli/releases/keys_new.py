@@ -28,5 +28,7 @@ def command(
 
     keyid = make_signing_key(file, None if unprotected else passphrase(new=True))
     print(line(f"wrote {file} and {public_path(file)}; the id of the key is {keyid}"))
+    (public,) = public_path(file).read_text(encoding="ascii").splitlines()[1:-1]
+    print(line(f'in the file of allowed signers: key = "{public}"'))
     print(f"next: {command_line('sign', Path('BUNDLE'), options={'--key': file})}")
     return 0

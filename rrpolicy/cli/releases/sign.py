@@ -13,26 +13,46 @@ from rrpolicy.untrusted.printable import line
 
 
 def command(
-    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, with public/ and audit/.", metavar="BUNDLE")],
+    bundle: Annotated[
+        Path,
+        typer.Argument(
+            help="The bundle's folder, with public/ and audit/; or a policy's file.", metavar="BUNDLE|POLICY"
+        ),
+    ],
     key: Annotated[Path, typer.Option("--key", help="The private key, as `rrpolicy keys new` writes it.")],
     *,
+    recall: Annotated[
+        str | None,
+        typer.Option(help="Sign a notice that the release is not to be used any more: why.", metavar="REASON"),
+    ] = None,
     plugins: Annotated[
         list[str] | None,
         typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
 ) -> int:
-    """Sign a release, or add a signature to those that are there.
+    """Sign a release, approve a policy, or recall a release; a signature is added to those that are there.
 
     What is signed is an in-toto statement in a DSSE envelope, in attestations/ beside public/: it names every file by
     its digest, and says what the release promises. A release that does not verify is not signed. The steward signs
     first, who approves it signs the same statement, and an auditor signs with `rrpolicy verify --sign-with`.
 
+    A policy is approved as it stands: its resolved meaning, and what it declares and decided. The approval lies beside
+    it, and `release` refuses it once any of that has changed.
+
     The key's passphrase is asked for, or taken from the environment variable RRPOLICY_PASSPHRASE.
     """
     from rrpolicy.attest.signing_keys import public_path
 
-    made = door.sign(bundle, key, plugins=plugins or ())
+    made = door.sign(bundle, key, plugins=plugins or (), recall=recall)
     beside = f", beside {len(made.others)} before it" if made.others else ""
+    if bundle.is_file():
+        print(line(f"approved {bundle} as it stands, with the key {made.keyid[:16]}…{beside}: {made.file}"))
+        print(f"next: commit {line(str(made.file))}")
+        return 0
+    if recall is not None:
+        print(line(f"recalled {bundle} with the key {made.keyid[:16]}…: {made.file}"))
+        print("next: `rrpolicy ledger add LEDGER --recall HASH --reason TEXT --by NAME`, and tell who has the data")
+        return 0
     print(line(f"signed {bundle} with the key {made.keyid[:16]}…{beside}: {made.file}"))
     signed = 1 + len(made.others)
     if signed < made.required:

@@ -52,8 +52,20 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option("--signed-by", help="A public key that must have signed the release; again for each further one."),
     ] = None,
     verified_by: Annotated[
-        list[Path] | None,
-        typer.Option("--verified-by", help="An auditor's public key that must have signed a verification of it."),
+        list[str] | None,
+        typer.Option(
+            "--verified-by",
+            help="An auditor's public key that must have signed a verification of it, to that level at least.",
+            metavar="FILE[=LEVEL]",
+        ),
+    ] = None,
+    signers: Annotated[
+        Path | None,
+        typer.Option("--signers", help="The file of allowed signers, for the roles that the release requires."),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option("--as-of", formats=["%Y-%m-%d"], help="With --signers: keys trusted on this day; default: today."),
     ] = None,
     sign_with: Annotated[
         Path | None,
@@ -90,6 +102,8 @@ def command(  # noqa: PLR0917 each option is one
             plugins=plugins or (),
             signed_by=signed_by or (),
             verified_by=verified_by or (),
+            signers=signers,
+            as_of=None if as_of is None else as_of.date(),
             today=None if today is None else today.date(),
             progress=report,
         )

@@ -209,7 +209,7 @@ def unkept(ledger: Ledger, registry: Registry) -> Iterator[Unkept]:
 
     Published channels alone are looked at: what rests on a table is not decided, which is said once of each promise.
     """
-    undecided: dict[tuple[str, bytes], Unkept] = {}
+    undecided: dict[tuple[str | None, bytes], Unkept] = {}
     entered = list(ledger.releases.items())
     order = list(ledger.entries)
     for number, (own, entry) in enumerate(entered):
@@ -227,7 +227,7 @@ def unkept(ledger: Ledger, registry: Registry) -> Iterator[Unkept]:
             if told is not None:
                 yield unkept_one
             elif promise.stated:
-                undecided[promise.whose, canonical({**promise.requirement})] = unkept_one
+                undecided[promise.population, canonical({**promise.requirement})] = unkept_one
     yield from undecided.values()
 
 

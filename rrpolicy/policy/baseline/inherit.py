@@ -159,7 +159,7 @@ _OF_ONE = (("policy", "changes"), ("context", "approved_by"))
 _ADDED = (
     *(("privacy",), ("utility",), ("waivers",), ("policy", "plugins")),
     *(("context", "auxiliary_data"), ("context", "notices"), ("context", "signatories"), ("context", "demands")),
-    ("ledger", "budget"),
+    *(("ledger", "budget"), ("release", "require_roles"), ("release", "require_approval")),
 )
 """Lists that a policy adds to."""
 
@@ -196,6 +196,7 @@ def _fold(base: Node, child: Node) -> Node:
     _rebase(folded, base, child, "mechanism", "plan_on")
     _rebase(folded, base, child, "reference", "uri")
     _rebase(folded, base, child, "ledger", "file")
+    _rebase(folded, base, child, "release", "signers")
     return folded
 
 

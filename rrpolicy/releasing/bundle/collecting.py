@@ -18,7 +18,7 @@ from rrpolicy.channel.values import dictionary, labels
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats
 from rrpolicy.policy.model import Attribute, Policy
-from rrpolicy.releasing.account import Accounts, collection_id
+from rrpolicy.releasing.account import Accounts, Approve, collection_id
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.bundle.execute import placed, published, sink_into, weigh
 from rrpolicy.releasing.bundle.releasing import Released, account_of, found
@@ -54,11 +54,12 @@ def collected(  # noqa: PLR0917 each is another thing
     root: Path | None,
     progress: Progress,
     accounts: Accounts,
+    approve: Approve,
     terms: Terms | None = None,
 ) -> Released:
     """Write the release of records that were collected; see `rrpolicy.collect` for the arguments and errors.
 
-    `accounts` opens the ledger that the policy names.
+    `accounts` opens the ledger that the policy names, `approve` asks whether the policy was approved.
     """
     given = read_plan(plan_file, source=handed.uri, root=root)
     if given.plan.source_tag is not None:
@@ -67,6 +68,7 @@ def collected(  # noqa: PLR0917 each is another thing
         raise RefusedError(Problem("RR523", message, hint=hint))
     opened = given.opened.reading(_in_memory(handed))
     with stage(out) as staging, refusals(out):
+        approve(opened.policy, given.policy_file, staging.folder, (terms or Terms()).today)
         _execute(given, opened, staging, label, progress, accounts, terms or Terms())
     return found(opened.policy, out, None)
 

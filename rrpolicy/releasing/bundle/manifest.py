@@ -82,6 +82,8 @@ def manifest(
         governance=governance,
         governance_digest=governance.digest(),
         require_signatures=settings.require_signatures,
+        require_roles=settings.require_roles,
+        require_approval=settings.require_approval,
         series=series,
         collected=collected,
         weights_inside=policy.weights_inside,

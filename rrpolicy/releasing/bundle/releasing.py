@@ -20,7 +20,7 @@ from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.load import absolute
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.account import Account, Accounts
+from rrpolicy.releasing.account import Account, Accounts, Approve
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle.audit import read_assessment
 from rrpolicy.releasing.bundle.execute import release
@@ -135,6 +135,7 @@ def released(  # noqa: PLR0917 each is another thing
     root: Path | None,
     progress: Progress,
     accounts: Accounts,
+    approve: Approve,
     terms: Terms | None = None,
     protect: bytes | None = None,
     sink: str | None = None,
@@ -142,13 +143,14 @@ def released(  # noqa: PLR0917 each is another thing
 ) -> Released:
     """Write a release; see `rrpolicy.release` for the arguments and errors.
 
-    `accounts` opens the ledger that the policy names.
+    `accounts` opens the ledger that the policy names, `approve` asks whether the policy was approved.
     """
     order = _order(what, handed, root)
     files = _sink(order.opened.registry, sink)
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
+        approve(order.opened.policy, order.policy_file, staging.folder, (terms or Terms()).today)
         _execute(order, staging, label, Kept(key, protect), progress, accounts, terms, files, replaces)
     return found(order.opened.policy, out, key if isinstance(key, Path) else None)
 

@@ -47,7 +47,7 @@ PLANNED = (
     *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "weights_inside"),
     *("channel", "decoders"),
     "tables",
-    *("requirements", "origins", "derived", "require_signatures"),
+    *("requirements", "origins", "derived", "require_signatures", "require_roles", "require_approval"),
 )
 
 

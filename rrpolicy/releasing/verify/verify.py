@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 ATTESTATIONS = "attestations"
+APPROVED = "approval.dsse.json"
+"""The approval of the policy, which lies there before anybody signs."""
 """The folder of signed statements, beside public/ and audit/."""
 INSIDE = "the survey's weights, which are kept inside: only the key shows whether they are those of the release (--key)"
 """What stays undecided without a key, where a release uses weights that it does not contain."""
