@@ -49,6 +49,8 @@ def signed(
     keys: Sequence[Trusted],
     auditors: Sequence[Trusted] = (),
     allowed: Allowed | None = None,
+    *,
+    unsigned: bool = False,
 ) -> Verification:
     """Return a verification with what the signatures add to it.
 
@@ -58,6 +60,7 @@ def signed(
         keys: that must have signed the release, each of them.
         auditors: keys that must have signed a verification of it, each of them.
         allowed: who may sign in the roles that the release requires; None if no file of them was given.
+        unsigned: the release was just made: the signatures that it requires are not asked for, and undecided.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS
@@ -80,16 +83,18 @@ def signed(
         audited = any(r.signed_by(trusted.key) and level_of(r) >= least for r in gathered.results.values())
         gathered.check(f"verified by {trusted}", audited, UNSIGNED, failure)
     held = standing(gathered.release, () if allowed is None else allowed.signers, day_of(allowed))
-    if needed:
+    if needed and not unsigned:
         count = max(len(by), len(held.people))
         failure = (
             f"the release must be signed by {needed} keys that the verifier names with --signed-by or --signers; "
             f"{count} of {needed} are"
         )
         gathered.check("signatures that the release requires", count >= needed, UNSIGNED, failure)
-    _roles(gathered, manifest, held, allowed)
+    if not unsigned:
+        _roles(gathered, manifest, held, allowed)
+    asked = bool(needed or manifest.require_roles or manifest.require_approval)
     unnamed = gathered.release is not None and not keys and allowed is None
-    undecided = ("who signed the release (--signed-by)",) if unnamed else ()
+    undecided = ("who signed the release (--signed-by)",) if unnamed or (asked and unsigned) else ()
     return replace(
         found,
         checks=(*found.checks, *gathered.checks),

@@ -182,6 +182,7 @@ def _policy(one: Looked) -> Json:
         "exit_status": one.status,
         "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
         "extends": list(policy.baselines),
+        "ledger": None if policy.ledger is None else os.path.normpath(Path(policy.folder) / policy.ledger.file),
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
         "derived": plain(checked.derived),
         "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},

@@ -35,6 +35,7 @@ def release(
     waivers: bool = True,
     sink: str | None = None,
     replaces: PathLike | None = None,
+    push: str | None = None,
     progress: Progress = silent,
 ) -> Released:
     """Write a release that every requirement allows, or nothing.
@@ -57,6 +58,8 @@ def release(
         sink: what expands the drawn counts and writes the data files, such as `spark`; default: this process. The files
             are the same.
         replaces: a release that this one corrects: its bundle, or public/ alone. release.json and the ledger name it.
+        push: a branch of a git server that has the ledger, such as `origin/main`: the release is entered there first,
+            and is not made if that fails. A policy without a ledger pushes nothing.
         progress: as for `plan`.
 
     Returns:
@@ -68,7 +71,7 @@ def release(
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
-            due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR448 for the ledger; RR593 if
+            due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR449 for the ledger; RR593 if
             the sink cannot write.
     """
     from rrpolicy.attest.approving import approve
@@ -78,7 +81,7 @@ def release(
     from rrpolicy.source.memory.handed import handed
 
     terms = terms_of(today, waivers=waivers)
-    accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
+    accounts, protect = FileAccounts(push), None if key_passphrase is None else key_passphrase.encode()
     table, where = handed(source), key_of(key)
     corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
     at = path_of(root)
@@ -103,6 +106,7 @@ def verify(
     verified_by: Sequence[PathLike] = (),
     signers: PathLike | None = None,
     as_of: date | None = None,
+    unsigned: bool = False,
     today: date | None = None,
     progress: Progress = silent,
 ) -> Verification:
@@ -125,6 +129,7 @@ def verify(
             one to that level at least.
         signers: the file of allowed signers, by which the roles that the release requires are filled.
         as_of: the day as of which their keys are trusted; default: `today`.
+        unsigned: do not ask for the signatures that the release requires: it was just made. They stay undecided.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
         progress: as for `plan`.
 
@@ -162,7 +167,7 @@ def verify(
         today=today,
         progress=progress,
     )
-    found = signed(Path(bundle), found, keys, auditors, allowed)
+    found = signed(Path(bundle), found, keys, auditors, allowed, unsigned=unsigned)
     if ledger is None:
         return found
     return verified_in(Path(ledger), Path(bundle), found, superseded=superseded, plugins=plugins)

@@ -68,6 +68,7 @@ class Weighed(Decided):
         together: each entry of the budget; empty where there is no earlier release.
         rerun: what people call the entry of which this is the same draw again; None for a new release.
         uncomposed: why the policy has it released although no rule composes it; None if it has not, or need not.
+        branch: of a git server on which the release is entered; None if the ledger is a file alone.
         problems: what stands in the way (RR441, RR442, RR446).
     """
 
@@ -78,6 +79,7 @@ class Weighed(Decided):
     together: tuple[Together, ...] = ()
     rerun: str | None = None
     uncomposed: str | None = None
+    branch: str | None = None
     problems: tuple[Problem, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Json]:
@@ -122,7 +124,7 @@ class Weighed(Decided):
         """Return what a release under it says of the ledger's file."""
         if self.rerun is not None:
             return f"the same release as {self.rerun}: nothing new is entered in {self.ledger}"
-        return f"entered in {self.ledger}: commit it"
+        return f"entered in {self.ledger}: {'commit it' if self.branch is None else f'pushed to {self.branch}'}"
 
     def lines(self) -> Iterator[str]:
         """Yield what a plan says of it."""

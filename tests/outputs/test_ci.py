@@ -13,6 +13,8 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
+import rrpolicy
+from rrpolicy.attest.signing_keys import make_signing_key
 from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, git, policy_text
 from tests.outputs.runners import action, bare_environment, component
 from tests.outputs.test_formats import runner_commands
@@ -361,3 +363,116 @@ def test_pre_commit_holds_policies_to_their_tables(workspace, hooked):
 def test_the_hooks_are_a_manifest_of_pre_commit():
     command = [BIN / "pre-commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+# --- releases with a ledger on a git server ---------------------------------------------------------------------------
+
+
+LEDGER = '[ledger]\nfile = "releases.jsonl"\noverlap = "same"\n[[ledger.budget]]\nmodel = "pk-anonymity"\nk = "3/2"\n'
+
+
+@pytest.fixture
+def server(workspace, tmp_path):
+    """Put the repository, with a policy that keeps a ledger, on a server of its own; the workspace has a tag's commit."""
+    text = policy_text(PK, ACCEPT) + LEDGER
+    (workspace / "policies" / "kept.toml").write_text(text)
+    rrpolicy.init_ledger(workspace / "policies" / "releases.jsonl")
+    server = tmp_path / "server.git"
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch", "main", str(server))
+    git(workspace, "checkout", "--quiet", "-B", "main")
+    git(workspace, "add", "policies")
+    git(workspace, "commit", "--quiet", "--message", "policies")
+    git(workspace, "remote", "add", "origin", str(server))
+    git(workspace, "push", "--quiet", "origin", "main")
+    git(workspace, "checkout", "--quiet", "--detach")
+    return server
+
+
+def entered(server) -> list[str]:
+    text = git(server, "cat-file", "blob", "main:policies/releases.jsonl")
+    return [json.loads(line)["kind"] for line in text.splitlines()]
+
+
+BRANCH = {"event": {"repository": {"default_branch": "main"}}}
+
+
+@pytest.mark.slow
+def test_three_tags_are_one_budget_whatever_commit_they_are_of(run, server, workspace):
+    """Each runner starts from the same commit, whose ledger is empty."""
+    outcomes = []
+    for number in range(3):
+        git(workspace, "checkout", "--quiet", "--", "policies/releases.jsonl")
+        ran = run({**TAG, **BRANCH, "ref_name": f"v{number}"}, policy="policies/kept.toml", out=f"release-{number}")
+        outcomes.append((ran.status, ran.outputs["ledger-entry"]))
+        assert ran.status in {0, 4}, ran.log
+    assert outcomes[0][0] == 0
+    assert outcomes[0][1].startswith("sha256:")
+    assert outcomes[-1][0] == 4  # together they would break the budget
+    assert "title=RR441" in ran.log
+    assert not (workspace / "release-2").exists()
+    assert entered(server).count("release") == sum(status == 0 for status, _ in outcomes)
+
+
+@pytest.mark.slow
+def test_a_release_that_cannot_be_entered_on_the_server_is_not_made(run, server, workspace):
+    server.rename(server.with_name("moved.git"))
+    ran = run({**TAG, **BRANCH}, policy="policies/kept.toml")
+    assert ran.status == 4
+    assert "RR449" in ran.log
+    assert not (workspace / "release").exists()
+    alone = run({**TAG, **BRANCH}, policy="policies/kept.toml", ledger="none")
+    assert alone.status == 0, alone.log
+
+
+@pytest.mark.slow
+def test_the_component_enters_a_release_first_and_is_held_to_a_baseline(job, server, workspace):
+    tag = {"CI_COMMIT_TAG": "v1", "CI_DEFAULT_BRANCH": "main"}
+    ran = job("rrpolicy-release", tag, policy="policies/kept.toml", extends="policies/good.toml")
+    assert (ran.status, entered(server)) == (2, ["ledger"]), ran.log
+    ran = job("rrpolicy-release", tag, policy="policies/kept.toml")
+    assert ran.status == 0, ran.log
+    assert entered(server) == ["ledger", "release", "settlement"]
+    plan = job("rrpolicy-plan", MERGE, policy="policies/kept.toml", extends="policies/good.toml")
+    assert plan.status == 2, plan.log
+    alone = job("rrpolicy-release", tag, policy="policies/kept.toml", ledger="none", out="other")
+    assert alone.status == 4  # the label is taken
+    assert entered(server) == ["ledger", "release", "settlement"]
+
+
+@pytest.mark.slow
+def test_what_requires_signatures_is_released_then_signed_then_verified(run, workspace, tmp_path):
+    text = policy_text(PK, ACCEPT).replace("[release]\n", "[release]\nrequire_signatures = 1\n")
+    assert "require_signatures" in text
+    (workspace / "policies" / "signed.toml").write_text(text)
+    ran = run(TAG, policy="policies/signed.toml")
+    assert ran.status == 0, ran.log
+    assert "who signed the release" in ran.log + ran.summary
+    key = tmp_path / "steward.pem"
+    make_signing_key(key, None)
+    given = {"policy": "policies/signed.toml", "mode": "verify", "signed_by": f"{key}.pub\n\n"}
+    assert run(PULL, **given).status == 1
+    rrpolicy.sign(workspace / "release", key)
+    ran = run(PULL, **given)
+    assert ran.status == 0, ran.log
+
+
+@pytest.mark.slow
+def test_a_series_is_released_with_a_key_from_a_secret(run, server, workspace):
+    text = (workspace / "policies" / "kept.toml").read_text().replace("[release]\n", '[release]\nseries = "monthly"\n')
+    (workspace / "policies" / "kept.toml").write_text(text)
+    assert run({**TAG, **BRANCH}, policy="policies/kept.toml").status == 4  # RR403: no key
+    ran = run({**TAG, **BRANCH}, policy="policies/kept.toml", key=f"command:printf {'ab' * 32}")
+    assert ran.status == 0, ran.log
+    assert entered(server).count("release") == 1
+
+
+def test_pre_commit_refuses_a_ledger_that_was_cut(workspace, server, hooked):
+    ledger = workspace / "policies" / "releases.jsonl"
+    rrpolicy.release(workspace / "policies" / "kept.toml", workspace / "r1")
+    committed = hooked("rrpolicy-ledger")
+    longer = committed("policies/releases.jsonl")
+    assert longer.returncode == 0, longer.stdout + longer.stderr
+    ledger.write_bytes(ledger.read_bytes().splitlines(keepends=True)[0])
+    cut = committed("policies/releases.jsonl")
+    assert cut.returncode == 1
+    assert "RR440" in cut.stdout

@@ -40,6 +40,10 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="What expands the drawn counts and writes the data files, such as spark; default: here."),
     ] = None,
     replaces: Annotated[Path | None, typer.Option(help="A release that this one corrects.", metavar="BUNDLE")] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(help="Enter it in the ledger of this branch first, or release nothing.", metavar="REMOTE/BRANCH"),
+    ] = None,
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
@@ -83,6 +87,7 @@ def command(  # noqa: PLR0917 each option is one
                 waivers=not no_waivers,
                 sink=sink,
                 replaces=replaces,
+                push=push,
                 progress=report,
             )
         except RequirementError:

@@ -71,6 +71,9 @@ def command(  # noqa: PLR0917 each option is one
         Path | None,
         typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
     ] = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="It was just made: the signatures that it requires stay undecided.")
+    ] = False,
     superseded: Annotated[
         bool, typer.Option("--superseded", help="With --ledger: it may be of an older version of its policy.")
     ] = False,
@@ -104,6 +107,7 @@ def command(  # noqa: PLR0917 each option is one
             verified_by=verified_by or (),
             signers=signers,
             as_of=None if as_of is None else as_of.date(),
+            unsigned=unsigned,
             today=None if today is None else today.date(),
             progress=report,
         )

@@ -16,6 +16,7 @@ from rrpolicy.govern.ledger.entry import Guarantee, Release, Settlement, day
 from rrpolicy.govern.ledger.file import Book, locked, read_ledger
 from rrpolicy.govern.ledger.overlap import domains_of, part_of
 from rrpolicy.govern.ledger.promises import stated_budget
+from rrpolicy.govern.ledger.shared import MovedError
 from rrpolicy.manifest.manifest import LedgerPlace
 from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.account import data_of
@@ -32,20 +33,24 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 UNWRITTEN = "the bundle was not written"
+_TRIES = 10
+"""How often it is tried to push what became of a release, while others push."""
 
 
 class FileAccount:
     """A ledger's file, read; or held, so that a release can be entered."""
 
-    def __init__(self, policy: Policy, registry: Registry, book: Book | None = None) -> None:
+    def __init__(self, policy: Policy, registry: Registry, book: Book | None = None, branch: str | None = None) -> None:
         """Take the account of a policy.
 
         Args:
             policy: as its file states it; it names a ledger.
             registry: of its plugins.
             book: of the same file, held; None to look at it.
+            branch: that has the ledger on a git server; None if it is this file alone.
         """
         self._policy, self._registry, self._book = policy, registry, book
+        self._branch = branch
         self._entered: str | None = None
 
     def begun(self, name: str) -> Begun | None:
@@ -63,7 +68,8 @@ class FileAccount:
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
     ) -> Weighed:
         """Hold a plan against the budget; see `rrpolicy.releasing.account.Account`."""
-        return weigh(self._ledger, self._policy, self._registry, plan, original, findings, draw)
+        weighed = weigh(self._ledger, self._policy, self._registry, plan, original, findings, draw)
+        return replace(weighed, branch=self._branch)
 
     def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
         """Enter a release; a draw that stands in the ledger stays where it stands."""
@@ -107,10 +113,18 @@ class FileAccount:
         assert book is not None
         if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
             return
-        if release is None:
-            book.append(Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN, day()))
-        else:
-            book.append(Settlement(book.ledger.head, place.entry, "released", release, date=day()))
+        for left in reversed(range(_TRIES)):
+            head, own = book.ledger.head, place.entry
+            withdrawn = Settlement(head, own, "withdrawn", None, UNWRITTEN, day())
+            released = Settlement(head, own, "released", release, date=day())
+            try:
+                book.append(withdrawn if release is None else released)
+            except MovedError:  # another release was entered meanwhile: what became of this one follows that
+                if not left:
+                    raise
+                book.take()
+            else:
+                return
 
 
 def _refuse_contradicted(entry: Release, ledger: Ledger, policy: Policy) -> None:
@@ -152,8 +166,15 @@ def _refuse_label(entry: Release, ledger: Ledger) -> None:
 class FileAccounts:
     """Opens the ledgers that policies name, as files."""
 
+    def __init__(self, branch: str | None = None) -> None:
+        """Take the branch of a git server on which a release is entered first, such as `origin/main`; None for none."""
+        self._branch = branch
+
     def reading(self, policy: Policy, registry: Registry) -> FileAccount:
-        """Return the account of a policy, to be looked at."""
+        """Return the account of a policy, to be looked at; with a branch, as that has it."""
+        if self._branch is not None:
+            with locked(path_of(policy), self._branch):
+                pass
         return FileAccount(policy, registry)
 
     @contextmanager
@@ -163,8 +184,8 @@ class FileAccounts:
         Raises:
             RefusedError: RR440, RR443 if it cannot be relied on, or is not there.
         """
-        with locked(path_of(policy)) as book:
-            yield FileAccount(policy, registry, book)
+        with locked(path_of(policy), self._branch) as book:
+            yield FileAccount(policy, registry, book, self._branch)
 
 
 def path_of(policy: Policy) -> Path:

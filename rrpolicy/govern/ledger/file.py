@@ -19,6 +19,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.govern.ledger.chain import Ledger, broken, read_chain
 from rrpolicy.govern.ledger.entry import Budget, Entry, Opening, day, hash_of, to_line
+from rrpolicy.govern.ledger.shared import Branch
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.newfiles import write_new
 
@@ -31,29 +32,53 @@ log = logging.getLogger("rrpolicy")
 class Book:
     """A ledger's file that nobody else writes to meanwhile."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, branch: Branch | None = None) -> None:
         """Read it.
 
         Args:
             path: of the file.
             descriptor: of the file, locked; the book closes it.
+            branch: of a git server, which has a line before this file has it; None if the ledger is this file alone.
 
         Raises:
             RefusedError: RR440 if it cannot be relied on.
         """
-        self._path, self._locked = path, descriptor
+        self._path, self._locked, self._branch = path, descriptor, branch
         self._content = _content(path, descriptor)
         self.ledger: Ledger = read_chain(self._content, str(path))
 
-    def append(self, entry: Entry) -> str:
-        """Add an entry that follows the last one, and return its hash.
+    def take(self) -> None:
+        """Let the file be what the branch has.
 
         Raises:
-            RefusedError: RR407 or RR408 if it cannot be written; it is then as it was.
+            RefusedError: RR440 if that cannot be relied on; RR449 if it lacks an entry of the file.
+        """
+        assert self._branch is not None
+        content = self._branch.fetch()
+        newer = read_chain(content, f"{self._path} of {self._branch.named}")
+        lacking = [own for own in self.ledger.entries if own not in newer.entries]
+        if lacking:
+            message = f"{self._branch.named} lacks {len(lacking)} entries of the ledger {self._path}"
+            raise RefusedError(Problem("RR449", message, hint="commit and push the ledger first, as it is here"))
+        if content != self._content:
+            self._write(content, newer)
+
+    def append(self, entry: Entry) -> str:
+        """Add an entry that follows the last one, and return its hash; the branch has it first, if there is one.
+
+        Raises:
+            RefusedError: RR407 or RR408 if it cannot be written, RR449 if it cannot be pushed; it is then as it was.
         """
         line = to_line(entry)
         content = self._content + line + b"\n"
         longer = read_chain(content, str(self._path))  # nothing is written that would not be read
+        if self._branch is not None:
+            self._branch.push(content, f"{self._path.name}: {entry.kind} {hash_of(line)[7:19]}")
+        self._write(content, longer)
+        return hash_of(line)
+
+    def _write(self, content: bytes, longer: Ledger) -> None:
+        """Let the file hold more."""
         made = self._path.with_name(f".{self._path.name}.{token()}")
         try:
             with unfinished(made):
@@ -62,7 +87,6 @@ class Book:
                 _sync(self._path.parent)
         except OSError as error:
             raise unwritable(f"the ledger {self._path}", error) from error
-        return hash_of(line)
 
     def _replace(self, made: Path, content: bytes) -> None:
         """Let a longer file take the place of the one that is held, and hold that."""
@@ -111,19 +135,26 @@ def read_ledger(path: Path) -> Ledger:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[Book]:
-    """Open a ledger to append to it; whoever else does so is waited for.
+def locked(path: Path, branch: str | None = None) -> Iterator[Book]:
+    """Open a ledger to append to it; who else does so is waited for.
+
+    Args:
+        path: of the file.
+        branch: that has it on a git server, such as `origin/main`; None if it is this file alone.
 
     Raises:
-        RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
+        RefusedError: RR440 if it cannot be relied on, RR443 if there is none, RR449 if the branch cannot be read.
+        PolicyError: RR250, RR282 if there is no such branch.
     """
     descriptor = _held(path)
     try:
-        book = Book(path, descriptor)
+        book = Book(path, descriptor, None if branch is None else Branch(branch, path))
     except BaseException:
         os.close(descriptor)
         raise
     try:
+        if branch is not None:
+            book.take()
         yield book
     finally:
         book.close()
