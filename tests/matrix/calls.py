@@ -53,6 +53,7 @@ UNCALLED: Mapping[str, str] = {
     "--replaced-by": "goes with --recall",
     "--signers": "takes a file of people and their keys; tests/attest asks for it",
     "--as-of": "goes with --signers",
+    "--unsigned": "goes with a release that requires signatures; tests/outputs asks for it",
     "--join": "takes a ledger of two branches",
     "what-holds --table": "names a table inside a database",
     "--root": "takes a folder of policies",
