@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rrpolicy.door import (
         add_to_ledger,
+        archive,
         attack,
         check,
         check_table,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         export,
         init,
         init_ledger,
+        inventory,
         load_policy,
         open_questionnaire,
         open_release,
@@ -50,6 +52,7 @@ __all__ = [
     "RequirementError",
     "__version__",
     "add_to_ledger",
+    "archive",
     "attack",
     "check",
     "check_table",
@@ -62,6 +65,7 @@ __all__ = [
     "export",
     "init",
     "init_ledger",
+    "inventory",
     "load_policy",
     "open_questionnaire",
     "open_release",

@@ -46,6 +46,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "keys new": ("rrpolicy keys new steward.pem",),
     "report": ("rrpolicy report release --out report.html", "rrpolicy report plan.json --out plan.html"),
     "export": ("rrpolicy export release --for r --out rrpolicy.R",),
+    "archive": ("rrpolicy archive release --ledger releases.jsonl --out release-2027-01.zip",),
+    "inventory": (
+        "rrpolicy inventory policies --bundles releases",
+        "rrpolicy inventory policies --bundles releases --out inventory.html",
+    ),
     "evidence": ("rrpolicy evidence release --for dpia --out dpia.html",),
     "estimate": (
         "rrpolicy estimate release --by sex,education",

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from rrpolicy.door.analysis import check_table, compare_estimates, export, open_release, what_holds
 from rrpolicy.door.collection import collect, open_questionnaire, randomize
-from rrpolicy.door.ledgers import add_to_ledger, init_ledger, show_ledger, verify_ledger
+from rrpolicy.door.ledgers import add_to_ledger, init_ledger, inventory, show_ledger, verify_ledger
 from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
-from rrpolicy.door.releases import attack, evidence, release, render, sign, verify
+from rrpolicy.door.releases import archive, attack, evidence, release, render, sign, verify
 from rrpolicy.door.warehouse import counted, sql
 
 __all__ = [
     "add_to_ledger",
+    "archive",
     "attack",
     "check",
     "check_table",
@@ -34,6 +35,7 @@ __all__ = [
     "export",
     "init",
     "init_ledger",
+    "inventory",
     "load_policy",
     "open_questionnaire",
     "open_release",

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.blame.raised import blaming
-from rrpolicy.door.arguments import PathLike, one_of
+from rrpolicy.door.arguments import PathLike, one_of, terms_of
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    from rrpolicy.evidencing.inventory import Inventory
     from rrpolicy.govern.ledger.show import Shown
     from rrpolicy.govern.ledger.verify import Verified
     from rrpolicy.policy.model import Overlap
@@ -148,6 +151,44 @@ def add_to_ledger(
     if withdraw is not None:
         return add.withdraw(Path(ledger), withdraw, reason or "")
     return add.join(Path(ledger), reason or "")
+
+
+@blaming
+def inventory(
+    policies: Sequence[PathLike],
+    *,
+    bundles: Sequence[PathLike] = (),
+    today: date | None = None,
+    out: PathLike | None = None,
+    plugins: Sequence[str] = (),
+) -> Inventory:
+    """List every release that policies and their ledgers know, and what has to be decided.
+
+    Args:
+        policies: policies, or folders of policies.
+        bundles: folders in which bundles lie, at any depth.
+        today: the day on which reviews and waivers are looked at; default: today.
+        out: write it as a page here, where no file is; it holds numbers of original tables.
+        plugins: distributions to load for what bundles and ledgers name.
+
+    Returns:
+        The releases, each with its grade, its dates, who verified, attacked and signed it, and what is to be decided.
+
+    Raises:
+        PolicyError: RR200 if a folder holds no policy.
+        RefusedError: RR440, RR443 for a ledger; RR411 if the page is there, RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.evidencing.inventory import inventory as listed
+
+    day = terms_of(today, waivers=True).today
+    found = listed([Path(p) for p in policies], [Path(b) for b in bundles], day, plugins)
+    if out is not None:
+        from rrpolicy.evidencing.writing import inventory_page
+        from rrpolicy.newfiles import write_new
+
+        path, page = Path(out), inventory_page(found)
+        write_new(path.parent, {path.name: lambda file: file.write_bytes(page)})
+    return found
 
 
 @blaming

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.attest.check import Allowed
     from rrpolicy.attest.signing import Signature
+    from rrpolicy.canonical import Json
     from rrpolicy.evidencing.written import Written
     from rrpolicy.releasing.bundle.releasing import Released, What
     from rrpolicy.releasing.report.again import Rendered
@@ -113,7 +115,8 @@ def verify(
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
     Args:
-        bundle: the bundle's folder, or its public/ folder alone.
+        bundle: the bundle's folder, or its public/ folder alone; or an archive, of which what the rows would show stays
+            undecided.
         source: the original table, as for `plan`. It need not be given as it was for the release: what counts is what
             its columns hold.
         key: the release's key file, or the secret that it is derived from, as for `plan`.
@@ -146,6 +149,7 @@ def verify(
     """
     from rrpolicy.attest.check import signed
     from rrpolicy.attest.signing_keys import trusted, trusted_to
+    from rrpolicy.evidencing.archive import is_archive, opened
     from rrpolicy.govern.ledger.verify import verified_in
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
@@ -155,22 +159,56 @@ def verify(
     original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
     keys, auditors = trusted(signed_by), trusted_to(verified_by)
     allowed = _allowed(signers, as_of, today)
-    found = verified(
-        Path(bundle),
-        Level.of(one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
-        source=original.uri,
-        key=key_of(key),
-        plan_on=elsewhere.uri,
-        reference=people.uri,
-        plugins=plugins,
-        engines={**original.engines, **elsewhere.engines, **people.engines},
-        today=today,
-        progress=progress,
-    )
-    found = signed(Path(bundle), found, keys, auditors, allowed, unsigned=unsigned)
-    if ledger is None:
-        return found
-    return verified_in(Path(ledger), Path(bundle), found, superseded=superseded, plugins=plugins)
+    with ExitStack() as stack:
+        at, kept, rows = Path(bundle), path_of(ledger), not is_archive(Path(bundle))
+        if not rows:
+            archived = stack.enter_context(opened(at))
+            at, kept = archived.bundle, kept or archived.ledger
+        found = verified(
+            at,
+            Level.of(one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
+            source=original.uri,
+            key=key_of(key),
+            plan_on=elsewhere.uri,
+            reference=people.uri,
+            plugins=plugins,
+            engines={**original.engines, **elsewhere.engines, **people.engines},
+            today=today,
+            rows=rows,
+            progress=progress,
+        )
+        found = signed(at, found, keys, auditors, allowed, unsigned=unsigned)
+        if kept is None:
+            return found
+        return verified_in(kept, at, found, superseded=superseded, plugins=plugins, name=str(bundle))
+
+
+@blaming
+def archive(
+    bundle: PathLike, out: PathLike, *, ledger: PathLike | None = None, signers: PathLike | None = None
+) -> Mapping[str, Json]:
+    """Keep what verifies a release in five years in one file, without its rows.
+
+    It holds the policy with its baselines, the plan, the findings, the signatures, the ledger, the digests of the data
+    files, and the version of everything that is installed. audit/ is in it: it is as confidential as that.
+
+    Args:
+        bundle: the bundle's folder, with public/ and audit/.
+        out: the zip file, which is not there yet; `verify` reads it.
+        ledger: that the release stands in.
+        signers: the file of allowed signers.
+
+    Returns:
+        What archive.json in it says.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the release does not verify; nothing is written.
+        PolicyError: RR260 if it is no bundle with audit/.
+        RefusedError: RR411 if the file is there, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
+    """
+    from rrpolicy.evidencing.archive import archive as archived
+
+    return archived(Path(bundle), Path(out), path_of(ledger), path_of(signers))
 
 
 def _allowed(signers: PathLike | None, as_of: date | None, today: date | None) -> Allowed | None:

@@ -11,6 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.evidencing.evidence import Evidence
+from rrpolicy.evidencing.inventory import Inventory, called, facts
 from rrpolicy.untrusted import markdown
 from rrpolicy.untrusted.printable import visible
 from rrpolicy.untrusted.templates import template_environment
@@ -26,6 +27,12 @@ def as_markdown(evidence: Evidence) -> bytes:
 def as_html(evidence: Evidence) -> bytes:
     """Return the evidence as a page of its own."""
     return _environment().get_template("evidence.html").render(found=evidence, not_covered=NOT_COVERED).encode()
+
+
+def inventory_page(found: Inventory) -> bytes:
+    """Return an inventory as a page of its own."""
+    template = _environment().get_template("inventory.html")
+    return template.render(found=found, called=called, facts=facts).encode()
 
 
 @cache

@@ -15,7 +15,7 @@ from rrpolicy.govern.ledger.chain import Ledger
 from rrpolicy.govern.ledger.entry import Recall, Release
 from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.govern.ledger.promises import Unkept, unkept
-from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.manifest.manifest import Manifest, Series
 from rrpolicy.manifest.sealed import check_seal, read_release
 from rrpolicy.policy.file import precedence
 from rrpolicy.releasing.verify.key import OF_SERIES
@@ -113,7 +113,13 @@ def verify_ledger(
 
 
 def verified_in(
-    path: Path, bundle: Path, found: Verification, *, superseded: bool = False, plugins: Sequence[str] = ()
+    path: Path,
+    bundle: Path,
+    found: Verification,
+    *,
+    superseded: bool = False,
+    plugins: Sequence[str] = (),
+    name: str = "",
 ) -> Verification:
     """Return what was verified of a bundle, with whether the ledger holds it as it says, and nothing newer.
 
@@ -123,22 +129,23 @@ def verified_in(
         found: what was verified of it.
         superseded: it may be a release under an older version of its policy.
         plugins: distributions to load for the channels that the ledger names.
+        name: of the bundle, for messages; "" for its folder's.
 
     Raises:
         RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
     """
-    ledger = read_ledger(path)
+    ledger, called = read_ledger(path), name or str(bundle)
     problem: Problem | None
     older: Problem | None = None
     recalled: Problem | None = None
     try:
         manifest = sealed_manifest(bundle)
-        problem = unlike(ledger, manifest, str(bundle))
-        older = None if superseded else outdated(ledger, manifest, str(bundle))
+        problem = unlike(ledger, manifest, called)
+        older = None if superseded else outdated(ledger, manifest, called)
         own = find(ledger, manifest)
-        recalled = None if own is None else no_longer_used(ledger, own, str(bundle))
+        recalled = None if own is None else no_longer_used(ledger, own, called)
     except PolicyError:
-        problem = Problem("RR130", f"{bundle} cannot be read, so that it stands in no ledger")
+        problem = Problem("RR130", f"{called} cannot be read, so that it stands in no ledger")
     unkept_here = unkept(ledger, load_registry(plugins))
     told: dict[str, list[Problem]] = {
         "the ledger's entry": [p for p in (problem,) if p],
@@ -177,19 +184,29 @@ def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         name: of the bundle, for the message.
     """
     policy = manifest.policy
-    series = None if manifest.series is None else manifest.series.name
+    newer = _newest(ledger, policy.name, policy.version, manifest.series)
+    if newer is None:
+        return None
+    message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer}"
+    hint = "ask for the newer release; --superseded verifies an older one on purpose"
+    return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
+
+
+def outdated_by(ledger: Ledger, entry: Release) -> str | None:
+    """Return the newer version of the policy of an entry under which the ledger knows a release; None if none."""
+    return _newest(ledger, entry.policy, entry.version, entry.series)
+
+
+def _newest(ledger: Ledger, policy: str, version: str, series: Series | None) -> str | None:
+    own = None if series is None else series.name
     newer = [
         e.version
         for e in ledger.releases.values()
-        if e.policy == policy.name
-        and _newer(e.version, policy.version)
-        and (series is None or e.series is None or e.series.name != series)  # a later one of a series is another month
+        if e.policy == policy
+        and _newer(e.version, version)
+        and (own is None or e.series is None or e.series.name != own)  # a later one of a series is another month
     ]
-    if not newer:
-        return None
-    message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer[-1]}"
-    hint = "ask for the newer release; --superseded verifies an older one on purpose"
-    return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
+    return newer[-1] if newer else None
 
 
 def _newer(one: str, other: str) -> bool:

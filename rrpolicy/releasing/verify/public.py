@@ -66,6 +66,7 @@ CLAIMS = (
     ("where the policy asks for it", "findings.place"),
     ("how text that begins as a formula does stands in CSV", "data.csv_formulas"),
 )
+WITHOUT_ROWS = "the released rows: they are not at hand"
 COLLECTED = "whether each record was randomised on its person's own machine, by the questionnaire: nobody else saw it"
 """What public/ alone cannot confirm: meaning, then the field of release.json."""
 
@@ -107,7 +108,13 @@ class PublicSide:
 
 
 def verify_public(
-    log: Log, public: Path, scratch: Path, plugins: Sequence[str] = (), today: date | None = None
+    log: Log,
+    public: Path,
+    scratch: Path,
+    plugins: Sequence[str] = (),
+    today: date | None = None,
+    *,
+    rows: bool = True,
 ) -> PublicSide | None:
     """Check public/ by itself; None if it is too broken for anything further.
 
@@ -117,6 +124,7 @@ def verify_public(
         scratch: for reading the data files.
         plugins: distributions that the caller allows.
         today: the day on which review dates are looked at; default: today.
+        rows: the data files are at hand; else what they would show is undecided.
 
     Raises:
         RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
@@ -149,7 +157,8 @@ def verify_public(
     known = manifest.data.format in side.registry.formats
     regenerated = beside(manifest, side.folder, side.registry.formats) if present and known else {}
     listed = regenerated or manifest.files  # what cannot be written again is not thereby foreign
-    check_files(log, public, manifest.files, NAME, {*data, PAGE, *listed})
+    check_files(log, public, manifest.files, NAME, {*data, PAGE, *listed}, () if rows else data)
+    log.undecided += [WITHOUT_ROWS] * (not rows and not present)
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
         agrees = manifest.files.get(path) == digest(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,26 @@ def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     return document
 
 
-def check_files(log: Log, folder: Path, listed: Mapping[str, str], record: str, expected: set[str]) -> None:
-    """Check that a folder holds exactly the expected files, and each the bytes that the record states."""
+def check_files(  # noqa: PLR0917 each is another thing
+    log: Log, folder: Path, listed: Mapping[str, str], record: str, expected: set[str], absent: Collection[str] = ()
+) -> None:
+    """Check that a folder holds exactly the expected files, and each the bytes that the record states.
+
+    Args:
+        log: takes the checks.
+        folder: public/ or audit/.
+        listed: path -> digest, as the record states.
+        record: its name.
+        expected: the files of a release.
+        absent: files that need not be there.
+    """
     files, odd = scan(folder)
     place = folder.name
     for path, why in odd:
         log.check(f"{place}/{path}", False, "RR113", f"{place}/{path} {why}")  # noqa: FBT003 it fails
     for path in sorted(expected - set(listed)):
         log.check(f"{place}/{path}", False, "RR112", f"{record} does not list {place}/{path}, which a release has")  # noqa: FBT003
-    for path in sorted((set(listed) | files) - {record}):
+    for path in sorted((set(listed) | files) - {record} - (set(absent) - files)):
         _check_file(log, folder, path, listed.get(path), present=path in files, known=path in expected)
 
 

@@ -56,6 +56,7 @@ def verify(
     plugins: Sequence[str] = (),
     engines: Mapping[str, Source] | None = None,
     today: date | None = None,
+    rows: bool = True,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Verification:
     """Verify a bundle, or its public/ folder alone.
@@ -71,6 +72,7 @@ def verify(
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         engines: of tables in memory, by the scheme of their uris.
         today: the day on which review dates are looked at; default: today.
+        rows: the data files are at hand; else what they would show is undecided.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -104,7 +106,7 @@ def verify(
         if public != bundle:
             _check_top(log, bundle)
         progress("public", 0.1)
-        side = _public(log, public, spilled.folder, plugins, today)
+        side = _public(log, public, spilled.folder, plugins, today, rows=rows)
         collected = side is not None and side.manifest.collected is not None
         if collected and level > Level.AUDIT:
             raise no_source(bundle)
@@ -134,10 +136,12 @@ def no_source(bundle: Path) -> PolicyError:
     return PolicyError(Problem("RR250", message, expected="no table", hint=hint))
 
 
-def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None) -> PublicSide | None:
+def _public(
+    log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None, *, rows: bool
+) -> PublicSide | None:
     """Check public/; what contradicts itself there is a finding, not an error of this call."""
     try:
-        return verify_public(log, public, scratch, plugins, today)
+        return verify_public(log, public, scratch, plugins, today, rows=rows)
     except (DataError, PolicyError) as error:
         log.check("readable", False, "RR110", f"release.json cannot be read: {error.problems[0].message}")  # noqa: FBT003
         return None
