@@ -228,6 +228,8 @@ def test_an_archive_and_the_rows_are_the_bundle_again(archived, office):
     with zipfile.ZipFile(archived) as file:
         file.extractall("again")
     shutil.copy("kept/one/public/data.parquet", "again/bundle/public/data.parquet")
+    for path in ("again/bundle/audit", *Path("again/bundle/audit").rglob("*")):
+        Path(path).chmod(0o700)
     assert run("verify", "again/bundle", "--source", "demo:survey", "--ledger", "again/ledger.jsonl") == 0
 
 

@@ -10,8 +10,14 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-PROGRAMS = {"r": "reader", "stata": "stata", "spss": "spss", "duckdb": "macros"}
-"""Name of a program -> the module of this room that writes its file."""
+PROGRAMS = {
+    "r": ("reader", "written"),
+    "stata": ("stata", "written"),
+    "spss": ("spss", "written"),
+    "duckdb": ("macros", "written"),
+    **{name: ("plain_sql", name) for name in ("postgres", "sqlite", "ansi")},
+}
+"""Name of a program -> the module of this room that writes its file, and the function."""
 
 
 def export(release: Release, program: str) -> str:
@@ -26,6 +32,6 @@ def export(release: Release, program: str) -> str:
     """
     if program not in PROGRAMS:
         raise PolicyError(Problem("RR278", f"no such program: {program!r}", expected=f"one of {', '.join(PROGRAMS)}"))
-    module = import_module(f"rrpolicy.releasing.handout.programs.{PROGRAMS[program]}")
-    text: str = module.written(release)
+    module, function = PROGRAMS[program]
+    text: str = getattr(import_module(f"rrpolicy.releasing.handout.programs.{module}"), function)(release)
     return text
