@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
         write_pack,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
+
+if sys.platform == "win32":
+    raise ImportError(
+        "rrpolicy runs on Linux and macOS: it locks ledgers, and keeps keys and originals from other users, by means "
+        "that Windows does not have. On Windows run it in WSL, or in the container that its Containerfile builds."
+    )
 
 __version__ = "0.2.0"
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -161,3 +162,57 @@ def test_this_version_has_a_heading_in_the_changelog():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] == rrpolicy.__version__
     assert headings == sorted(set(headings), key=Version, reverse=True)
+
+
+def containerfile() -> list[list[str]]:
+    """Return the instructions of the Containerfile, each as its words."""
+    text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_the_container_runs_as_nobody_special_and_holds_no_tools_that_built_it() -> None:
+    lines = containerfile()
+    last = max(i for i, words in enumerate(lines) if words[0] == "FROM")
+    users = [words[1] for words in lines[last:] if words[0] == "USER"]
+    assert users == ["10001"]
+    assert lines[-1] == ["ENTRYPOINT", '["rrpolicy"]']
+    assert all(":" in words[1] and not words[1].endswith(":latest") for words in lines if words[0] == "FROM")
+    assert [words[-1] for words in lines[last:] if words[0] == "COPY"] == ["/opt/rrpolicy"]
+    assert not any("gcc" in words or "build-essential" in words for words in lines)
+
+
+@pytest.mark.slow
+def test_what_the_container_copies_is_enough_to_build_rrpolicy(tmp_path: Path) -> None:
+    copied = [
+        source for words in containerfile() if words[0] == "COPY" and words[1][:2] != "--" for source in words[1:-1]
+    ]
+    assert "rrpolicy" in copied
+    for name in copied:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        "made",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (tmp_path / "made").glob("rrpolicy-*.whl")
+    assert "rrpolicy/cli/main.py" in zipfile.ZipFile(wheel).namelist()
+
+
+def test_on_windows_the_import_says_where_it_runs() -> None:
+    code = "import sys; sys.platform = 'win32'; import rrpolicy"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: rrpolicy runs on Linux and macOS" in done.stderr
+    assert "WSL" in done.stderr
