@@ -26,6 +26,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "diff": ("rrpolicy diff main:policy.toml policy.toml", "rrpolicy diff old.toml new.toml --source people.csv"),
     "packs": ("rrpolicy packs",),
     "test": ("rrpolicy test policies/",),
+    "inventory": (
+        "rrpolicy inventory policies --bundles releases",
+        "rrpolicy inventory policies --bundles releases --out inventory.html",
+    ),
     "ledger init": ("rrpolicy ledger init releases.ledger",),
     "ledger add": ("rrpolicy ledger add releases.ledger release",),
     "ledger show": ("rrpolicy ledger show releases.ledger",),
@@ -45,12 +49,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "sign": ("rrpolicy sign release --key steward.pem",),
     "keys new": ("rrpolicy keys new steward.pem",),
     "report": ("rrpolicy report release --out report.html", "rrpolicy report plan.json --out plan.html"),
-    "export": ("rrpolicy export release --for r --out rrpolicy.R",),
     "archive": ("rrpolicy archive release --ledger releases.jsonl --out release-2027-01.zip",),
-    "inventory": (
-        "rrpolicy inventory policies --bundles releases",
-        "rrpolicy inventory policies --bundles releases --out inventory.html",
-    ),
+    "export": ("rrpolicy export release --for r --out rrpolicy.R",),
     "evidence": ("rrpolicy evidence release --for dpia --out dpia.html",),
     "estimate": (
         "rrpolicy estimate release --by sex,education",

@@ -79,6 +79,7 @@ PRINTED = (
     "comparison",
     "test",
     "packs",
+    "inventory",
 )
 """Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
 LATER = ("attack", "alternatives")

@@ -25,6 +25,7 @@ ELSEWHERE: Mapping[str, str] = {
     "packs": "lists baselines",
     "test": "holds policies to small tables",
     "ledger init": "begins a ledger",
+    "inventory": "lists what policies and ledgers know",
     "ledger show": "reads a ledger",
     "ledger verify": "reads a ledger",
     "release": "makes every release of the matrix",
@@ -47,6 +48,7 @@ UNCALLED: Mapping[str, str] = {
     "--reference": "goes with a policy that names a population",
     "--withdraw": "takes an entry of a ledger whose release never appeared",
     "--reason": "goes with --withdraw",
+    "archive --ledger": "takes the ledger of a release that stands in one",
     "--by": "goes with --budget and --recall; tests/govern/ledger asks for it",
     "--budget": "takes a policy; tests/govern/ledger asks for it",
     "--recall": "ends the use of a release; tests/govern/ledger and tests/attest ask for it",
@@ -258,9 +260,16 @@ def _report(a: Asked) -> Iterator[Call]:
 
 
 def _export(a: Asked) -> Iterator[Call]:
-    for program in ("r", "stata", "spss", "duckdb"):
+    for program in ("r", "stata", "spss", "duckdb", "postgres", "sqlite", "ansi"):
         yield ["--for", program]
     yield ["--for", "r", "--out", a.new(".R"), "--no-verify"]
+
+
+def _archive(a: Asked) -> Iterator[Call]:
+    yield ["--out", a.new(".zip")]
+    signers, ledger = Path(a.new(".toml")), [] if a.made.ledger is None else ["--ledger", str(a.made.ledger)]
+    signers.write_text("# of the office\n")
+    yield ["--out", a.new(".zip"), "--signers", str(signers), *ledger]
 
 
 def _evidence(a: Asked) -> Iterator[Call]:
@@ -305,6 +314,7 @@ CALLS: Mapping[str, Calls] = {
     "attack": _on_a_release(_attack),
     "report": _on_a_release(_report),
     "export": _on_a_release(_export),
+    "archive": _on_a_release(_archive),
     "evidence": _on_a_release(_evidence),
     "sign": _sign,
     "ledger add": _add_to_ledger,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
@@ -115,10 +115,9 @@ class FileAccount:
             return
         for left in reversed(range(_TRIES)):
             head, own = book.ledger.head, place.entry
-            withdrawn = Settlement(head, own, "withdrawn", None, UNWRITTEN, day())
-            released = Settlement(head, own, "released", release, date=day())
+            outcome: Literal["released", "withdrawn"] = "withdrawn" if release is None else "released"
             try:
-                book.append(withdrawn if release is None else released)
+                book.append(Settlement(head, own, outcome, release, UNWRITTEN if release is None else None, day()))
             except MovedError:  # another release was entered meanwhile: what became of this one follows that
                 if not left:
                     raise
