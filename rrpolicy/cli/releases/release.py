@@ -18,6 +18,7 @@ from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
+    from rrpolicy.releasing.bundle.releasing import Released
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -99,10 +100,8 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_json())
         return 0
-    where = "derived from" if found.key is None else "in"
-    kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
-    kept += f", and so was its file {planned}" if planned.name and not planned.exists() else ""
-    kept += ", which was there: of the same table and plan it gives the same draw again" if used else ""
+    destroyed = planned if planned.name and not planned.exists() else None
+    kept = _kept(key, found, destroyed, used=used)
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:
         return 0
@@ -134,6 +133,19 @@ def command(  # noqa: PLR0917 each option is one
         reads = () if policy.release.format in CORE else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
     return 0
+
+
+def _kept(key: str | None, found: Released, destroyed: Path | None, *, used: bool) -> str:
+    """Return what became of the key."""
+    series, where = found.policy.release.series, "derived from" if found.key is None else "in"
+    if key is None:
+        kept = "the key was destroyed"
+    else:
+        kept = f"the key{'' if series is None else f' of the series {series!r}'} is {where} {key}"
+    kept += f", and so was its file {destroyed}" if destroyed is not None else ""
+    if series is not None:
+        return f"{kept}: keep it as long as the series goes on, since its next release is drawn with it"
+    return kept + (", which was there: of the same table and plan it gives the same draw again" if used else "")
 
 
 def _ledger(policy: Policy) -> str | None:

@@ -258,16 +258,23 @@ def never_bounded(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -
     blocks = getattr(options, "blocks", None) or {}
     several = [name for name, parts in blocks.items() if len(parts) > 1]
     if several:
-        return f"'{several[0]}' is exchanged inside blocks only, which gives k = 1 and an infinite epsilon"
+        are = "is" if len(several) == 1 else "are"
+        return f"{_listed(several)} {are} exchanged inside blocks only, which gives k = 1 and an infinite epsilon"
     chosen = getattr(options, "attributes", None) or ()
-    for attribute in policy.with_role(Role.INSENSITIVE) if record else ():
-        single = attribute.domain is not None and len(attribute.domain) == 1
-        if attribute.name not in chosen and attribute.assume_unlinkable is None and not single:
-            return (
-                f"'{attribute.name}' is released unchanged, which gives k = 1 and an infinite epsilon; exclude it, "
-                "randomise it, or state `assume_unlinkable`"
-            )
-    return None
+    kept = [
+        attribute.name
+        for attribute in (policy.with_role(Role.INSENSITIVE) if record else ())
+        if attribute.name not in chosen
+        and attribute.assume_unlinkable is None
+        and (attribute.domain is None or len(attribute.domain) != 1)
+    ]
+    if not kept:
+        return None
+    one = len(kept) == 1
+    return (
+        f"{_listed(kept)} {'is' if one else 'are'} released unchanged, which gives k = 1 and an infinite epsilon; "
+        f"exclude {'it, randomise it' if one else 'them, randomise them'}, or state `assume_unlinkable`"
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

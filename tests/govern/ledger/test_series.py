@@ -666,3 +666,11 @@ def test_auditors_read_what_all_releases_come_to_together(office, key):
         json.loads((bundle / "audit/audit.json").read_text()),
         json.loads((SCHEMAS / "rrpolicy.audit-1.json").read_text()),
     )
+
+
+def test_the_key_of_a_series_is_spoken_of_as_one_that_is_kept(office, key):
+    status, told = office.release(policy(office, LEDGER + 'overlap = "same"\n', SERIES), "one", "--key", key)
+    assert status == 0, told
+    assert "the key of the series 'monthly' is in" in " ".join(told.split())
+    assert "keep it as long as the series goes on" in " ".join(told.split())
+    assert "the same draw again" not in told
