@@ -54,8 +54,10 @@ class TableWriter(Protocol):
 class Format(Protocol):
     """How released tables are written, read back, and spoken of beside them.
 
-    It holds typed values, nulls and lists as they are. Whoever reads a release in it, to estimate or to verify, needs
-    what brings it.
+    It holds typed values, nulls and lists as they are: text of any characters, the empty text apart from null and
+    "NULL" (VARCHAR), whole numbers of 64 bits (BIGINT), doubles, infinities among them (DOUBLE), truth values
+    (BOOLEAN), exact decimals (DECIMAL), days (DATE), moments to the microsecond (TIMESTAMP), and lists of these, empty
+    ones apart from null. Who reads a release in it, to estimate or to verify, needs what brings it.
 
     Attributes:
         name: what policies call it; letters and digits, as it is the ending of the files.

@@ -178,10 +178,12 @@ def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, ro
             read = found.fetchall()
         except duckdb.Error as error:
             raise AssertionError(f"sql() does not run, and there is no note: {error}") from error
-    demand(names == [c.name for c in spec.columns], "sql() reads other columns")
+    expected = [c.name for c in spec.columns]
+    demand(names == expected, f"sql() reads the columns {names} in place of {expected}")
     plain = [i for i, c in enumerate(spec.columns) if c.kind != "set"]  # lists may be JSON
-    written, seen = (Counter(repr([row[i] for i in plain]) for row in some) for some in (rows, read))
-    demand(written == seen, "sql() reads other rows than were written")
+    single = replace(spec, columns=tuple(spec.columns[i] for i in plain))
+    bare, seen = ([tuple(row[i] for i in plain) for row in some] for some in (rows, read))
+    _compare(single, bare, seen, "and asked for by sql()")
 
 
 def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: Path) -> None:

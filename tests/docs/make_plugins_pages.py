@@ -25,7 +25,7 @@ from rrpolicy.skeleton.skeleton import write_skeleton
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE, REFERENCE = DOCS / "tutorials" / "plugins.md", DOCS / "reference" / "plugins.md"
-NAME, KINDS = "acme-survey", ("mechanism", "privacy-model", "metric", "source", "renderer")
+NAME, KINDS = "acme-survey", ("mechanism", "privacy-model", "metric", "source", "renderer", "format", "estimator")
 """The distribution that the guide goes through."""
 BLOCK = re.compile(r"<!-- file: (\S+) -->\n(?:```[a-z]+\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 """A file that the guide shows."""

@@ -38,6 +38,13 @@ USED = {"policy.toml", "people.py"}
 """What uses the distribution, and is no part of it."""
 
 
+def test_the_sink_that_is_shown_is_the_one_that_is_tested():
+    (shown,) = re.findall(
+        r"<!-- example: acme_pool.py -->\n```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert shown == (Path(__file__).parents[1] / "thirdparty" / "apart" / "acme_pool.py").read_text()
+
+
 def test_its_files_are_those_of_the_skeleton(tmp_path):
     written = {str(p.relative_to(tmp_path)) for p in write_skeleton(tmp_path, NAME, KINDS)}
 

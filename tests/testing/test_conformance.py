@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +14,9 @@ from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.formats.parquet import Parquet
 from rrpolicy.policy.model import (
     Attribute,
     Policy,
@@ -22,7 +25,8 @@ from rrpolicy.policy.model import (
 )
 from rrpolicy.privacy.models import local_dp, pk_anonymity
 from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.testing import TableInMemory, check_assessor, check_axis, open_policy, policy_of
+from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_format, open_policy, policy_of
+from rrpolicy.untrusted.formulas import Handling
 
 THIRD = Fraction(1, 3)
 RECTANGULAR = [["7/10", "1/10"], ["1/10", "7/10"], ["1/5", "1/5"]]
@@ -221,3 +225,20 @@ def test_a_table_in_memory_counts_what_it_holds():
     assert np.array_equal(np.concatenate([b.column("b") for b in table.rows("b", "a")]), [0, 0, 1, 1])
     assert table.content() == TableInMemory.of(PAIR, {"a": [2, 0, 1, 2], "b": [0, 1, 1, 0]}).content()
     assert table.content() != TableInMemory.of(PAIR, {"a": [2, 0, 1, 1], "b": [0, 1, 1, 0]}).content()
+
+
+@pytest.mark.parametrize(
+    ("relation", "said"),
+    [
+        ("(SELECT * REPLACE (half + 1 AS half) FROM {read})", r"'half' \(DOUBLE\) reads otherwise: .* became .*"),
+        ("(SELECT * REPLACE (half AS half), 1 AS more FROM {read})", "sql\\(\\) reads the columns"),
+        ("(SELECT * FROM {read} LIMIT 3)", "3 are read"),
+    ],
+)
+def test_what_analysts_read_otherwise_is_told_by_its_column(relation: str, said: str) -> None:
+    class Off(Parquet):
+        def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
+            return relation.format(read=super().sql(path, columns, handling))
+
+    with pytest.raises(AssertionError, match=said):
+        check_format(Off())
