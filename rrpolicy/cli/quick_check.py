@@ -139,15 +139,19 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
     return Looked(name, checked.exit_status, checked)
 
 
+DEMANDED = "RR248"
+"""The code of what a baseline demands and a policy does not state."""
+
+
 def _of_floor(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """Return the problems of a file but for the tables that rules alone rightly lack."""
+    """Return the problems of a file but for what rules alone rightly lack: tables, and what they demand of others."""
     from rrpolicy.policy.tree.document import FLOOR_LACKS, is_floor
 
     lacking = {f"the policy has no [{table}]" for table in (*FLOOR_LACKS, "source")}
     lacking.add("the key 'uri' is missing in [source]")
     if lacking.isdisjoint(problem.message for problem in problems) or not is_floor(Path(name).read_bytes()):
         return problems
-    return tuple(problem for problem in problems if problem.message not in lacking)
+    return tuple(p for p in problems if p.message not in lacking and p.code != DEMANDED)
 
 
 def _outcome(found: Sequence[Looked], status: int) -> Outcome:

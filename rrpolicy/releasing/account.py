@@ -124,7 +124,9 @@ class Weighed(Decided):
         """Return what a release under it says of the ledger's file."""
         if self.rerun is not None:
             return f"the same release as {self.rerun}: nothing new is entered in {self.ledger}"
-        return f"entered in {self.ledger}: {'commit it' if self.branch is None else f'pushed to {self.branch}'}"
+        if self.branch is None:
+            return f"entered in {self.ledger}: commit it"
+        return f"entered in {self.ledger}: pushed to {self.branch}; before a pull, `git checkout -- {self.ledger}`"
 
     def lines(self) -> Iterator[str]:
         """Yield what a plan says of it."""

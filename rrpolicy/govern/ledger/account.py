@@ -40,16 +40,20 @@ _TRIES = 10
 class FileAccount:
     """A ledger's file, read; or held, so that a release can be entered."""
 
-    def __init__(self, policy: Policy, registry: Registry, book: Book | None = None, branch: str | None = None) -> None:
+    def __init__(
+        self, policy: Policy, registry: Registry, held: Book | Ledger | None = None, branch: str | None = None
+    ) -> None:
         """Take the account of a policy.
 
         Args:
             policy: as its file states it; it names a ledger.
             registry: of its plugins.
-            book: of the same file, held; None to look at it.
+            held: the file, held; or the ledger as it was read; None to read the file.
             branch: that has the ledger on a git server; None if it is this file alone.
         """
-        self._policy, self._registry, self._book = policy, registry, book
+        self._policy, self._registry = policy, registry
+        self._book = held if isinstance(held, Book) else None
+        self._read = None if isinstance(held, Book) else held
         self._branch = branch
         self._entered: str | None = None
 
@@ -62,7 +66,9 @@ class FileAccount:
 
     @property
     def _ledger(self) -> Ledger:
-        return read_ledger(path_of(self._policy)) if self._book is None else self._book.ledger
+        if self._book is not None:
+            return self._book.ledger
+        return self._read or read_ledger(path_of(self._policy))
 
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
@@ -80,6 +86,7 @@ class FileAccount:
             if entry.draw == draw:
                 if entry.data != data_of(manifest):
                     raise broken(str(path_of(self._policy)), "this draw stands in it with other data")
+                book.keep()
                 return LedgerPlace(entry.previous, own)
         head = book.ledger.head
         entry = entry_of(manifest, plan.policy, head, draw, self._policy.source.population, settings, uncomposed)
@@ -171,10 +178,10 @@ class FileAccounts:
 
     def reading(self, policy: Policy, registry: Registry) -> FileAccount:
         """Return the account of a policy, to be looked at; with a branch, as that has it."""
-        if self._branch is not None:
-            with locked(path_of(policy), self._branch):
-                pass
-        return FileAccount(policy, registry)
+        if self._branch is None:
+            return FileAccount(policy, registry)
+        with locked(path_of(policy), self._branch) as book:
+            return FileAccount(policy, registry, book.ledger)
 
     @contextmanager
     def writing(self, policy: Policy, registry: Registry) -> Iterator[FileAccount]:

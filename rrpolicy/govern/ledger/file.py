@@ -48,7 +48,7 @@ class Book:
         self.ledger: Ledger = read_chain(self._content, str(path))
 
     def take(self) -> None:
-        """Let the file be what the branch has.
+        """Take the ledger as the branch has it; the file stays as it is until something is entered.
 
         Raises:
             RefusedError: RR440 if that cannot be relied on; RR449 if it lacks an entry of the file.
@@ -60,8 +60,16 @@ class Book:
         if lacking:
             message = f"{self._branch.named} lacks {len(lacking)} entries of the ledger {self._path}"
             raise RefusedError(Problem("RR449", message, hint="commit and push the ledger first, as it is here"))
-        if content != self._content:
-            self._write(content, newer)
+        self._content, self.ledger = content, newer
+
+    def keep(self) -> None:
+        """Let the file be what was taken from the branch.
+
+        Raises:
+            RefusedError: RR407 or RR408 if it cannot be written; it is then as it was.
+        """
+        if self._branch is not None:
+            self._write(self._content, self.ledger)
 
     def append(self, entry: Entry) -> str:
         """Add an entry that follows the last one, and return its hash; the branch has it first, if there is one.
