@@ -175,6 +175,14 @@ def a_weakening_is_seen_however_it_is_hidden(office: Office) -> None:
     for spelled in ("wages.toml", "./wages.toml", "../one/wages.toml", office.path("wages.toml")):
         office.refuses("RR140", "diff", "--since", "origin/main", "--", spelled)
     office.refuses("RR417", "release", "wages.toml", "--out", "release-x", "--today", SPRING)  # approved was another
+    office.path("wages.toml").write_text(whole)
+    signers = office.path("signers.toml").read_text()
+    thief = Path(f"{office.key('thief')}.pub").read_text().splitlines()[1]
+    another = f'[[signer]]\nname = "desk four"\nroles = ["approver"]\nkey = "{thief}"\nfrom = 2026-01-01\n'
+    office.path("signers.toml").write_text(signers + another)  # who may approve is changed by the way
+    office.refuses("release.signers", "diff", "--since", "origin/main", ".")
+    assert "RR140" in office.told
+    office.path("signers.toml").write_text(signers)
     office.git("mv", "wages.toml", "incomes.toml")
     renamed = whole.replace('"wages"', '"incomes"').replace("epsilon = 4", "epsilon = 5")
     office.path("incomes.toml").write_text(renamed)

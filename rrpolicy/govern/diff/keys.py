@@ -99,11 +99,12 @@ def _settings(side: Side) -> dict[str, _Stated]:
         **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
         **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
     }
-    if policy.release.signers is not None:
-        found["release.signers"] = os.path.normpath(policy.release.signers)
     for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
         found[key] = side.listed(key)
     stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in {None, ()}}
+    if policy.release.signers is not None:
+        named = os.path.normpath(policy.release.signers)
+        stated["release.signers"] = _Stated("release.signers", (named, side.signers), [named, side.signers])
     if policy.governance.changes:
         stated["policy.changes"] = _Stated("policy.changes.what", None, policy.governance.changes)
     return stated

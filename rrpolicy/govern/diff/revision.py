@@ -128,7 +128,7 @@ class Revision:
         return found
 
     def write(self, policy: str, folder: Path) -> Path:
-        """Write a policy, its baselines and its hierarchies below a folder; return where the policy is.
+        """Write a policy, its baselines, hierarchies and allowed signers below a folder; return where the policy is.
 
         A file that the revision does not hold is left out, and whoever reads the policy says so.
 
@@ -232,6 +232,8 @@ def _named(name: str, content: bytes) -> Iterator[str]:
     named = [policy.get("extends")] if isinstance(policy, dict) else []
     tables = attributes.values() if isinstance(attributes, dict) else ()
     named += [table.get("hierarchy") for table in tables if isinstance(table, dict)]
+    release = document.get("release")
+    named += [release.get("signers")] if isinstance(release, dict) else []
     for each in named:
         if isinstance(each, str) and "\n" not in each:
             path = posixpath.normpath(posixpath.join(posixpath.dirname(name), each))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.canonical import file_digest
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.frozen import frozen
@@ -42,6 +43,7 @@ class Side:
         extends: the baselines that it extends, from its own folder, the nearest first.
         moved: the folder that its files were read from, and how places name it.
         release: digest of the release that the policy was read from; None if it was read from a file.
+        signers: digest of the file of allowed signers; None if there is none.
     """
 
     file: str
@@ -50,6 +52,7 @@ class Side:
     extends: tuple[str, ...]
     moved: tuple[str, str] = ("", "")
     release: str | None = None
+    signers: str | None = None
 
     @property
     def policy(self) -> Policy:
@@ -131,7 +134,10 @@ def _tree(path: Path, root: Path | None, made: Opened) -> Node:
 def _side(file: str, made: Opened, tree: Node | None, moved: tuple[str, str] = ("", "")) -> Side:
     folder = made.policy.folder
     extends = tuple(os.path.relpath(baseline, folder) for baseline in made.policy.baselines)
-    return Side(file, made, tree, extends, moved)
+    named = made.policy.release.signers
+    signers = None if named is None else Path(folder) / named
+    held = None if signers is None or not signers.is_file() else file_digest(signers)
+    return Side(file, made, tree, extends, moved, signers=held)
 
 
 def _of_revision(revision: Revision, path: str) -> Iterator[Side]:
