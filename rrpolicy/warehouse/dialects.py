@@ -71,7 +71,9 @@ DIALECTS: Mapping[str, Dialect] = {
     for dialect in (
         Dialect("duckdb"),
         Dialect("postgres", spelled_booleans=True),
+        Dialect("redshift", spelled_booleans=True),
         Dialect("spark", times=False, fails=_raise),
+        Dialect("databricks", times=False, fails=_raise),
         Dialect("bigquery", nan=_is_nan),
         Dialect("snowflake"),
         Dialect("trino", nan=_is_nan),
