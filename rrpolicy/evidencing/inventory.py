@@ -288,7 +288,9 @@ def _risks(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
         panel = read_report(read_document(path)).protection
     except (UnreadableError, ValueError, KeyError, TypeError):
         return None, ()
-    return (None, ()) if panel is None else (panel.grade, tuple(f"{row.name}: {row.told}" for row in panel.rows))
+    if panel is None:
+        return None, ()
+    return panel.grade, tuple(f"{row.name}: {row.told}".replace("`", "") for row in panel.rows)
 
 
 def _attacked(bundle: Path) -> str:

@@ -226,6 +226,33 @@ def test_nothing_is_refused_by_the_pages_own_policy(examples: Any, browser: Any,
     assert styled == "8px"
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_on_the_inventory_and_nothing_is_wider_than_the_window(
+    browser: Any, tmp_path: Any, width: int, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    from rrpolicy.evidencing.inventory import Inventory, Listed
+    from rrpolicy.evidencing.writing import inventory_page
+    from rrpolicy.section import Fact
+
+    long = "a <name> & of some length" * 4
+    releases = (
+        Listed("wages 1.0.0", "q1", "recalled", "2027-01-20", grade="strong", decide=("its bundle is still here",)),
+        Listed(long, None, "in use", attested=(Fact("Signed", "with a key"),), digest="sha256:" + "0" * 64, bundle="b"),
+    )
+    file = tmp_path / "inventory.html"
+    file.write_bytes(inventory_page(Inventory("2027-02-01", releases, ("panel",), ("x.toml cannot be read",))))
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.get_by_role("row").count() == 3
+    context.close()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (768, "light"), (360, "dark")])
 def test_axe_finds_nothing_on_any_page(examples: Any, browser: Any, tmp_path: Any, width: int, scheme: str) -> None:
     """The pages run no script of their own: here one is let in, to look at them."""
