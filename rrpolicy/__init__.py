@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":  # files are locked, and opened without following links, as POSIX has it
+    raise ImportError("rrpolicy runs on Linux and macOS; on Windows use WSL or the container (Containerfile)")
 
 if TYPE_CHECKING:
     from rrpolicy.door import (

@@ -161,3 +161,36 @@ def test_this_version_has_a_heading_in_the_changelog():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] == rrpolicy.__version__
     assert headings == sorted(set(headings), key=Version, reverse=True)
+
+
+def test_windows_is_told_where_rrpolicy_runs():
+    code = "import sys; sys.platform = 'win32'; import rrpolicy"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: rrpolicy runs on Linux and macOS; on Windows" in done.stderr
+    systems = {c for c in PROJECT["project"]["classifiers"] if c.startswith("Operating System")}
+    assert systems == {"Operating System :: MacOS", "Operating System :: POSIX :: Linux"}
+    assert "on Linux and macOS; on Windows in WSL or the container" in (ROOT / "README.md").read_text()
+
+
+def test_the_container_copies_what_there_is_and_runs_as_nobody_special():
+    """Read, not built: that needs a container engine."""
+    text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
+    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    steps = [(line[0], line[1:]) for line in lines if line]
+    bases = [words[0] for step, words in steps if step == "FROM"]
+    assert len(bases) == 2
+    assert all(re.fullmatch(r"python:3\.11\.\d+-slim-[a-z]+", base) for base in bases)
+
+    copied = [word for step, words in steps if step == "COPY" and "--from=build" not in words for word in words[:-1]]
+    listed = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {line.removeprefix("!") for line in listed if line.startswith("!")} == set(copied)
+    assert not [name for name in copied if not (ROOT / name).exists()]
+    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {Path(package).parts[0] for package in packages} <= set(copied)
+
+    last = steps[1 + max(i for i, (step, _) in enumerate(steps) if step == "FROM") :]
+    assert ("USER", ["10001"]) in last
+    assert [words for step, words in last if step == "COPY"] == [["--from=build", "/opt/rrpolicy", "/opt/rrpolicy"]]
+    assert last[-1] == ("ENTRYPOINT", ["[rrpolicy]"])
+    assert "rrpolicy" in PROJECT["project"]["scripts"]
