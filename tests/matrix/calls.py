@@ -251,7 +251,7 @@ def _report(a: Asked) -> Iterator[Call]:
 
 
 def _export(a: Asked) -> Iterator[Call]:
-    for program in ("r", "stata", "spss", "duckdb"):
+    for program in ("r", "stata", "spss", "duckdb", "postgres", "sqlite", "ansi"):
         yield ["--for", program]
     yield ["--for", "r", "--out", a.new(".R"), "--no-verify"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
@@ -10,8 +10,16 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-PROGRAMS = {"r": "reader", "stata": "stata", "spss": "spss", "duckdb": "macros"}
-"""Name of a program -> the module of this room that writes its file."""
+PROGRAMS = {
+    "r": "reader:written",
+    "stata": "stata:written",
+    "spss": "spss:written",
+    "duckdb": "macros:written",
+    "postgres": "databases:postgres",
+    "sqlite": "databases:sqlite",
+    "ansi": "databases:ansi",
+}
+"""Name of a program -> the module of this room, and its function, that writes its file."""
 
 
 def export(release: Release, program: str) -> str:
@@ -26,6 +34,5 @@ def export(release: Release, program: str) -> str:
     """
     if program not in PROGRAMS:
         raise PolicyError(Problem("RR278", f"no such program: {program!r}", expected=f"one of {', '.join(PROGRAMS)}"))
-    module = import_module(f"rrpolicy.releasing.handout.programs.{PROGRAMS[program]}")
-    text: str = module.written(release)
+    text: str = resolve_name(f"rrpolicy.releasing.handout.programs.{PROGRAMS[program]}")(release)
     return text
