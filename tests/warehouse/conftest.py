@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +134,42 @@ def in_duckdb() -> Iterator[Engine]:
             return [tuple(map(str, row)) for row in connection.execute(statement).fetchall()]
 
         yield Engine("duckdb", load, save, fetch)
+
+
+@pytest.fixture
+def in_sqlite(tmp_path: Path) -> Iterator[Engine]:
+    """Return SQLite, whose rows Python writes as CSV."""
+    connection = sqlite3.connect(":memory:")
+
+    def load(name: str, table: pa.Table) -> None:
+        columns = ", ".join(identifier(f.name) for f in table.schema)
+        connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        connection.execute(f'CREATE TABLE "{name}" ({columns})')
+        rows = [[*map(_held, row.values())] for row in table.to_pylist()]
+        places = ", ".join("?" * table.num_columns)
+        connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)
+
+    def save(statement: str, path: Path) -> Path:
+        path = path.with_suffix(".csv")
+        found = connection.execute(statement)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            names = [c[0] for c in found.description]
+            file.write(",".join(map(identifier, names)) + "\n")
+            for row in found:
+                told = ("" if v is None else identifier(v) if isinstance(v, str) else repr(v) for v in row)
+                file.write(",".join(told) + "\n")
+        return path
+
+    def fetch(statement: str) -> list[tuple[str, ...]]:
+        return [tuple(map(str, row)) for row in connection.execute(statement)]
+
+    yield Engine("sqlite", load, save, fetch)
+    connection.close()
+
+
+def _held(value: Any) -> Any:
+    """Return a value as SQLite holds it: dates are text."""
+    return float(value) if isinstance(value, Decimal) else str(value) if isinstance(value, date) else value
 
 
 _TYPES: dict[str, str] = {

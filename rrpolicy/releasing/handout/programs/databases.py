@@ -162,7 +162,7 @@ def _program(release: Release, database: Database) -> str:
     for table in tables:
         lines += _filled(table, names[table.name], database)
     made_here = [entry for entry in statements if not isinstance(entry[1], exp.Select)]
-    for comments, statement in [([], made_here[0][1]), *made_here[1:]]:
+    for comments, statement in made_here[1:]:
         lines += _written(comments, statement, names, database)
     lines += ["COMMIT;", ""] * bool(database.begin)
     for comments, query in statements[len(made_here) :]:
