@@ -16,6 +16,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy.cli.main import main
+from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.handout.programs import databases
@@ -51,7 +52,9 @@ def as_duckdb_counts(folder, monkeypatch):
     with duckdb.connect() as connection:
         connection.execute((folder / "estimate.sql").read_text())
         found = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-        asked = {name: connection.sql(f'FROM "{name}"') for (name,) in found if name not in {"release", "data"}}
+        asked = {
+            name: connection.sql(f"FROM {identifier(name)}") for (name,) in found if name not in {"release", "data"}
+        }
         return {name: (r.columns, [[*map(plain, row)] for row in r.fetchall()]) for name, r in asked.items()}
 
 
@@ -64,7 +67,9 @@ def in_sqlite(text, names, tmp_path, socket):
     if text.startswith("-- A release for SQLite"):
         connection.set_authorizer(without_mathematics)
     connection.executescript(text)
-    found = {name: [[*map(plain, row)] for row in connection.execute(f'SELECT * FROM "{name}"')] for name in names}
+    found = {
+        name: [[*map(plain, row)] for row in connection.execute(f"SELECT * FROM {identifier(name)}")] for name in names
+    }
     connection.close()
     return found
 
@@ -80,7 +85,7 @@ def in_its_client(text, names, tmp_path, socket):
     assert client(text, "-bail").stderr == ""
     assert "UNIQUE" in client(text).stderr  # a second time nothing is entered
     return {
-        name: [*csv.reader(io.StringIO(client(f'SELECT * FROM "{name}";', "-csv").stdout, newline=""))]
+        name: [*csv.reader(io.StringIO(client(f"SELECT * FROM {identifier(name)};", "-csv").stdout, newline=""))]
         for name in names
     }
 
@@ -90,7 +95,9 @@ def in_postgres(text, names, tmp_path, socket):
     psql(socket, text=schema.replace("SET search_path =", "CREATE SCHEMA") + schema + text)
     return {
         name: [
-            *csv.reader(io.StringIO(psql(socket, "--csv", "-t", text=f'{schema}SELECT * FROM "{name}";'), newline=""))
+            *csv.reader(
+                io.StringIO(psql(socket, "--csv", "-t", text=f"{schema}SELECT * FROM {identifier(name)};"), newline="")
+            )
         ]
         for name in names
     }
@@ -99,7 +106,10 @@ def in_postgres(text, names, tmp_path, socket):
 def in_duckdb(text, names, tmp_path, socket):
     with duckdb.connect() as connection:
         connection.execute(text).fetchall()
-        return {name: [[*map(plain, row)] for row in connection.sql(f'FROM "{name}"').fetchall()] for name in names}
+        return {
+            name: [[*map(plain, row)] for row in connection.sql(f"FROM {identifier(name)}").fetchall()]
+            for name in names
+        }
 
 
 CLIENTS = {
@@ -134,11 +144,16 @@ def socket(request):
     return lambda client: request.getfixturevalue("socket_of_postgres") if "postgres" in client else None
 
 
+@pytest.fixture
+def same(monkeypatch, tmp_path, socket):
+    return lambda folder, client: agree(folder, client, monkeypatch, tmp_path, socket(client))
+
+
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_numbers_are_those_of_estimate_sql(mixed, client, monkeypatch, tmp_path, socket):
+def test_the_numbers_are_those_of_estimate_sql(mixed, client, same):
     if client == "sqlite3" and shutil.which("sqlite3") is None:
         pytest.skip("the client sqlite3 is not installed")
-    expected = agree(mixed, client, monkeypatch, tmp_path, socket(client))
+    expected = same(mixed, client)
     assert {"estimate_ill", "estimate_p_q", "estimate_square", "estimate_by_sex_by_my column"} <= set(expected)
 
 
@@ -150,10 +165,10 @@ COUNTED_OTHERWISE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(COUNTED_OTHERWISE & set(KINDS)))
-def test_every_kind_of_release_has_the_numbers_of_estimate_sql(kind, monkeypatch, tmp_path, socket):
+def test_every_kind_of_release_has_the_numbers_of_estimate_sql(kind, tmp_path, same):
     made = make(kind, tmp_path, {})
     for client in ("sqlite", "postgres", "ansi, duckdb"):
-        agree(made.bundle / "public", client, monkeypatch, tmp_path, socket(client))
+        same(made.bundle / "public", client)
 
 
 def test_the_kinds_are_those_of_the_matrix():
@@ -177,6 +192,14 @@ def test_a_program_has_no_comment_of_another_engine_and_keeps_warnings(tmp_path,
     assert "--   variance, table     = sum(w^2) - sum(w)" in text
     assert "-- The examples, as they run:" in text
     assert text.index("COMMIT;") < text.index("-- The examples")
+
+
+@pytest.mark.parametrize("client", ["sqlite", "postgres", "ansi, duckdb"])
+def test_columns_may_be_called_as_what_the_program_itself_names(publish, made, client, same):
+    names = ["rowid", "oid", "x", "i", "t", "h", "n", "w", "r", "a", "estimate", "release", "half", "e\"du; --\n'c"]
+    axes = [made.retention(name, ["f", "\\.\nm'"], [([0, 1], "3/4")]) for name in names]
+    folder = publish(axes, {name: ["f", "\\.\nm'", "f", "f"] for name in names})
+    same(folder, client)
 
 
 @pytest.mark.parametrize("client", ["sqlite", "postgres", "ansi, duckdb"])
