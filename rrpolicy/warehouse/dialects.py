@@ -101,6 +101,12 @@ class Dialect:
 
 
 class _Spark(Dialect):
+    """Spark 3.4 and later, and Databricks, whose plain timestamps are instants of a session's time zone."""
+
+    def moment(self, value: Point) -> Sql:
+        kind = moment_type(value)
+        return exp.cast(exp.Literal.string(str(value)), "timestamp_ntz" if kind == "timestamp" else kind)
+
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
         if kind != "number":
             return None
