@@ -6,6 +6,9 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if sys.platform == "win32":  # files are locked, and opened without following links, as POSIX has it
+    raise ImportError("rrpolicy runs on Linux and macOS; on Windows use WSL or the container (Containerfile)")
+
 if TYPE_CHECKING:
     from rrpolicy.door import (
         add_to_ledger,
@@ -42,12 +45,6 @@ if TYPE_CHECKING:
         write_pack,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
-
-if sys.platform == "win32":
-    raise ImportError(
-        "rrpolicy runs on Linux and macOS: it locks ledgers, and keeps keys and originals from other users, by means "
-        "that Windows does not have. On Windows run it in WSL, or in the container that its Containerfile builds."
-    )
 
 __version__ = "0.2.0"
 __all__ = [

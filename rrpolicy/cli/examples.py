@@ -50,7 +50,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "keys new": ("rrpolicy keys new steward.pem",),
     "report": ("rrpolicy report release --out report.html", "rrpolicy report plan.json --out plan.html"),
     "archive": ("rrpolicy archive release --ledger releases.jsonl --out release-2027-01.zip",),
-    "export": ("rrpolicy export release --for r --out rrpolicy.R",),
+    "export": (
+        "rrpolicy export release --for r --out rrpolicy.R",
+        "rrpolicy export release --for postgres --out release.sql",
+    ),
     "evidence": ("rrpolicy evidence release --for dpia --out dpia.html",),
     "estimate": (
         "rrpolicy estimate release --by sex,education",

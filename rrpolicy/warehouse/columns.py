@@ -22,7 +22,7 @@ from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.source.duckdb.encoding import parsed
 from rrpolicy.source.duckdb.missing import number as number_of
 from rrpolicy.warehouse import stand_ins
-from rrpolicy.warehouse.dialects import DIALECTS, Dialect, Sql, boolean, moment, number
+from rrpolicy.warehouse.dialects import DIALECTS, Dialect, Kind, Sql, boolean, moment_type, number
 from rrpolicy.warehouse.stand_ins import Point
 
 Way = tuple[Sql, Sql]
@@ -79,11 +79,11 @@ class Column:
                 "it has codes of missing values, and no `domain` or `bins` that say of which type it is",
                 "declare its domain, or put nulls in place of the codes in a view",
             )
-        if self.dialect.collation:
+        if self.dialect.pads:
             raise self._refused(
                 "its values are not declared, and this engine may take different texts for one", "declare its domain"
             )
-        return self.x
+        return self.dialect.category(self.x)
 
     def _texts(self, domain: Sequence[str]) -> Sql:
         if any(not isinstance(code, str) for code in self.codes):
@@ -91,21 +91,27 @@ class Column:
                 "a number is a code of missing values in a column of text, which spells it in several ways",
                 "name the texts that stand for no value: missing = [...] of the attribute",
             )
+        if "" in domain and not self.dialect.empty:
+            raise self._refused("a category is the empty text, which this engine takes for no value")
         outside = stand_ins.outside_text(self.attribute, self.codes)
         told = [*domain, outside]
         dates = all(_is_moment(v) for v in domain if v not in (self.attribute.nulls, self.attribute.outside))
-        if self.dialect.collation and len({t.rstrip(" ") for t in told}) < len(set(told)):
+        if dates and not self.dialect.iso:
+            raise self._refused(
+                "its categories are dates, which this engine compares as a column spells them", "give `bins` of dates"
+            )
+        if self.dialect.pads and len({t.rstrip(" ") for t in told}) < len(set(told)):
             raise self._refused(
                 "two categories differ in blanks at their end alone, and this engine groups them as one"
             )
 
         def same(text: str) -> Sql:  # a column of dates is compared with no other text
-            x = exp.cast(self.x, "text") if dates and not _is_moment(text) else self.x
+            x = self.dialect.as_text(self.x) if dates and not _is_moment(text) else self.x
             return self.dialect.same(x, text)
 
         missing = [same(str(code)) for code in self.codes]
         ways = [(same(v), self.dialect.text(v)) for v in domain if v not in self.codes]
-        return self.dialect.category(self._chosen(missing, ways, self.dialect.text(outside)))
+        return self.dialect.category(self._chosen("text", missing, ways, self.dialect.text(outside)))
 
     def _numbers(self, domain: Sequence[float]) -> Sql:
         fractions = [v for v in domain if not float(v).is_integer()]
@@ -121,13 +127,13 @@ class Column:
         codes = self._numeric_codes
         x = self._double if any(isinstance(v, float) for v in domain) else self.x
         ways = [(exp.EQ(this=x.copy(), expression=number(v)), number(v)) for v in domain if float(v) not in codes]
-        return self._chosen(self._no_number, ways, number(stand_ins.outside_number(self.attribute, codes)))
+        return self._chosen("number", self._no_number, ways, number(stand_ins.outside_number(self.attribute, codes)))
 
     def _binned(self, bins: Bins) -> Sql:
         """Return SQL of what stands for the bin: [a, b), the last one closed."""
         texts = [e for e in bins.edges if isinstance(e, str)]
         known = self._instants(texts) if texts else [float(e) for e in bins.edges if abs(float(e)) != math.inf]
-        x, literal = (self.x, moment) if texts else (self._double, number)
+        x, literal = (self.x, self.dialect.moment) if texts else (self._double, number)
         first = [] if known and bins.edges[0] != -math.inf else [None]
         last = [] if known and bins.edges[-1] != math.inf else [None]
         edges = [*first, *known, *last] if known else [None, None]
@@ -145,8 +151,8 @@ class Column:
             ways.append((exp.GT(this=x.copy(), expression=literal(edges[-1])), outside.copy()))
         ends = [literal(e) for e in edges[1:-1] if e is not None]
         ways += [(exp.LT(this=x.copy(), expression=end), value) for end, value in zip(ends, stand, strict=False)]
-        missing = [exp.EQ(this=self.x, expression=moment(c)) for c in codes] if texts else self._no_number
-        return self._chosen(missing, ways, stand[-1])
+        missing = [exp.EQ(this=self.x, expression=literal(c)) for c in codes] if texts else self._no_number
+        return self._chosen("moment" if texts else "number", missing, ways, stand[-1])
 
     def _instants(self, texts: Sequence[str]) -> list[Point]:
         """Return the dates and times of edges, in one type.
@@ -155,8 +161,10 @@ class Column:
             PolicyError: RR590 if the engine has no such type.
         """
         found = [stand_ins.instant(text) for text in texts]
-        if any(isinstance(point, time) for point in found) and not self.dialect.times:
-            raise self._refused("it is binned by times of day, and this engine has no such type")
+        lacking = {moment_type(point) for point in found} - self.dialect.moments
+        if lacking:
+            kinds = "times of day" if lacking == {"time"} else "dates or times"
+            raise self._refused(f"it is binned by {kinds}, and this engine has no such type")
         if any(isinstance(point, datetime) for point in found):
             return [
                 p if isinstance(p, datetime) else datetime.combine(date.fromisoformat(str(p)), time()) for p in found
@@ -171,14 +179,16 @@ class Column:
         return [point for point in found if point is not None]
 
     def _truth(self) -> Sql:
+        if not self.dialect.booleans:
+            raise self._refused("its categories are true and false, and this engine has no such values")
         if not self.dialect.spelled_booleans:
             return self.x
         ways = [(exp.EQ(this=self.x, expression=boolean(v)), self.dialect.text(str(v).lower())) for v in (True, False)]
-        return self.dialect.category(self._chosen([], ways, None))
+        return self.dialect.category(self._chosen("truth", [], ways, None))
 
     @property
     def _double(self) -> Sql:
-        return exp.cast(self.x, "double")
+        return self.dialect.double(self.x)
 
     @property
     def _numeric_codes(self) -> list[float]:
@@ -190,23 +200,18 @@ class Column:
         nan = [] if self.dialect.nan is None else [self.dialect.nan(self._double)]
         return [*nan, *(exp.EQ(this=self._double, expression=number(code)) for code in self._numeric_codes)]
 
-    def _chosen(self, missing: Sequence[Sql], ways: Sequence[Way], otherwise: Sql | None) -> Sql:
+    def _chosen(self, kind: Kind, missing: Sequence[Sql], ways: Sequence[Way], otherwise: Sql | None) -> Sql:
         """Return SQL of a choice; no value, and what stands for none, is null."""
-        case = exp.Case().when(exp.or_(self.x.is_(exp.null()), *missing), exp.null())
-        if self.dialect.fails is not None and self._counts:
-            message = f"a value of {self.attribute.name} is no number"
-            case = case.when(self._double.is_(exp.null()), self.dialect.fails(message))
+        words = {"number": "number", "text": "text", "truth": "truth value", "moment": "date or time"}
+        stranger = self.dialect.stranger(self.x, kind, f"a value of {self.attribute.name} is no {words[kind]}")
+        if stranger is None:
+            case = exp.Case().when(exp.or_(self.x.is_(exp.null()), *missing), exp.null())
+        else:
+            case = exp.Case().when(self.x.is_(exp.null()), exp.null()).when(*stranger)
+            case = case.when(exp.or_(*missing), exp.null()) if missing else case
         for condition, value in ways:
             case = case.when(condition, value)
         return case if otherwise is None else case.else_(otherwise)
-
-    @property
-    def _counts(self) -> bool:
-        """Whether the column holds numbers."""
-        bins = self.attribute.bins
-        if bins is not None:
-            return not any(isinstance(e, str) for e in bins.edges)
-        return any(isinstance(v, (int, float)) for v in self.attribute.domain or () if v != self.attribute.outside)
 
     def _refused(self, why: str, hint: str | None = None) -> PolicyError:
         message = f"'{self.attribute.name}' cannot be recoded in {self.dialect.name}: {why}"

@@ -63,7 +63,7 @@ def statements(policy: Policy, dialect: str, table: str) -> Statements:
     made = (
         _counts(policy, engine, source, multiplicity),
         _units(policy, engine, source),
-        _expansion(policy.released, source, multiplicity),
+        _expansion(policy.released, source, multiplicity, engine),
     )
     counts, units, expansion = (s if s is None else s.sql(dialect, pretty=True, comments=False) + ";" for s in made)
     assert counts is not None
@@ -89,7 +89,7 @@ def _sayable(names: Iterable[str], policy: Policy, dialect: str) -> None:
             found = exp.column(exp.maybe_parse(said, dialect=dialect).name).name
         except SqlglotError:
             found = None
-        if found != name:
+        if found != name or any(character in name for character in DIALECTS[dialect].unnamed):
             attribute = policy.attributes.get(name)
             message = f"no column can have the name {name!r} in {dialect}"
             raise PolicyError(Problem("RR591", message, attribute.place if attribute else None))
@@ -129,29 +129,35 @@ def _units(policy: Policy, dialect: Dialect, source: exp.Table) -> exp.Select | 
     excess = exp.Case().when(
         exp.GT(this=records, expression=most), exp.Sub(this=records.copy(), expression=most.copy())
     )
-    without = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(source.copy()).where(absent)
-    return exp.select(
+    without = exp.select(_counting("records_without_unit")).from_(source.copy()).where(absent)
+    people = exp.select(
         _counting("units"),
         exp.alias_(exp.Max(this=records.copy()), "most_records", quoted=True),
         exp.alias_(exp.Sum(this=excess.else_(exp.Literal.number("0"))), "records_too_many", quoted=True),
-        exp.alias_(without.subquery(), "records_without_unit", quoted=True),
     ).from_(sizes)
+    names = ("units", "most_records", "records_too_many", "records_without_unit")
+    return (
+        exp.select(*(column(name) for name in names))
+        .from_(people.subquery("people"))
+        .join(without.subquery("others"), join_type="cross")
+    )
 
 
 def _coded(x: Sql, code: Value, dialect: Dialect) -> Sql:
     """Return SQL that is true where a column spells a code of missing values."""
     text = code if isinstance(code, str) else f"{float(code):.15g}"
-    return dialect.same(exp.cast(x.copy(), "text"), text)
+    return dialect.same(dialect.as_text(x.copy()), text)
 
 
-def _expansion(released: Sequence[Attribute], source: exp.Table, multiplicity: str) -> exp.Select:
+def _expansion(released: Sequence[Attribute], source: exp.Table, multiplicity: str, dialect: Dialect) -> exp.Select:
     """Return the statement that repeats each row of released counts.
 
     A number below a count is told by how many thousands of millions, millions, thousands and ones it has. Each is
     joined where such numbers begin below the count, so that hardly any row is made that is not a record.
     """
     cells = exp.alias_(source.copy(), exp.to_identifier("cells", quoted=True), table=True)
-    digits = exp.union(*(exp.select(exp.alias_(exp.Literal.number(str(d)), "d")) for d in range(10)), distinct=False)
+    each = [exp.select(exp.alias_(exp.Literal.number(str(d)), "d")) for d in range(10)]
+    digits = exp.union(*(digit.from_(dialect.dual) if dialect.dual else digit for digit in each), distinct=False)
     weights = (("a", 1), ("b", 10), ("c", 100))
     parts = [exp.Mul(this=exp.column("d", name), expression=exp.Literal.number(str(w))) for name, w in weights]
     number = exp.cast(exp.Add(this=exp.Add(this=parts[0], expression=parts[1]), expression=parts[2]), "bigint")

@@ -1,13 +1,12 @@
-"""A table with its policy, its counts in every form, and PostgreSQL as Debian packs it."""
+"""A table with its policy, its counts in every form, and engines that count it."""
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import subprocess
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.engine.quoting import identifier
+from tests.postgres import psql as asked_psql
+from tests.postgres import socket_of_postgres
+
+__all__ = ["socket_of_postgres"]
 
 POLICY = """
 schema = 1
@@ -133,42 +136,40 @@ def in_duckdb() -> Iterator[Engine]:
         yield Engine("duckdb", load, save, fetch)
 
 
-def server_programs() -> Path | None:
-    """Return the folder of PostgreSQL's programs, where Debian keeps those of the server."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
+@pytest.fixture
+def in_sqlite(tmp_path: Path) -> Iterator[Engine]:
+    """Return SQLite, whose rows Python writes as CSV."""
+    connection = sqlite3.connect(":memory:")
+
+    def load(name: str, table: pa.Table) -> None:
+        columns = ", ".join(identifier(f.name) for f in table.schema)
+        connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        connection.execute(f'CREATE TABLE "{name}" ({columns})')
+        rows = [[*map(_held, row.values())] for row in table.to_pylist()]
+        places = ", ".join("?" * table.num_columns)
+        connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)
+
+    def save(statement: str, path: Path) -> Path:
+        path = path.with_suffix(".csv")
+        found = connection.execute(statement)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            names = [c[0] for c in found.description]
+            file.write(",".join(map(identifier, names)) + "\n")
+            for row in found:
+                told = ("" if v is None else identifier(v) if isinstance(v, str) else repr(v) for v in row)
+                file.write(",".join(told) + "\n")
+        return path
+
+    def fetch(statement: str) -> list[tuple[str, ...]]:
+        return [tuple(map(str, row)) for row in connection.execute(statement)]
+
+    yield Engine("sqlite", load, save, fetch)
+    connection.close()
 
 
-@pytest.fixture(scope="session")
-def socket_of_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Start PostgreSQL on a socket in a folder of its own, as somebody who is not root, and stop it again."""
-    programs = server_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's server is not installed (Debian: postgresql)")
-    folder = Path(
-        subprocess.run(["mktemp", "-d", "/tmp/pg-XXXXXX"], capture_output=True, text=True, check=True).stdout.strip()
-    )
-    root = os.geteuid() == 0
-    prefix = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if root else []
-    if root:
-        known = pwd.getpwnam("postgres")
-        os.chown(folder, known.pw_uid, known.pw_gid)
-
-    def program(name: str, *arguments: str) -> None:
-        command = [*prefix, str(programs / name), *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=120)
-
-    data = folder / "data"
-    try:
-        program("initdb", "-D", str(data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        program("pg_ctl", "-D", str(data), "-o", options, "-l", str(folder / "log"), "-w", "start")
-        try:
-            yield folder
-        finally:
-            program("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(folder)
+def _held(value: Any) -> Any:
+    """Return a value as SQLite holds it: dates are text."""
+    return float(value) if isinstance(value, Decimal) else str(value) if isinstance(value, date) else value
 
 
 _TYPES: dict[str, str] = {
@@ -182,21 +183,7 @@ def in_postgres(socket_of_postgres: Path, tmp_path: Path) -> Engine:
     """Return PostgreSQL, whose client writes CSV."""
 
     def psql(*arguments: str, text: str | None = None) -> str:
-        command = [
-            "psql",
-            "-X",
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-h",
-            str(socket_of_postgres),
-            "-U",
-            "postgres",
-            *arguments,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, input=text, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return asked_psql(socket_of_postgres, *arguments, text=text)
 
     def load(name: str, table: pa.Table) -> None:
         columns = ", ".join(f"{identifier(f.name)} {_type(f.type)}" for f in table.schema)

@@ -15,7 +15,20 @@ from rrpolicy.errors import PolicyError, Problem
 def command(
     policy: Annotated[Path, typer.Argument(help="The policy file.", metavar="POLICY")],
     dialect: Annotated[
-        Literal["duckdb", "postgres", "redshift", "spark", "databricks", "bigquery", "snowflake", "trino", "tsql"],
+        Literal[
+            "duckdb",
+            "postgres",
+            "spark",
+            "databricks",
+            "bigquery",
+            "snowflake",
+            "redshift",
+            "trino",
+            "tsql",
+            "mysql",
+            "oracle",
+            "sqlite",
+        ],
         typer.Option(help="The engine's SQL."),
     ],
     table: Annotated[

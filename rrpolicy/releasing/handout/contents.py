@@ -52,7 +52,7 @@ class View:
 
 
 def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
-    """Return what the templates of a release read.
+    """Return what the templates of a release read; `kind` names those that it has.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
@@ -81,10 +81,10 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
         "formula_text": _formula_text(manifest, columns, weights),
     }
     if manifest.withholds:
-        return facts | _without_matrices(manifest, columns)
+        return facts | {"kind": "withheld"} | _without_matrices(manifest, columns)
     if not values:
-        return facts | _of_one_table(manifest, axes, weights, columns)
-    return facts | _of_groups(manifest, values, tables)
+        return facts | {"kind": "table"} | _of_one_table(manifest, axes, weights, columns)
+    return facts | {"kind": "anatomy"} | _of_groups(manifest, values, tables)
 
 
 def _of_one_table(

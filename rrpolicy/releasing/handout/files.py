@@ -26,8 +26,7 @@ def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, by
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
     filled = contents(manifest, formats[manifest.data.format])
-    kind = "withheld" if manifest.withholds else "anatomy" if "of" in filled else "table"
-    named = {"estimate.sql": f"{kind}.sql", "README.md": f"{kind}.md"}
+    named = {"estimate.sql": f"{filled['kind']}.sql", "README.md": f"{filled['kind']}.md"}
     written = {path: environment().get_template(name).render(filled) for path, name in named.items()}
     written |= {file.path: file.text for file in filled["weights"]}
     return {path: text.encode() for path, text in written.items()}

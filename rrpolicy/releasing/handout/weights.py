@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 
 from rrpolicy.canonical import Value, category_text
@@ -89,23 +89,29 @@ def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tu
     return tuple(file for file in files if file.text)
 
 
-def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
-    rows: Iterable[tuple[Cell, tuple[float, ...]]]
+def rows_of(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
+    """Yield the rows of a weight table: what is in its columns of cells, and in those of weights.
+
+    Raises:
+        PolicyError: RR267 if there are no such weights.
+    """
     if isinstance(axis, SetWeights):
-        rows = ((cell, (axis.held, axis.not_held)) for cell in axis.original)
-    else:
-        try:
-            if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
-                return ""
-            table = axis.table
-        except PolicyError:
-            return ""
-        rows = (
-            ((*released, *original), (float(table[u, v]),))
-            for u, released in enumerate(axis.released)
-            for v, original in enumerate(axis.original)
-            if axis.unbiased or table[u, v]
-        )
+        yield from ((cell, (axis.held, axis.not_held)) for cell in axis.original)
+        return
+    table = axis.table
+    for u, released in enumerate(axis.released):
+        for v, original in enumerate(axis.original):
+            if axis.unbiased or table[u, v]:
+                yield (*released, *original), (float(table[u, v]),)
+
+
+def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
+    if not isinstance(axis, SetWeights) and len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+        return ""
+    try:
+        rows = list(rows_of(axis))
+    except PolicyError:
+        return ""
     lines = [
         [*(_field(handling, value) for value in cell), *(format(weight, ".17g") for weight in weights)]
         for cell, weights in ([(headings(axis), ()), *rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 PROGRAMS = {
-    "r": ("reader", "written"),
-    "stata": ("stata", "written"),
-    "spss": ("spss", "written"),
-    "duckdb": ("macros", "written"),
-    **{name: ("plain_sql", name) for name in ("postgres", "sqlite", "ansi")},
+    "r": "reader:written",
+    "stata": "stata:written",
+    "spss": "spss:written",
+    "duckdb": "macros:written",
+    "postgres": "databases:postgres",
+    "sqlite": "databases:sqlite",
+    "ansi": "databases:ansi",
 }
-"""Name of a program -> the module of this room that writes its file, and the function."""
+"""Name of a program -> the module of this room, and its function, that writes its file."""
 
 
 def export(release: Release, program: str) -> str:
@@ -32,6 +34,5 @@ def export(release: Release, program: str) -> str:
     """
     if program not in PROGRAMS:
         raise PolicyError(Problem("RR278", f"no such program: {program!r}", expected=f"one of {', '.join(PROGRAMS)}"))
-    module, function = PROGRAMS[program]
-    text: str = getattr(import_module(f"rrpolicy.releasing.handout.programs.{module}"), function)(release)
+    text: str = resolve_name(f"rrpolicy.releasing.handout.programs.{PROGRAMS[program]}")(release)
     return text
