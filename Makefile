@@ -6,7 +6,7 @@ DEMO ?= demo
 
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # what the tests start would compile everything anew
-.PHONY: help demo test test-all coverage lint format bench papers questions docs build schemas constraints clean
+.PHONY: help demo test test-all coverage golden lint format bench papers questions docs build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -41,6 +41,9 @@ test-all: $(STAMP)  ## the whole test suite, as CI runs it
 
 coverage: $(STAMP)  ## the test suite again, counting which lines it runs; slower, so no part of `make test-all`
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
+
+golden: $(STAMP)  ## compare bundles, plans, outputs, schemas and public names with what was frozen (two minutes)
+	$(BIN)/python -m tests.golden
 
 lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
 	$(BIN)/ruff check .
