@@ -202,9 +202,12 @@ def _verified(envelope: Signed) -> str:
 
 
 def level_of(envelope: Signed) -> Level:
-    """Return the level to which an auditor's statement says that a release was verified."""
-    properties = envelope.statement["predicate"]["properties"]
-    return max(level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in properties)
+    """Return the level to which an auditor's statement says that a release was verified; the least if it does not."""
+    predicate = envelope.statement.get("predicate")
+    stated = predicate.get("properties") if isinstance(predicate, dict) else None
+    properties = stated if isinstance(stated, list) else []
+    held = (level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in properties)
+    return max(held, default=Level.PUBLIC)
 
 
 def _keys(envelope: Signed) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from rrpolicy.untrusted.document import UnreadableError, read_object
 
 SCHEMA = "rrpolicy.archive/1"
 INDEX, BUNDLE, LEDGER, SIGNERS = "archive.json", "bundle", "ledger.jsonl", "signers.toml"
+_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, TypeError, RuntimeError)
+"""What reading a zip file raises that is none, was changed, or is encrypted."""
 _FOLDERS = ("public", "audit", "attestations")
 _LARGEST = 1 << 30
 """Bytes of what an archive may hold."""
@@ -130,7 +133,7 @@ def opened(path: Path) -> Iterator[Archive]:
         try:
             with zipfile.ZipFile(path) as file:
                 _unpack(file, folder)
-        except (zipfile.BadZipFile, OSError, KeyError, ValueError, TypeError, NotImplementedError) as error:
+        except _DAMAGED as error:
             raise _none(path, str(error)) from error
         beside = {name: folder / name if (folder / name).is_file() else None for name in (LEDGER, SIGNERS)}
         yield Archive(folder / BUNDLE, beside[LEDGER], beside[SIGNERS])

@@ -297,7 +297,10 @@ def _attacked(bundle: Path) -> str:
     path = bundle / "audit" / ATTACKED
     if not path.is_file():
         return ""
-    attacks = Attacked.from_json(read_document(path)).every
+    try:
+        attacks = Attacked.from_json(read_document(path)).every
+    except (UnreadableError, ValueError, KeyError, TypeError):
+        return f"{path} cannot be read"
     right = sum(attack.outcome is Outcome.AS_PREDICTED for attack in attacks)
     return f"{right} of {len(attacks)} attacks came out as predicted"
 

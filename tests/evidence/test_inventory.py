@@ -290,3 +290,20 @@ def test_an_archive_is_never_overwritten_and_needs_a_whole_ledger(archived, offi
     Path("cut.jsonl").write_text("{}\n")
     assert run("archive", "kept/one", "--out", "two.zip", "--ledger", "cut.jsonl") == 4
     assert not Path("two.zip").exists()
+
+
+@pytest.mark.parametrize("at", [0, 40, 400, -30])
+def test_an_archive_that_is_damaged_anywhere_is_refused(archived, office, capsys, at):
+    content = bytearray(archived.read_bytes())
+    content[at] ^= 0xFF
+    archived.write_bytes(bytes(content))
+    capsys.readouterr()
+    assert run("verify", archived) in {1, 2}
+    told = capsys.readouterr()
+    assert "RR2" in told.out + told.err or "RR1" in told.out + told.err
+
+
+def test_an_attack_that_cannot_be_read_is_said_to_be_so(office, capsys):
+    Path("kept/one/audit/attack.json").write_text("{}")
+    _, found = listed(capsys)
+    assert found["releases"][0]["attacked"].endswith("attack.json cannot be read")

@@ -29,6 +29,18 @@ def day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+def _required(documents: tuple[Mapping[str, Json], ...]) -> None:
+    """Refuse what is no requirement.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    for document in documents:
+        kinds = {key: type(value) for key, value in document.items()}
+        if kinds != {"model": str, "options": dict, "where": dict}:
+            raise ValueError("a requirement has a model, options and a subgroup")
+
+
 @frozen
 class Opening:
     """The first line.
@@ -130,6 +142,7 @@ class Release:
     def __post_init__(self) -> None:
         if self.records < 1 or self.max_records < 1:
             raise ValueError("a release has records, and a unit has some")
+        _required(self.budget or ())
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -229,6 +242,7 @@ class Budget:
     def __post_init__(self) -> None:
         if not self.requirements:
             raise ValueError("a budget requires something")
+        _required(self.requirements)
 
     @property
     def parents(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical import canonical
 from rrpolicy.codec.writing import plain, record
-from rrpolicy.errors import PolicyError, RRPolicyError
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.govern.ledger.chain import Ledger
@@ -57,9 +57,13 @@ class Promise:
         """Return the requirement.
 
         Raises:
-            RefusedError: RR404 if no loaded plugin offers its model.
+            RefusedError: RR404 if no loaded plugin offers its model; RR440 if its options are none of the model's.
         """
-        return requirement_from_json(self.requirement, registry.catalogue, max_records)
+        try:
+            return requirement_from_json(self.requirement, registry.catalogue, max_records)
+        except (ValueError, TypeError) as error:
+            message = f"what {self.whose} promised cannot be read as '{self.model}'"
+            raise RefusedError(Problem("RR440", message)) from error
 
 
 @frozen
@@ -312,8 +316,6 @@ def refuse_spelling(population: str | None) -> None:
         PolicyError: RR446.
     """
     import unicodedata
-
-    from rrpolicy.errors import Problem
 
     letters = [c for c in population or "" if c.isalpha()]
     scripts = {unicodedata.name(c, "?").partition(" ")[0] for c in letters}

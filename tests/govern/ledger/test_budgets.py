@@ -291,3 +291,26 @@ def test_a_budget_of_a_model_that_no_loaded_plugin_offers_refuses_the_release(of
     office.ledger.write_bytes(b"\n".join([*lines[:-1], canonical(document)]) + b"\n")
     status, told = office.release(panel(office), "one")
     assert (status, "RR442" in told, "acme-model" in told) == (4, True, True), told
+
+
+@pytest.mark.parametrize(
+    ("requirement", "status", "code"),
+    [
+        ({}, 4, "RR440"),
+        ({"model": 3, "options": {}, "where": {}}, 4, "RR440"),
+        ({"model": "local-dp", "options": [], "where": {}}, 4, "RR440"),
+        ({"model": "local-dp", "options": {"epsilon": "x"}, "where": {}}, 4, "RR442"),
+        ({"model": "local-dp", "options": {}, "where": {"sex": 1}}, 4, "RR442"),
+    ],
+)
+def test_a_budget_that_somebody_edited_refuses_the_release_and_is_no_bug(office, requirement, status, code):
+    office.enter(panel(office))
+    lines = office.ledger.read_bytes().splitlines()
+    document = json.loads(lines[-1]) | {"requirements": [requirement]}
+    from rrpolicy.canonical import canonical
+
+    office.ledger.write_bytes(b"\n".join([*lines[:-1], canonical(document)]) + b"\n")
+    found, told = office.release(panel(office), "one")
+    assert (found, code in told) == (status, True), told
+    assert office.run("ledger", "show", office.ledger)[0] in {0, 4}
+    assert office.run("ledger", "verify", office.ledger)[0] in {0, 4}
