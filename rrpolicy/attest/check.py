@@ -118,6 +118,9 @@ def _roles(gathered: _Gathered, manifest: Manifest, held: Standing, allowed: All
         "signed in the roles that the release requires": (manifest.require_roles, held),
         "approved in the roles that the release requires": (manifest.require_approval, approvals),
     }
+    if allowed is not None and not manifest.require_roles:  # who takes that line out of a release cannot sign it
+        why = f"the release is {held.why(())}"
+        gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED, why)
     for name, (roles, who) in asked.items():
         if not roles or (who is approvals and manifest.withholds):
             continue

@@ -138,8 +138,9 @@ class Standing:
         counted = [f"{name} ({', '.join(held)})" for name, held in self.people.items()]
         told = f"signed by {', '.join(counted)}" if counted else "signed by nobody whose signature counts"
         unknown = [f"the key {keyid[:16]}… is not among the allowed signers" for keyid in self.unknown]
-        missing = f"nobody signed as {' and '.join(self.lacking(roles))}, each of whom is another person"
-        return "; ".join([missing, told, *self.distrusted, *unknown])
+        lacking = " and ".join(self.lacking(roles))
+        missing = [f"nobody signed as {lacking}, each of whom is another person"] if lacking else []
+        return "; ".join([*missing, told, *self.distrusted, *unknown])
 
 
 def _assignments(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

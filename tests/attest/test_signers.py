@@ -197,6 +197,21 @@ def test_each_role_is_another_persons(bundle, keys, capsys):
     assert "the release is signed by Desk B, as approver" in told
 
 
+def test_with_a_file_of_signers_one_of_them_must_have_signed_whatever_the_release_asks_for(office, keys, capsys):
+    """Who takes the roles out of a release, and the signatures away, is found out."""
+    Path("plain.toml").write_text(SURVEY)
+    rrpolicy.release("plain.toml", "bundle")
+    assert verified(capsys).startswith("0 ")
+    told = verified(capsys, "--signers", "signers.toml")
+    assert told.startswith("1 ")
+    assert "the release is signed by nobody whose signature counts" in told
+    signed(Path("bundle"), keys, "stranger")
+    assert "is not among the allowed signers" in verified(capsys, "--signers", "signers.toml")
+    assert verified(capsys, "--signers", "signers.toml", "--unsigned").startswith("0 ")
+    signed(Path("bundle"), keys, "desk-c")
+    assert verified(capsys, "--signers", "signers.toml").startswith("0 ")
+
+
 def test_a_rotated_and_a_stolen_key_are_trusted_as_of_the_days_that_the_file_says(bundle, keys, capsys):
     signed(bundle, keys, "desk-a", "desk-b")
     Path("signers.toml").write_text(
