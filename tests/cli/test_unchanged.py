@@ -71,6 +71,32 @@ def test_what_pram_is_told_to_leave_needs_a_reason(check, mechanism, more, colum
     assert 'unchanged = "fill in: why' in told
 
 
+RECORD = 'model = "local-dp"\nepsilon = 4\nscope = "record"'
+TWO = CARRIED + '\nbody = { role = "insensitive", domain = ["tall", "small"] }'
+
+
+def test_all_columns_that_lack_a_reason_are_named_in_one_run(check):
+    status, _, told = check(LOCAL_DP, SOME, TWO)
+
+    assert status == 2
+    assert [name for name in ("sex", "hours", "body") if f"RR280 '{name}' is " in told] == ["sex", "hours", "body"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (TWO, "'hours', 'body' are released unchanged, which gives k = 1 and an infinite epsilon; exclude each, "),
+        (CARRIED, "'hours' is released unchanged, which gives k = 1 and an infinite epsilon; exclude it, "),
+    ],
+)
+def test_all_columns_that_make_epsilon_infinite_are_named_in_one_message(check, more, said):
+    status, _, told = check(RECORD, PRAM, more)
+
+    assert status == 2
+    assert told.count("RR228") == 1 + told.count("`rrpolicy explain RR228`")
+    assert said in told
+
+
 @pytest.mark.parametrize(
     ("privacy", "mechanism"),
     [

@@ -260,13 +260,19 @@ def never_bounded(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -
     if several:
         return f"'{several[0]}' is exchanged inside blocks only, which gives k = 1 and an infinite epsilon"
     chosen = getattr(options, "attributes", None) or ()
-    for attribute in policy.with_role(Role.INSENSITIVE) if record else ():
-        single = attribute.domain is not None and len(attribute.domain) == 1
-        if attribute.name not in chosen and attribute.assume_unlinkable is None and not single:
-            return (
-                f"'{attribute.name}' is released unchanged, which gives k = 1 and an infinite epsilon; exclude it, "
-                "randomise it, or state `assume_unlinkable`"
-            )
+    unchanged = [
+        attribute.name
+        for attribute in (policy.with_role(Role.INSENSITIVE) if record else ())
+        if attribute.name not in chosen
+        and attribute.assume_unlinkable is None
+        and not (attribute.domain is not None and len(attribute.domain) == 1)
+    ]
+    if unchanged:
+        are, each = ("is", "it") if len(unchanged) == 1 else ("are", "each")
+        return (
+            f"{_listed(unchanged)} {are} released unchanged, which gives k = 1 and an infinite epsilon; exclude {each}, "
+            "randomise it, or state `assume_unlinkable`"
+        )
     return None
 
 
