@@ -74,8 +74,9 @@ class PrivacyModel(Protocol[Options]):
         promise: a method of the options that says in plain words what holds where an entry is satisfied: a sentence.
             Without it reports show what `describe` says alone.
         example: keys of an entry as TOML, for hints.
-        without_limit: a method of the options that says what an entry leaves without a limit, such as "limits nothing:
-            every class has one record", or returns None. Without it an entry is taken to limit everything it names.
+        limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
+            class has one record", or None. Without it an entry is taken to limit something.
+        without_limit: the same of an entry that limits a part of what it names, such as "sets no limit for none".
         of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
             `rrpolicy.plugin.types.ClassModel`.
     """

@@ -270,8 +270,8 @@ def never_bounded(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -
     if unchanged:
         are, each = ("is", "it") if len(unchanged) == 1 else ("are", "each")
         return (
-            f"{_listed(unchanged)} {are} released unchanged, which gives k = 1 and an infinite epsilon; exclude {each}, "
-            "randomise it, or state `assume_unlinkable`"
+            f"{_listed(unchanged)} {are} released unchanged, which gives k = 1 and an infinite epsilon; "
+            f"exclude {each}, randomise it, or state `assume_unlinkable`"
         )
     return None
 
