@@ -31,11 +31,11 @@ READ_CORRECTLY = "value read correctly"
 V_OF = "Cramér's V of "
 """Begins the name of how strongly a column that is assumed unlinkable goes with what is randomised."""
 MAXIMUM_POSTERIOR = "maximum posterior"
-"""Names the chance that a record had the value that its released one points to most: of whoever knows the record."""
+"""Names the chance that a record had the value that its released one points to most, for one who knows the record."""
 UNCHECKED = "Every record is suppressed: there is no class of records that could be checked."
 """An assumption of findings on classes where there are none: nothing is achieved, and limits are not met."""
 CONDITION = "given the published parameters"
-"""Follows what holds only for whoever does not ask how the published description was derived from the table."""
+"""Follows what holds only for an attacker who does not ask how the published description was derived from the table."""
 
 
 class Basis(IntEnum):
@@ -110,7 +110,8 @@ class Origin(StrEnum):
 class Derived:
     """A statistic of the original, beyond the number of records, that public/ tells or that was needed to make it.
 
-    Whoever knows all records but one recomputes it for each candidate of that one, and excludes those that differ.
+    An attacker who knows all records but one recomputes it for each candidate of that one, and excludes those that
+    differ.
 
     Attributes:
         id: what a policy accepts, such as `parameters:sex`, `domain:age`, `marginal:race`, `node` or `released`.

@@ -76,7 +76,7 @@ def rrpolicy_renderers() -> Iterable[Renderer | Offer]:  # type: ignore[empty-bo
 def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
     """Offer formats of released tables: written, read back, told to analysts. Called when a policy or bundle is opened.
 
-    Whoever verifies or estimates a release in such a format needs the plugin, and lists it.
+    Anyone who verifies or estimates a release in such a format needs the plugin, and lists it.
     """
 
 
@@ -84,7 +84,7 @@ def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
 def rrpolicy_sinks() -> Iterable[FileSink | Offer]:  # type: ignore[empty-body]
     """Offer what expands drawn counts and writes the files of a release elsewhere. Called when a release names a sink.
 
-    Whoever verifies or estimates the release does not need the plugin: the files are those of the format.
+    Anyone who verifies or estimates the release does not need the plugin: the files are those of the format.
     """
 
 

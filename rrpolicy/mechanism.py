@@ -122,6 +122,7 @@ class Remark:
         measure: its number.
         attribute: the attribute that it speaks of; "" if it is not of one alone.
         other: the attribute that this one is held against; "" if there is none.
+        vacuous: the identity of the requirement that limits nothing; "" if it is of none.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Remark:
     measure: Measure | None = None
     attribute: str = ""
     other: str = field(default="", metadata=SPARSE)
+    vacuous: str = field(default="", metadata=SPARSE)
 
 
 @frozen

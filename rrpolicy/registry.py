@@ -127,7 +127,7 @@ class Registry:
                         "RR406",
                         f"the plugin {self._whose(implementation.plugin_name)} failed in {hook}: "
                         f"{type(error).__name__}: {error}",
-                        hint="ask whoever wrote it, or take it out of `plugins`",
+                        hint="ask its authors, or take it out of `plugins`",
                     )
                 ) from error
         for plugin, thing in offered:

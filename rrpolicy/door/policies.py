@@ -140,10 +140,9 @@ def check(
         return decided
     from dataclasses import replace
 
-    from rrpolicy.releasing.plan.check import outlined
     from rrpolicy.releasing.plan.fitting import fitting
 
-    records, seen = fitting(found, outlined(found.policy, found.registry))
+    records, seen = fitting(found, decided.outline)
     return replace(decided, records=records, seen=seen)
 
 

@@ -52,7 +52,8 @@ def release(
             must be handed over again.
         label: of the release, such as `2026-11`.
         key: keep the key here (created 0600), or, for a policy or a plan's file, use the one that is here; default: it
-            is destroyed. Whoever has it can test any guess about the table. `env:NAME` and `command:…`: as for `plan`.
+            is destroyed. Anyone who has it can test any guess about the table. A series needs one, for each release the
+            same. `env:NAME` and `command:…`: as for `plan`.
         key_passphrase: that a new key's file is written under.
         root: as for `load_policy`.
         today: as for `check`.

@@ -54,10 +54,16 @@ class TableWriter(Protocol):
 class Format(Protocol):
     """How released tables are written, read back, and spoken of beside them.
 
-    It holds typed values, nulls and lists as they are: text of any characters, the empty text apart from null and
-    "NULL" (VARCHAR), whole numbers of 64 bits (BIGINT), doubles, infinities among them (DOUBLE), truth values
-    (BOOLEAN), exact decimals (DECIMAL), days (DATE), moments to the microsecond (TIMESTAMP), and lists of these, empty
-    ones apart from null. Who reads a release in it, to estimate or to verify, needs what brings it.
+    Who reads a release in it, to estimate or to verify, needs what brings it. It gives back these values as they were
+    written, of the types that `rrpolicy.plugin.arrow_schema` has:
+
+    - categories and labels: VARCHAR, BOOLEAN, DOUBLE, BIGINT and other integers, never null;
+    - sets: lists of these, such as VARCHAR[]; a list may be empty, or null;
+    - numbers of groups and of records: BIGINT, never null;
+    - columns without categories: any of these, FLOAT, DECIMAL, DATE, TIME and TIMESTAMP, with and without a time zone;
+      null or not, infinity included.
+
+    Text, in values and in names of columns, is any Unicode text; empty text is not null.
 
     Attributes:
         name: what policies call it; letters and digits, as it is the ending of the files.

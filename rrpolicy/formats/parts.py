@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen
 class FileParts:
-    """The files of a released table, whoever writes them: the same rows give the same files.
+    """The files of a released table, no matter who writes them: the same rows give the same files.
 
     It can be sent to another process, which then writes them as this one would.
 
@@ -53,7 +53,7 @@ class FileParts:
         return self._writer(path)
 
     def write(self, number: int, rows: Iterable[tuple[pa.RecordBatch, Ints]], attempts: Path) -> int:
-        """Write a file whole or not at all, whoever else is writing it, or has tried to.
+        """Write a file whole or not at all, even if others are writing it, or have tried to.
 
         Args:
             number: of the file.
@@ -88,7 +88,7 @@ class FileSink(Protocol):
     """What expands drawn counts into records, and writes these into files; in this process, or elsewhere.
 
     It decides nothing: which rows there are, in which order, and how they are cut is settled. The files of a format
-    with `same_bytes` have the same bytes whoever writes them.
+    with `same_bytes` have the same bytes no matter who writes them.
 
     Attributes:
         name: what `--sink` calls it.

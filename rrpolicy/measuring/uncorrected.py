@@ -72,7 +72,7 @@ def _declared(
     for said, names in (("randomised", drawn), ("doubly-stochastic", _names(doubly)), ("half", _names(half))):
         for name in sorted(set(names) - (set(columns) if said == "randomised" else drawn)):
             lacking = "is none of the two columns" if name not in columns else "is declared to be released as it is"
-            hint = "declare only what whoever released the table says of its matrices"
+            hint = "declare only what its publisher says of its matrices"
             raise PolicyError(Problem("RR506", f"--{said} names '{name}', which {lacking}", hint=hint))
     return drawn
 

@@ -147,7 +147,9 @@ RULES: Mapping[str, Rule] = {
     "release.signers": Rule(Direction.CHANGED, "other people's approvals and signatures would count"),
     "release.protection": Rule(Direction.WIDER, "a weaker grade of protection passes", ("strong", "limited", "weak")),
     "release.decoders": Rule(Direction.NEVER, "every requirement is held against an attacker who has the matrices"),
-    "release.series": Rule(Direction.LEDGER, "whoever links releases sees whose value changed, and when it came back"),
+    "release.series": Rule(
+        Direction.LEDGER, "anyone who links releases sees whose value changed, and when it came back"
+    ),
     "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
     "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),
     "context.environment": Rule(Direction.CHANGED, _DECLARED, NAME),

@@ -312,7 +312,8 @@ class SourceTable(Table):
     unit: Line | None = Field(
         None,
         description="The column that tells one unit of protection (a person, a household) from another; it is never "
-        'released. Default: the only identifier. "each row": each row is protected by itself, whoever it belongs to.',
+        'released. Default: the only identifier. "each row": each row is protected by itself, no matter whose '
+        "it is.",
     )
     max_records: int = Field(
         1,

@@ -112,7 +112,7 @@ ROUNDED = 1e-6
 
 
 ROWS = "each row"
-"""In the place of a column's name as `unit`: each row is protected by itself, whoever it belongs to."""
+"""In the place of a column's name as `unit`: each row is protected by itself, no matter whose it is."""
 MOST_RECORDS = 1000
 """The most records that a policy may admit of one unit."""
 LARGEST_WEIGHT = 2.0**53
@@ -600,7 +600,7 @@ class Policy:
 
     @property
     def of_rows(self) -> bool:
-        """Return whether the policy says that each row is protected by itself, whoever it belongs to."""
+        """Return whether the policy says that each row is protected by itself, no matter whose it is."""
         return self.source.unit == ROWS and ROWS not in self.attributes
 
     @property

@@ -74,8 +74,9 @@ class PrivacyModel(Protocol[Options]):
         promise: a method of the options that says in plain words what holds where an entry is satisfied: a sentence.
             Without it reports show what `describe` says alone.
         example: keys of an entry as TOML, for hints.
-        without_limit: a method of the options that says what an entry leaves without a limit, such as "limits nothing:
-            every class has one record", or returns None. Without it an entry is taken to limit everything it names.
+        limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
+            class has one record", or None. Without it an entry is taken to limit something.
+        without_limit: the same of an entry that limits a part of what it names, such as "sets no limit for none".
         of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
             `rrpolicy.plugin.types.ClassModel`.
     """
@@ -265,7 +266,7 @@ class Assessor:
         measure: decides again, from the written release; None if not offered. It is asked where `basis` is RELEASE or
             less, and gives the finding that `assess` gave before the draw.
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
-        holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
+        holds: the verdict alone, where it costs less than the finding; asked by anyone who tries many channels.
         layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
         attained: measures what everybody's draw came to, on the written release with the original at hand; None if not
             offered, or if it takes too much. Audit only: it has no limit, and decides nothing.
@@ -348,7 +349,7 @@ def conclude(  # noqa: PLR0917 a finding is made of them
     companions: tuple[Companion, ...] = (),
     **more: Any,
 ) -> Finding:
-    """Return the finding of a requirement; its words are put to it by whoever asked.
+    """Return the finding of a requirement; its words are added by the caller.
 
     Args:
         requirement: the entry.

@@ -19,6 +19,7 @@ KINDS = {
     "source": "a source",
     "renderer": "a renderer of the report",
     "format": "a format of released tables",
+    "sink": "a sink of data files",
     "estimator": "an estimator",
 }
 """What a plugin may offer, and what it is called in a sentence."""

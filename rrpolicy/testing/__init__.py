@@ -20,7 +20,7 @@ from rrpolicy.testing.axes import check_axis
 from rrpolicy.testing.channels import check_channel
 from rrpolicy.testing.demand import demand
 from rrpolicy.testing.estimators import check_estimator
-from rrpolicy.testing.formats import check_format
+from rrpolicy.testing.formats import check_format, check_sink
 from rrpolicy.testing.mechanisms import check_mechanism
 from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.metrics import check_metric
@@ -41,6 +41,7 @@ __all__ = [
     "check_metric",
     "check_privacy_model",
     "check_renderer",
+    "check_sink",
     "check_source",
     "demand",
     "open_policy",

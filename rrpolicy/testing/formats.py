@@ -1,4 +1,4 @@
-"""What every format of released tables must do."""
+"""What every format of released tables must do, and every sink, which writes its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import pyarrow as pa
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
-from rrpolicy.formats.format import Format, UnlikeSpecError
+from rrpolicy.formats.format import CORE, Format, UnlikeSpecError
+from rrpolicy.formats.parts import HERE, FileParts, FileSink
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.testing.demand import asking, demand
 
@@ -70,6 +71,50 @@ def check_format(form: Format) -> None:
             _check_written(form, spec, handling, Path(made))
     with TemporaryDirectory() as made:
         _check_refusals(form, spec, Path(made))
+
+
+@asking("what the sink is asked")
+def check_sink(sink: FileSink) -> None:
+    """Check that a sink writes the files that this process writes, cut into several or not, and nothing else.
+
+    Args:
+        sink: what is checked.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    demand(bool(sink.name) and sink.name != HERE.name, "a sink has a name of its own")
+    spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
+    for form in (CORE["parquet"], CORE["csv"]):
+        for most in (None, 1, ROWS, 10 * ROWS):
+            for starts in ([0], [0, 1, 2], []):
+                with TemporaryDirectory() as made:
+                    found, expected = (
+                        _sunk(one, FileParts(spec, Path(made) / name, form, "escape", most), starts)
+                        for one, name in ((sink, "theirs"), (HERE, "ours"))
+                    )
+                case = f"{form.name}, {len(starts)} writes, rows_per_file {most}"
+                demand(not expected.keys() - found, f"{case}: it lacks {min(expected.keys() - found, default='')}")
+                demand(not found.keys() - expected, f"{case}: it leaves {min(found.keys() - expected, default='')}")
+                other = min((name for name in found if found[name] != expected[name]), default="")
+                demand(not other, f"{case}: {other} has other bytes than in this process")
+    with TemporaryDirectory() as made:
+        _sunk(sink, FileParts(spec, Path(made) / "public", CORE["parquet"], "escape", 1), [0], abandon=True)
+
+
+def _sunk(sink: FileSink, parts: FileParts, starts: Sequence[int], *, abandon: bool = False) -> dict[str, bytes]:
+    """Write a table by a sink and return the files that it leaves; or begin to, and abandon it."""
+    scratch = parts.folder.with_name(f"{parts.folder.name}-scratch")
+    for folder in (parts.folder, scratch):
+        folder.mkdir()
+    writer = sink.writer(parts, scratch)
+    for start in starts:
+        with asking("write()"):
+            writer.write(*_rows(parts.spec, start))
+    with asking("abandon()" if abandon else "close()"):
+        writer.abandon() if abandon else writer.close()
+    files = (path for path in parts.folder.rglob("*") if path.is_file())
+    return {path.relative_to(parts.folder).as_posix(): path.read_bytes() for path in files}
 
 
 def _rows(spec: TableSpec, start: int) -> tuple[pa.RecordBatch, Any]:
@@ -143,7 +188,7 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
             cause = error.__cause__
             why = f"{error}: {type(cause).__name__}: {cause}" if cause is not None else str(error)
             raise AssertionError(f"what it wrote in {len(parts)} parts is refused: {why}") from error
-        _compare(spec, rows, read, f"in {len(parts)} parts")
+        _compare(spec.columns, rows, read, f"written in {len(parts)} parts")
         _check_sql(form, path, spec, handling, rows)
         content = path.read_bytes()
         path.unlink()
@@ -154,13 +199,23 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
     _check_existing(form, spec, handling, folder)
 
 
-def _compare(spec: TableSpec, rows: Sequence[tuple[Any, ...]], read: Sequence[tuple[Any, ...]], said: str) -> None:
-    demand(len(read) == len(rows), f"{len(rows)} rows were written {said}, {len(read)} are read")
-    for place, column in enumerate(spec.columns):
+def _compare(
+    columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], read: Sequence[tuple[Any, ...]], said: str
+) -> None:
+    """Check that the rows that were read are those that were written.
+
+    Args:
+        columns: of both.
+        rows: written.
+        read: read.
+        said: how, in words.
+    """
+    demand(len(read) == len(rows), f"{said}: {len(read)} rows are read, {len(rows)} expected")
+    for place, column in enumerate(columns):
         written, found = (Counter(repr(row[place]) for row in some) for some in (rows, read))
-        lost, new = [*(written - found)], [*(found - written)]
-        demand(not lost, f"'{column.name}' ({engine_type(column)}) reads otherwise: {lost[:1]} became {new[:1]}")
-    demand(Counter(map(repr, rows)) == Counter(map(repr, read)), "values change rows")
+        lost, new = [*(written - found), ""][0], [*(found - written), ""][0]
+        demand(not lost, f"{said}: '{column.name}' ({engine_type(column)}): {new} is read, {lost} expected")
+    demand(Counter(map(repr, rows)) == Counter(map(repr, read)), f"{said}: values change rows")
 
 
 def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -181,9 +236,8 @@ def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, ro
     expected = [c.name for c in spec.columns]
     demand(names == expected, f"sql() reads the columns {names} in place of {expected}")
     plain = [i for i, c in enumerate(spec.columns) if c.kind != "set"]  # lists may be JSON
-    single = replace(spec, columns=tuple(spec.columns[i] for i in plain))
-    bare, seen = ([tuple(row[i] for i in plain) for row in some] for some in (rows, read))
-    _compare(single, bare, seen, "and asked for by sql()")
+    written, seen = ([tuple(row[i] for i in plain) for row in some] for some in (rows, read))
+    _compare([spec.columns[i] for i in plain], written, seen, "read by sql()")
 
 
 def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: Path) -> None:

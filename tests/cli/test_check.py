@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import rrpolicy
 from rrpolicy.cli.main import main
 
 POLICY = """\
@@ -273,6 +274,9 @@ def test_a_requirement_that_limits_nothing_is_a_warning(entry, policy, capsys):
 
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "[warning/no-limit]" in line)
     assert reason in line
+    checked = rrpolicy.check(policy)
+    (vacuous,) = (remark.vacuous for remark in checked.warnings if remark.name == "no-limit")
+    assert vacuous == (checked.findings[0].identity if "limits nothing" in reason else "")
 
 
 @pytest.mark.parametrize("entry", LIMITING)
@@ -284,8 +288,6 @@ def test_a_requirement_that_limits_something_is_no_warning(entry, policy, capsys
 
 
 def test_whoever_decides_reads_that_a_requirement_limits_nothing(policy, tmp_path):
-    import rrpolicy
-
     entry = 'model = "attribute-disclosure"\nthreshold = 0.9\nthresholds = { none = 1 }'
     text = _asks(entry, "pram").replace('uri = "demo:survey"', 'uri = "demo:survey"\nother_columns = "excluded"')
     policy.write_text(text)

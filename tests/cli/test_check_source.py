@@ -49,6 +49,15 @@ def test_the_policys_own_table_is_held_against_it(folder, capsys):
     assert json.loads(capsys.readouterr().out)["policies"][0]["records"] is None
 
 
+def test_the_mechanism_is_asked_for_its_outline_once(folder, monkeypatch):
+    from rrpolicy_pram.mechanism import Pram
+
+    asked, outline = [], Pram.outline
+    monkeypatch.setattr(Pram, "outline", lambda *given: asked.append(given) or outline(*given))
+    rrpolicy.check("p.toml", source=True)
+    assert len(asked) == 1
+
+
 def test_another_table_that_does_not_fit_exits_3_with_places_and_no_value(folder, capsys):
     assert main(["check", "--source", "other.csv", "p.toml"]) == 3
     told = capsys.readouterr().err

@@ -78,7 +78,7 @@ def test_each_kind_alone_is_offered(kind, tmp_path, monkeypatch, capsys):
     [
         (["Acme", "--kind", "metric"], "'Acme' is no name for a plugin"),
         (["../acme", "--kind", "metric"], "is no name for a plugin"),
-        (["acme-x", "--kind", "sink"], "'sink' is nothing that a plugin offers"),
+        (["acme-x", "--kind", "dialect"], "'dialect' is nothing that a plugin offers"),
         (["acme-x"], "--kind"),
     ],
 )

@@ -85,7 +85,7 @@ def test_all_columns_that_lack_a_reason_are_named_in_one_run(check):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (TWO, "'hours', 'body' are released unchanged, which gives k = 1 and an infinite epsilon; exclude them, "),
+        (TWO, "'hours', 'body' are released unchanged, which gives k = 1 and an infinite epsilon; exclude each, "),
         (CARRIED, "'hours' is released unchanged, which gives k = 1 and an infinite epsilon; exclude it, "),
     ],
 )

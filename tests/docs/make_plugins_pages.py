@@ -1,4 +1,4 @@
-"""Writes docs/reference/plugins.md from the docstrings: every hook, protocol and class that plugins meet.
+"""Writes docs/reference/plugins.md from the docstrings, and the files of plugins into the tutorials.
 
 python -m tests.docs.make_plugins_pages
 """
@@ -9,7 +9,7 @@ import inspect
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +24,22 @@ from rrpolicy import hookspecs
 from rrpolicy.skeleton.skeleton import write_skeleton
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GUIDE, REFERENCE = DOCS / "tutorials" / "plugins.md", DOCS / "reference" / "plugins.md"
-NAME, KINDS = "acme-survey", ("mechanism", "privacy-model", "metric", "source", "renderer", "format", "estimator")
-"""The distribution that the guide goes through."""
+REFERENCE = DOCS / "reference" / "plugins.md"
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A tutorial, the distribution that it goes through, and the kinds that this offers."""
+
+    path: Path
+    name: str
+    kinds: tuple[str, ...]
+
+
+GUIDE = Guide(
+    DOCS / "tutorials" / "plugins.md", "acme-survey", ("mechanism", "privacy-model", "metric", "source", "renderer")
+)
+FILES = Guide(DOCS / "tutorials" / "formats.md", "acme-files", ("format", "sink", "estimator"))
 BLOCK = re.compile(r"<!-- file: (\S+) -->\n(?:```[a-z]+\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 """A file that the guide shows."""
 WRITTEN = (
@@ -129,19 +142,22 @@ def summary(thing: object) -> str:
     return text or "an alias or a constant"
 
 
-def guide() -> str:
-    """Return the guide with the files of the skeleton as they are; those that it has not stay."""
+def filled_in(guide: Guide) -> str:
+    """Return a tutorial with the files of the skeleton as they are; those that it has not stay."""
     with tempfile.TemporaryDirectory() as folder:
-        written = {str(p.relative_to(folder)): p.read_text() for p in write_skeleton(Path(folder), NAME, KINDS)}
+        written = {
+            str(p.relative_to(folder)): p.read_text() for p in write_skeleton(Path(folder), guide.name, guide.kinds)
+        }
 
     def filled(block: re.Match[str]) -> str:
         name = block[1]
         language = {".toml": "toml", ".py": "python"}[Path(name).suffix]
         return f"<!-- file: {name} -->\n```{language}\n{written[name]}```" if name in written else block[0]
 
-    return BLOCK.sub(filled, GUIDE.read_text(encoding="utf-8"))
+    return BLOCK.sub(filled, guide.path.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
     REFERENCE.write_text(reference(), encoding="utf-8")
-    GUIDE.write_text(guide(), encoding="utf-8")
+    for each in (GUIDE, FILES):
+        each.path.write_text(filled_in(each), encoding="utf-8")

@@ -230,9 +230,9 @@ def test_a_table_in_memory_counts_what_it_holds():
 @pytest.mark.parametrize(
     ("relation", "said"),
     [
-        ("(SELECT * REPLACE (half + 1 AS half) FROM {read})", r"'half' \(DOUBLE\) reads otherwise: .* became .*"),
+        ("(SELECT * REPLACE (half + 1 AS half) FROM {read})", r"'half' \(DOUBLE\): .* is read, .* expected"),
         ("(SELECT * REPLACE (half AS half), 1 AS more FROM {read})", "sql\\(\\) reads the columns"),
-        ("(SELECT * FROM {read} LIMIT 3)", "3 are read"),
+        ("(SELECT * FROM {read} LIMIT 3)", "3 rows are read, .* expected"),
     ],
 )
 def test_what_analysts_read_otherwise_is_told_by_its_column(relation: str, said: str) -> None:

@@ -270,7 +270,7 @@ def following(wrong: str | None) -> Finding:
         limit=FALSE_ALARM,
         verdict=Verdict.SATISFIED if wrong is None else Verdict.FAILED,
         basis=Basis.ORIGINAL,
-        adversary="whoever put something else in place of the release",
+        adversary="an attacker who put something else in place of the release",
         companions=()
         if wrong is None
         else (Companion("what differs", Measure(0.0, Standing.EXACT), Basis.ORIGINAL, wrong),),
@@ -312,7 +312,7 @@ def finding_of(
         limit=FALSE_ALARM,
         verdict=verdict,
         basis=Basis.ORIGINAL,
-        adversary="whoever put something else in place of the draw",
+        adversary="an attacker who put something else in place of the draw",
         assumptions=tuple(limits),
         companions=(most,),
         reference=reference,

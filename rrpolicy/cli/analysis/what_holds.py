@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917 each option is one
     """Say which analyses hold on randomised data as they are: tests that keep their level, measures that never grow.
 
     Of a release, all columns are spoken of, as far as it says how they were randomised. Of any other table, two columns
-    are named, with what is known of their matrices: declare it only if whoever released the table says so.
+    are named, with what is known of their matrices: declare it only if the table's publisher says so.
     """
     if columns:
         found = door.what_holds(

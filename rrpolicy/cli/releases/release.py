@@ -30,7 +30,9 @@ def command(  # noqa: PLR0917 each option is one
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", help=f"Keep the key here (created 0600), or use this one; default: it is destroyed. {SECRETS}"
+            "--key",
+            help="Keep the key here (created 0600), or use this one; default: it is destroyed. A series needs one. "
+            + SECRETS,
         ),
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
@@ -60,8 +62,9 @@ def command(  # noqa: PLR0917 each option is one
 ) -> int:
     """Write a release that every requirement allows, or nothing.
 
-    The bundle appears whole or not at all, and nothing is ever overwritten. Whoever has the key can test any guess
-    about the table: keep it as secret as the data, or let it be destroyed.
+    The bundle appears whole or not at all, and nothing is ever overwritten. Anyone who has the key can test any guess
+    about the table: keep it as secret as the data, or let it be destroyed. Keep the key of a series as long as the
+    series goes on: each later release needs it.
     """
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
@@ -100,8 +103,8 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_json())
         return 0
-    destroyed = planned if planned.name and not planned.exists() else None
-    kept = _kept(key, found, destroyed, used=used)
+    kept = _kept(found, key, used=used)
+    kept += f", and so was its file {planned}" if planned.name and not planned.exists() else ""
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:
         return 0
@@ -135,17 +138,21 @@ def command(  # noqa: PLR0917 each option is one
     return 0
 
 
-def _kept(key: str | None, found: Released, destroyed: Path | None, *, used: bool) -> str:
-    """Return what became of the key."""
-    series, where = found.policy.release.series, "derived from" if found.key is None else "in"
+def _kept(found: Released, key: str | None, *, used: bool) -> str:
+    """Return what became of the key.
+
+    Args:
+        found: the release.
+        key: where the key is, as the caller named it; None if it was destroyed.
+        used: whether its file was there before.
+    """
     if key is None:
-        kept = "the key was destroyed"
-    else:
-        kept = f"the key{'' if series is None else f' of the series {series!r}'} is {where} {key}"
-    kept += f", and so was its file {destroyed}" if destroyed is not None else ""
+        return "the key was destroyed"
+    series, where = found.policy.release.series, "derived from" if found.key is None else "in"
     if series is not None:
-        return f"{kept}: keep it as long as the series goes on, since its next release is drawn with it"
-    return kept + (", which was there: of the same table and plan it gives the same draw again" if used else "")
+        return f"the key of the series '{series}' is {where} {key}: keep it, each later release of the series needs it"
+    again = ", which was there: of the same table and plan it gives the same draw again" if used else ""
+    return f"the key is {where} {key}{again}"
 
 
 def _ledger(policy: Policy) -> str | None:

@@ -107,7 +107,7 @@ class Protected:
 
 @frozen
 class ClassModel:
-    """A privacy model as it is told of equivalence classes, whoever made them.
+    """A privacy model as it is told of equivalence classes, no matter who made them.
 
     Attributes:
         reference: where the formulas stand.

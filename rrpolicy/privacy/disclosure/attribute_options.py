@@ -38,8 +38,8 @@ ONE_EVENT = (
     "correctly` for who reads a record, and `largest within-group share` for who knows the table."
 )
 DRAWN = (
-    "The attacker draws a record and a value, and does not name the likeliest: that is `best-guess`. Whoever knows the "
-    "shares attains `largest within-group share` unseen; a limit below it keeps nobody from guessing so."
+    "The attacker draws a record and a value, and does not name the likeliest: that is `best-guess`. An attacker who "
+    "knows the shares attains `largest within-group share` unseen; a limit below it keeps nobody from guessing so."
 )
 SHARES = (
     "The attacker's shares are those of the table. Who knows more of a person than the quasi-identifiers guesses "

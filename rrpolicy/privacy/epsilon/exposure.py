@@ -261,20 +261,20 @@ def never_bounded(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -
         are = "is" if len(several) == 1 else "are"
         return f"{_listed(several)} {are} exchanged inside blocks only, which gives k = 1 and an infinite epsilon"
     chosen = getattr(options, "attributes", None) or ()
-    kept = [
+    unchanged = [
         attribute.name
         for attribute in (policy.with_role(Role.INSENSITIVE) if record else ())
         if attribute.name not in chosen
         and attribute.assume_unlinkable is None
-        and (attribute.domain is None or len(attribute.domain) != 1)
+        and not (attribute.domain is not None and len(attribute.domain) == 1)
     ]
-    if not kept:
-        return None
-    one = len(kept) == 1
-    return (
-        f"{_listed(kept)} {'is' if one else 'are'} released unchanged, which gives k = 1 and an infinite epsilon; "
-        f"exclude {'it, randomise it' if one else 'them, randomise them'}, or state `assume_unlinkable`"
-    )
+    if unchanged:
+        are, each = ("is", "it") if len(unchanged) == 1 else ("are", "each")
+        return (
+            f"{_listed(unchanged)} {are} released unchanged, which gives k = 1 and an infinite epsilon; "
+            f"exclude {each}, randomise it, or state `assume_unlinkable`"
+        )
+    return None
 
 
 def _listed(names: Iterable[str]) -> str:

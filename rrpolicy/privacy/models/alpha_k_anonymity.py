@@ -101,7 +101,7 @@ class AlphaKAnonymity:
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"alpha <= {exact(options.alpha)}, k >= {options.k}{of}"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that alpha = 1, k = 1 limit nothing."""
         nothing = options.alpha >= 1 and options.k == 1
         return "limits nothing: no share exceeds 1, and every class has one record" if nothing else None

@@ -69,11 +69,14 @@ class AttributeDisclosure:
             + (", decided by an estimate" if options.decided_by == "estimate" else "")
         )
 
+    def limits_nothing(self, options: Options) -> str | None:
+        """Return that all values may be read with certainty."""
+        limits = [*options.thresholds.values(), *(() if options.threshold is None else (options.threshold,))]
+        return "limits nothing: no probability exceeds 1" if all(limit >= 1 for limit in limits) else None
+
     def without_limit(self, options: Options) -> str | None:
-        """Return that all values, or which, may be read with certainty."""
+        """Return which values may be read with certainty."""
         free = [value for value, limit in options.thresholds.items() if limit >= 1]
-        if len(free) == len(options.thresholds) and (options.threshold is None or options.threshold >= 1):
-            return "limits nothing: no probability exceeds 1"
         return f"sets no limit for {listed(free)}: no probability exceeds 1" if free else None
 
     def promise(self, options: Options) -> str:

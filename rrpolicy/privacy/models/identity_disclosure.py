@@ -40,7 +40,7 @@ class IdentityDisclosure:
             return f"link <= {options.threshold}"
         return f"mean link of the {options.percentile} % most at risk <= {options.threshold}"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that a threshold of 1 limits nothing."""
         return "limits nothing: no probability exceeds 1" if options.threshold >= 1 else None
 

@@ -73,7 +73,7 @@ class KAnonymity:
         """Return such as `k >= 5`."""
         return f"k >= {options.k}"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that k = 1 limits nothing."""
         return "limits nothing: every class has one record" if options.k == 1 else None
 

@@ -115,7 +115,7 @@ class KMap:
         decided = ", decided by an estimate" if options.decided_by == "estimate" else ""
         return f"k >= {options.k} people of the population{how}{decided}"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that k = 1 limits nothing."""
         return "limits nothing: every class is of one person at least" if options.k == 1 else None
 

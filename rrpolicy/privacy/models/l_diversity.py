@@ -157,7 +157,7 @@ class LDiversity:
             words = f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
         return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that l = 1 limits nothing."""
         nothing = options.l == 1 and (options.c is None or options.c > 1)
         return "limits nothing: a class whose records all have one value complies" if nothing else None

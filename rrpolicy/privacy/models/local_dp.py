@@ -116,7 +116,7 @@ class LocalDP:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""
         return f"epsilon <= {exact(options.epsilon)} ({options.scope} scope)"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that an epsilon above `MOST_EPSILON` limits nothing in practice."""
         nothing = options.epsilon > MOST_EPSILON
         return (

@@ -89,7 +89,7 @@ class TCloseness:
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.distance.value} distance <= {exact(options.t)}{of}"
 
-    def without_limit(self, options: Options) -> str | None:
+    def limits_nothing(self, options: Options) -> str | None:
         """Return that t = 1 limits nothing."""
         return "limits nothing: no distance exceeds 1" if options.t >= 1 else None
 

@@ -137,7 +137,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Digest of the plan", record["plan_digest"]),
         ("Keyed hash (HMAC) of the source", record["source_tag"]),
         ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
-        ("Key", Custody(str(record["key"])).meaning),
+        ("Key", Custody(str(record["key"])).meaning(series=plan.policy.release.series is not None)),
         ("Matrices", KEPT if plan.policy.release.withholds else None),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
         ("Records of a person", how_tested(tested=True) if assessment.tested else None),

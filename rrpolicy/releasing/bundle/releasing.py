@@ -352,7 +352,11 @@ def _protected(key: KeyFile | SeriesKey, kept: Kept) -> None:
     """Refuse a passphrase for a file that is there without one."""
     if kept.protect is not None and key.passphrase is None:
         message = f"the key file {kept.path} exists without a passphrase, and is not written again"
-        raise RefusedError(Problem("RR403", message, hint="take --key-passphrase out, or name another file"))
+        lasting = isinstance(key, SeriesKey)
+        hint = "take --key-passphrase out" + (
+            ": the series goes on with its key" if lasting else ", or name another file"
+        )
+        raise RefusedError(Problem("RR403", message, hint=hint))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The public part of a plan that was made without data: what people are asked, and how their answers are randomised.
 
-It holds no secret and no statistic of anybody: whoever has it can randomise a record, and can check what is promised.
+It holds no secret and no statistic of anybody: anyone who has it can randomise a record and check the promise.
 """
 
 from __future__ import annotations
@@ -158,12 +158,12 @@ def _promise(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: b
     if not bounded:
         return (
             f"Answers to {hidden} are randomised, and still what is sent excludes some: epsilon is infinite, and "
-            f"nothing is promised against whoever receives {each} and knows whose it is.{kept}"
+            f"nothing is promised against an attacker who receives {each} and knows whose it is.{kept}"
         )
     return (
-        f"For whoever receives {each} the odds of any two guesses at the answers to {hidden} change by a factor of at "
-        "most e^epsilon, even if they know whose it is, and whatever else they know. Each further record of the same "
-        f"person adds as much again.{kept}"
+        f"For an attacker who receives {each} the odds of any two guesses at the answers to {hidden} change by a "
+        "factor of at most e^epsilon, even if he knows whose it is, and whatever else he knows. Each further record of "
+        f"the same person adds as much again.{kept}"
     )
 
 

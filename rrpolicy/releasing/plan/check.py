@@ -45,19 +45,24 @@ MANY_RECORDS = 2**62
 class Checked(Decided):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
-    `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
-    releases as they are. `terms` are the day on which it was judged. `records` is the number of records of the table,
-    if that was held against the policy, and `seen` what in it needs judgement; the findings are decided without it.
+    `derived` is what a plan may derive from the data, `outline` what the mechanism will plan. `terms` are the day on
+    which it was judged. `records` is the number of records of the table, if that was held against the policy, and
+    `seen` what in it needs judgement; the findings are decided without it.
     """
 
     policy: Policy
     findings: tuple[Finding, ...]
     derived: tuple[Derived, ...]
     stated: tuple[Stated, ...]
-    unchanged: tuple[Attribute, ...]
+    outline: Outline
     terms: Terms
     records: int | None = None
     seen: tuple[Remark, ...] = ()
+
+    @property
+    def unchanged(self) -> tuple[Attribute, ...]:
+        """Return the attributes that the policy by its own choice releases as they are."""
+        return self.outline.unchanged(self.policy)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -104,12 +109,14 @@ class Stated:
         origin: the baseline that states it; None if the policy itself does.
         void: why it adds nothing, in words; None if it adds something.
         words: the requirement with its limit.
-        without_limit: what it leaves without a limit, in words; None if it limits everything that it names.
+        limits_nothing: that it limits nothing, in words; None if it limits something.
+        without_limit: what it leaves without a limit, in words; None if it limits everything that it names, or nothing.
     """
 
     origin: str | None = None
     void: str | None = None
     words: str = ""
+    limits_nothing: str | None = None
     without_limit: str | None = None
 
     def __str__(self) -> str:
@@ -164,7 +171,7 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         replace(finding, identity=name).under(derived, elsewhere=policy.mechanism.elsewhere)
         for finding, name in zip(decided, identities(policy).requirements, strict=True)
     )
-    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), terms or Terms())
+    return Checked(policy, findings, derived, stated(policy, registry), outline, terms or Terms())
 
 
 def outlined(policy: Policy, registry: Registry) -> Outline:
@@ -220,11 +227,17 @@ def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
     def of(requirement: Requirement) -> Stated:
         beside = _beside(requirement, policy, registry)
         void = next((_void(requirement, other, policy, registry) for other in beside), None)
-        free = getattr(registry.privacy_models[requirement.model], "without_limit", None)
-        without = None if free is None else returning(str | None, free)(requirement.options)
-        return Stated(_origin(requirement, policy), void, words(requirement, registry), without)
+        nothing = _said(requirement, "limits_nothing", registry)
+        part = None if nothing else _said(requirement, "without_limit", registry)
+        return Stated(_origin(requirement, policy), void, words(requirement, registry), nothing, part)
 
     return tuple(map(of, policy.requirements))
+
+
+def _said(requirement: Requirement, method: str, registry: Registry) -> str | None:
+    """Return what an optional method of a model returns of a requirement; None without the method."""
+    found = getattr(registry.privacy_models[requirement.model], method, None)
+    return None if found is None else returning(str | None, found)(requirement.options)
 
 
 def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
@@ -234,9 +247,10 @@ def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
         policy: resolved.
         each: of its requirements, in order.
     """
-    for requirement, one in zip(policy.requirements, each, strict=True):
-        if one.without_limit:
-            yield Remark(NO_LIMIT, f"{requirement.model}, {one.words}, {one.without_limit}")
+    for requirement, one, identity in zip(policy.requirements, each, identities(policy).requirements, strict=True):
+        if left := one.limits_nothing or one.without_limit:
+            text = f"{requirement.model}, {one.words}, {left}"
+            yield Remark(NO_LIMIT, text, vacuous=identity if one.limits_nothing else "")
 
 
 def coded(policy: Policy) -> Iterator[Remark]:

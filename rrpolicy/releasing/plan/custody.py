@@ -42,16 +42,25 @@ class Custody(StrEnum):
     COMMAND = "command"
     PERSONS = "of each person"
 
-    @property
-    def meaning(self) -> str:
-        """Return what it means for who wants to draw the release again, and for who has the key."""
+    def meaning(self, *, series: bool) -> str:
+        """Return what it means for drawing the release again, and for attackers who have the key.
+
+        Args:
+            series: whether it is the key of a series, which later releases need.
+        """
         again = "who has it can draw this release again, and test any guess about the table"
+        others = f"{again}, of each release made with it"
+        if series:
+            again = others = (
+                "later releases of the series need it; who has it can draw every release made with it again, and test "
+                "any guess about their tables"
+            )
         return {
             Custody.DESTROYED: "destroyed after the draw: nobody can draw this release again, or test a guess with it",
             Custody.FILE: f"kept in a file: {again}",
             Custody.PROTECTED: f"kept in a file under a passphrase: {again}",
-            Custody.ENVIRONMENT: f"derived from a secret of the environment: {again}, of each release made with it",
-            Custody.COMMAND: f"derived from a secret that a command printed: {again}, of each release made with it",
+            Custody.ENVIRONMENT: f"derived from a secret of the environment: {others}",
+            Custody.COMMAND: f"derived from a secret that a command printed: {others}",
             Custody.PERSONS: "each record was drawn on its person's own machine with a key that was never kept",
         }[self]
 
@@ -82,7 +91,8 @@ class Secret:
         Raises:
             RefusedError: RR403 if there is no such secret.
         """
-        return self._derived(_INFO + plan_digest.encode() + b"\0" + hashlib.sha256(content).digest())
+        info = _INFO + plan_digest.encode() + b"\0" + hashlib.sha256(content).digest()
+        return self._derived(info, "set it to 64 hexadecimal digits, or take the option out")
 
     def key_of_series(self, series: str) -> bytes:
         """Return the key of a series, the same for all its plans and tables.
@@ -93,17 +103,23 @@ class Secret:
         Raises:
             RefusedError: RR403 if there is no such secret.
         """
-        return self._derived(_SERIES + series.encode())
+        return self._derived(
+            _SERIES + series.encode(), f"set it to the secret that the series '{series}' is drawn with"
+        )
 
-    def _derived(self, info: bytes) -> bytes:
+    def _derived(self, info: bytes, unset: str) -> bytes:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        return HKDF(SHA256(), SECRET_BYTES, None, info).derive(self._read())
+        return HKDF(SHA256(), SECRET_BYTES, None, info).derive(self._read(unset))
 
-    def _read(self) -> bytes:
-        """Return the 32 bytes, written as 64 hexadecimal digits or in base64."""
-        told = self._environment() if self.custody is Custody.ENVIRONMENT else self._command()
+    def _read(self, unset: str) -> bytes:
+        """Return the 32 bytes, written as 64 hexadecimal digits or in base64.
+
+        Args:
+            unset: what to do if the environment variable is not set.
+        """
+        told = self._environment(unset) if self.custody is Custody.ENVIRONMENT else self._command()
         for read in (bytes.fromhex, lambda text: b64decode(text, validate=True)):
             try:
                 found = read(told.strip())
@@ -114,10 +130,10 @@ class Secret:
         hint = "32 bytes as 64 hexadecimal digits or in base64: `openssl rand -hex 32` makes some"
         raise self._refused("does not hold a secret of 32 bytes", hint)
 
-    def _environment(self) -> str:
+    def _environment(self, unset: str) -> str:
         told = os.environ.get(self.name)
         if told is None:
-            raise self._refused("is not set", "set it to 64 hexadecimal digits, or take the option out")
+            raise self._refused("is not set", unset)
         return told
 
     def _command(self) -> str:

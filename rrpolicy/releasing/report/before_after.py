@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.privacy.protection.grade import CHANCE, Grade
-from rrpolicy.releasing.plan.waivers import NO_LIMIT
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.section import figure, percent, sentence
 from rrpolicy.untrusted.printable import some
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
 
 FINDING = "Finding a person's record"
-LIMITS_NOTHING = ", limits nothing"
-"""Follows, in a remark, the name of a requirement that limits nothing."""
 ONE_IN = 0.01
 """Chances below it are reported as 1 in so many."""
 ROUNDED = 1e-6
@@ -58,9 +55,8 @@ def _tone(found: Protection, vacuous: bool, assumed: bool) -> Literal["good", "p
 
 def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> bool:
     """Return whether no requirement limits anything, such as k = 1 alone."""
-    vacuous = [r.text.partition(LIMITS_NOTHING)[0] for r in remarks if r.name == NO_LIMIT and LIMITS_NOTHING in r.text]
-    required = [f"{f.model}, {f.requirement}" for f in findings if f.limit is not None]
-    return all(any(each == text or each.startswith(f"{text} (") for text in vacuous) for each in required)
+    vacuous = {remark.vacuous for remark in remarks if remark.vacuous}
+    return all(finding.identity in vacuous for finding in findings if finding.limit is not None)
 
 
 def found_worse(found: Protection | None) -> Grade | None:

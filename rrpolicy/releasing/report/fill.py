@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 EXACT_DRAW = "exact: no probability is rounded"
 COLLECTED = (
     "each record was randomised on the person's own machine before it was sent, and there is no original table; what "
-    "is said of linking (k) holds against whoever does not know who sent which record"
+    "is said of linking (k) holds against an attacker who does not know who sent which record"
 )
 KEPT = (
     "withheld from the public, with every number that they follow from; that protects nobody: each requirement is "

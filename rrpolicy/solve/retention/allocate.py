@@ -195,7 +195,7 @@ def _in_general(template: Template, task: Task) -> Iterator[str]:
         yield f"randomise {listed(a.name for a in kept)} too"
     free = [a.name for a in kept if a.role is not Role.QUASI_IDENTIFIER]
     if free:
-        yield f"state why {listed(free)} {'links' if len(free) == 1 else 'link'} nobody (`assume_unlinkable`)"
+        yield f"state why nobody is identified by {listed(free)} (`assume_unlinkable`)"
     if template.variables:
         widest = max(template.variables, key=lambda v: v.size)
         yield f"coarsen '{widest.attribute}', which has {widest.size} categories"

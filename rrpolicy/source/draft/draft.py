@@ -187,8 +187,8 @@ def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequ
 # "fill in" is: edit the roles, fill in those lines, then check.
 # `rrpolicy schema > policy.schema.json` lets an editor complete and check this file; without it, drop the first line.
 #
-# WARNING: the domains and bins below are taken from the data. Whoever sees them learns which values occur. Replace them
-# by what is known without the data, such as a classification, or accept that they are told.
+# WARNING: the domains and bins below are taken from the data. Anyone who sees them learns which values occur. Replace
+# them by what is known without the data, such as a classification, or accept that they are told.
 schema = 1
 
 [policy]

@@ -403,6 +403,37 @@ def test_a_series_has_a_key_of_its_own_kind(office, key):
     assert (status, "the key of one release" in told) == (4, True)
 
 
+def test_what_is_said_of_a_key_fits_a_series(office, key):
+    toml = policy(office)
+    kept = "the key of the series 'monthly' is in {}: keep it, each later release of the series needs it"
+    for name, people in (("one", {}), ("two", moved(1))):
+        month(office, people)
+        status, told = office.release(toml, name, "--key", key)
+        assert (status, kept.format(key) in told, "gives the same draw again" in told) == (0, True, False), told
+        report = json.loads((office.folder / name / "audit/report.json").read_text())
+        (said,) = (fact["value"] for fact in report["provenance"] if fact["name"] == "Key")
+        assert said.startswith("kept in a file: later releases of the series need it; ")
+
+
+def test_a_passphrase_that_comes_too_late_is_told_so_of_a_series(office, key, monkeypatch):
+    toml = begun(office, key)
+    monkeypatch.setenv("RRPOLICY_KEY_PASSPHRASE", "a long one")
+    status, told = office.release(toml, "two", "--key", key, "--key-passphrase")
+    assert (status, "take --key-passphrase out: the series goes on with its key" in told) == (4, True), told
+
+
+def test_a_secret_of_a_series_that_is_not_set_is_never_left_out(office, monkeypatch):
+    toml = policy(office)
+    monkeypatch.setenv("SERIES_SECRET", "5c" * 32)
+    status, told = office.release(toml, "one", "--key", "env:SERIES_SECRET")
+    assert (status, "is derived from env:SERIES_SECRET: keep it" in told) == (0, True), told
+    report = json.loads((office.folder / "one/audit/report.json").read_text())
+    assert any("environment: later releases of the series need it" in fact["value"] for fact in report["provenance"])
+    monkeypatch.delenv("SERIES_SECRET")
+    status, told = office.release(toml, "two", "--key", "env:SERIES_SECRET")
+    assert (status, "set it to the secret that the series 'monthly' is drawn with" in told) == (4, True), told
+
+
 def test_another_key_of_a_series_of_the_same_name_is_refused(office, key):
     toml = begun(office, key)
     elsewhere = office.folder / "elsewhere.jsonl"
@@ -666,11 +697,3 @@ def test_auditors_read_what_all_releases_come_to_together(office, key):
         json.loads((bundle / "audit/audit.json").read_text()),
         json.loads((SCHEMAS / "rrpolicy.audit-1.json").read_text()),
     )
-
-
-def test_the_key_of_a_series_is_spoken_of_as_one_that_is_kept(office, key):
-    status, told = office.release(policy(office, LEDGER + 'overlap = "same"\n', SERIES), "one", "--key", key)
-    assert status == 0, told
-    assert "the key of the series 'monthly' is in" in " ".join(told.split())
-    assert "keep it as long as the series goes on" in " ".join(told.split())
-    assert "the same draw again" not in told

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from . import assessors, axes, channels, estimators, formats, mechanisms, metrics, models, renderers, sources
+from . import assessors, axes, channels, estimators, formats, mechanisms, metrics, models, renderers, sinks, sources
 
-KINDS = (mechanisms, axes, channels, models, assessors, metrics, sources, renderers, formats, estimators)
+KINDS = (mechanisms, axes, channels, models, assessors, metrics, sources, renderers, formats, sinks, estimators)
 
 
 def cases(which):
