@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from rrpolicy.codes import codes, page
+from rrpolicy.error_codes import codes, page
 
 ABOUT: Mapping[str, str] = {
     "RR1": "privacy requirements",

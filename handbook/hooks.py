@@ -35,7 +35,7 @@ BUILT = {
     r"reference/README\.md#keys-of-a-policy": "reference/policy.md",
     r"reference/README\.md#python": "reference/python.md",
     r"reference/README\.md#measures": "reference/measures.md",
-    r"\.\./rrpolicy/codes/(RR\d)(\d\d)\.md": r"reference/codes/\1xx.md#\1\2",
+    r"\.\./rrpolicy/error_codes/(RR\d)(\d\d)\.md": r"reference/codes/\1xx.md#\1\2",
     r"\.\./rrpolicy/schemas/": "schemas/",
 }
 """Where a link leads in the repository -> where on the site."""

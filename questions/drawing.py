@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from questions.mechanisms import Mechanism
     from questions.surveys import Survey
+    from rrpolicy.planning.opening import Opened
     from rrpolicy.policy.model import Policy
-    from rrpolicy.releasing.plan.opening import Opened
 
 HELD, MISSED, MARKED_HELD, MARKED_MISSED, CERTAIN, WRONG, REFUSED = "hmHMc!r"
 """What came of a question in a draw: an interval that held or not, of a row without a flag or with one; certain ends

@@ -10,7 +10,7 @@ if sys.platform == "win32":  # files are locked, and opened without following li
     raise ImportError("rrpolicy runs on Linux and macOS; on Windows use WSL or the container (Containerfile)")
 
 if TYPE_CHECKING:
-    from rrpolicy.door import (
+    from rrpolicy.api import (
         add_to_ledger,
         archive,
         attack,
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
     """Find a public name when it is first used: `import rrpolicy` itself loads nothing heavy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "errors" if name in _ERRORS else "door"
+    module = "errors" if name in _ERRORS else "api"
     found = globals()[name] = getattr(import_module(f"rrpolicy.{module}"), name)
     return found
 

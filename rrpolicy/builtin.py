@@ -72,15 +72,15 @@ METRICS = {
 @hookimpl
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
-    from rrpolicy.channel.axes.identity import Identity
-    from rrpolicy.channel.axes.matrix import Matrix
-    from rrpolicy.channel.axes.recode import Recode
-    from rrpolicy.channel.axes.retention import Retention
-    from rrpolicy.channel.axes.sets import Sets
-    from rrpolicy.channel.product.channel import Product
-    from rrpolicy.channel.suppression.channel import SuppressionChannel
-    from rrpolicy.channel.withheld import Withheld
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.axes.identity import Identity
+    from rrpolicy.channels.axes.matrix import Matrix
+    from rrpolicy.channels.axes.recode import Recode
+    from rrpolicy.channels.axes.retention import Retention
+    from rrpolicy.channels.axes.sets import Sets
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.channels.suppression.channel import SuppressionChannel
+    from rrpolicy.channels.withheld import Withheld
 
     return [Product, AnatomyChannel, SuppressionChannel, Withheld, Identity, Retention, Matrix, Recode, Sets]
 
@@ -136,7 +136,7 @@ def rrpolicy_estimators() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_sources() -> Iterable[Source]:
     """Offer DuckDB (Parquet, CSV, databases) and the demo table."""
-    from rrpolicy.source.demo.source import DemoSource
+    from rrpolicy.drafting.demo.source import DemoSource
     from rrpolicy.source.duckdb.source import DuckDBSource
 
     return [DuckDBSource(), DemoSource()]

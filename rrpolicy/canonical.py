@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.untrusted.printable import spelled_out
+from rrpolicy.escaping.printable import spelled_out
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A JSON document. No NaN and no infinity: infinity is the string "inf"."""

@@ -11,10 +11,10 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.blame.installed import GROUP, canonicalize_name, installed
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.frozen import frozen
-from rrpolicy.offer import Absent, PluginInfo, Software
+from rrpolicy.plugin_errors.installed import GROUP, canonicalize_name, installed
+from rrpolicy.plugin_spec import Absent, PluginInfo, Software
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 A code is `RR` and three digits; the first digit is the exit status of the command that reports it:
 1 a requirement does not hold, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused.
 Those from 5 on are of any status.
-Every code has a page in `rrpolicy/codes/`, printed by `rrpolicy explain CODE`.
+Every code has a page in `rrpolicy/error_codes/`, printed by `rrpolicy explain CODE`.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from rrpolicy.canonical import Json
-from rrpolicy.codec.fields import SPARSE, UNWRITTEN, called
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
+from rrpolicy.escaping.printable import listed
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.printable import listed
+from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, called
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import record
 
 VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.channels.base import Axis, Channel
     from rrpolicy.estimate.invert.estimator import Estimator
     from rrpolicy.formats.format import Format
     from rrpolicy.formats.parts import FileSink
     from rrpolicy.mechanism import Mechanism
-    from rrpolicy.offer import Offer
+    from rrpolicy.plugin_spec import Offer
     from rrpolicy.privacy.model import Assessor, PrivacyModel
     from rrpolicy.report import Renderer
     from rrpolicy.source.protocol import Source

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.codec.fields import SPARSE
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
+from rrpolicy.serialization.fields import SPARSE
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

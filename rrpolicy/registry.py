@@ -19,16 +19,16 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
-from rrpolicy.blame.installed import GROUP
-from rrpolicy.blame.protocols import misfit
-from rrpolicy.blame.returned import returning, unlike
 from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
 from rrpolicy.frozen import frozen
-from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
+from rrpolicy.plugin_errors.installed import GROUP
+from rrpolicy.plugin_errors.protocols import misfit
+from rrpolicy.plugin_errors.returned import returning, unlike
+from rrpolicy.plugin_spec import Absent, Lazy, Offer, PluginInfo
 from rrpolicy.privacy.assessors import overlap, refuse
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.channels.base import Axis, Channel
     from rrpolicy.estimate.invert.estimator import Estimator
     from rrpolicy.formats.format import Format
     from rrpolicy.formats.parts import FileSink

@@ -1,6 +1,6 @@
 """The report as data: one documented dataclass from which every rendering is made.
 
-`rrpolicy.releasing.report.fill` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
+`rrpolicy.reports.fill` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
 alone, so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is
 drawn (matrices, marginals, histograms, shares of limits) stays numeric.
 """
@@ -12,10 +12,10 @@ from dataclasses import field
 from typing import ClassVar, Literal, Protocol
 
 from rrpolicy.canonical import Json
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import record
 from rrpolicy.frozen import frozen
-from rrpolicy.section import Fact, Section
+from rrpolicy.report_blocks import Fact, Section
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import record
 
 SCHEMA = "rrpolicy.report/1"
 """The version of the report's JSON; an added field keeps it, anything else makes the next."""

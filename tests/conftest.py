@@ -16,8 +16,8 @@ import pytest
 from hypothesis import settings
 
 from rrpolicy import discovery
-from rrpolicy.blame import installed
-from rrpolicy.source.demo import survey
+from rrpolicy.drafting.demo import survey
+from rrpolicy.plugin_errors import installed
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # papers/ is not installed; what is installed comes first

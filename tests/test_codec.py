@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.codec.fields import AUDIT, UNWRITTEN, called
-from rrpolicy.codec.reading import MalformedError, UnknownVersionError, read
-from rrpolicy.codec.writing import plain, record
+from rrpolicy.serialization.fields import AUDIT, UNWRITTEN, called
+from rrpolicy.serialization.reading import MalformedError, UnknownVersionError, read
+from rrpolicy.serialization.writing import plain, record
 
 
 class Colour(StrEnum):

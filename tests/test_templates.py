@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jinja2 import Environment
 
-from rrpolicy.untrusted.templates import template_environment
+from rrpolicy.escaping.templates import template_environment
 
 
 @pytest.fixture

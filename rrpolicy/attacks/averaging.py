@@ -35,13 +35,13 @@ import numpy as np
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
 from rrpolicy.attacks.target import MOST_CELLS, Target, cells, comparable, listed, listing, size
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import certain
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.read import certain
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Cells
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
 
 NAME = "averaging over releases"
 KNOWS = "both releases, their channels, and the counts that both are drawn from"

@@ -33,16 +33,16 @@ import numpy as np
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, carried_column, cells, listed, size
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.dependence import columns_of, dependences
 from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 from rrpolicy.privacy.evidence import sides
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Carried, Cells
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
 BY_RECORD, BY_PERSON = "attribute inference, by record", "attribute inference, by person"

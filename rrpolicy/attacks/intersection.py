@@ -24,9 +24,9 @@ from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import Law, held
 from rrpolicy.attacks.sets import ListedSets
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, comparable, listed, size
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.untrusted.printable import listed as in_words
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.escaping.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.linked import Mask

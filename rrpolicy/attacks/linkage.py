@@ -23,14 +23,14 @@ import numpy as np
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.privacy.disclosure.inference import max_product
 from rrpolicy.privacy.evidence import sides
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Cells
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
 NAME = "record linkage"

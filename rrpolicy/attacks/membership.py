@@ -32,9 +32,9 @@ import numpy as np
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import held, law
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.privacy.evidence import sides
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Cells, Listed

@@ -20,15 +20,15 @@ import numpy as np
 
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.anatomy.read import MOST, read_tables
-from rrpolicy.channel.anatomy.schedule import groups_of
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import certain
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.read import MOST, read_tables
+from rrpolicy.channels.anatomy.schedule import groups_of
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.read import certain
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import sides
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

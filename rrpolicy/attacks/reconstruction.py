@@ -26,14 +26,14 @@ import numpy as np
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import held, law
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import certain
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.read import certain
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.privacy.evidence import sides
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Cells, Listed
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
 NAME = "reconstruction"

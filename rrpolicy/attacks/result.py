@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from rrpolicy.canonical import Json
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, Problem
 from rrpolicy.frozen import frozen
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
 
 FALSE_ALARM = Fraction(1, 10**9)
 """The tail probability below which an attack's success is not as predicted, of each attack."""

@@ -16,10 +16,10 @@ from rrpolicy.attacks.reconstruction import reconstruct
 from rrpolicy.attacks.result import FIT, Attack, Outcome, undecided
 from rrpolicy.attacks.suppression import suppressed
 from rrpolicy.attacks.target import ANOTHER, Target
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.base import Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 
 Run = Callable[[Target], Iterator[Attack]]
 ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
-from rrpolicy.channel.base import Transition
-from rrpolicy.channel.product.conform import surprise
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.product.conform import surprise
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.decoders import Decoder
+    from rrpolicy.channels.decoders import Decoder
     from rrpolicy.source.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22

@@ -26,10 +26,10 @@ from rrpolicy.attacks.linkage import COUNTS as LINKED
 from rrpolicy.attacks.linkage import NAME as LINKAGE
 from rrpolicy.attacks.partition import BASIS, FACTS, compared, knows_class, most_frequent
 from rrpolicy.attacks.result import Attack, Outcome
-from rrpolicy.channel.suppression.channel import TABLE, SuppressionChannel
+from rrpolicy.channels.suppression.channel import TABLE, SuppressionChannel
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.source.counts import numbered
-from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import Target

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from rrpolicy.attacks.sets import ListedSets, few
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis, Channel, Transition
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.draw import tally
-from rrpolicy.channel.product.read import plain_values, read_released
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis, Channel, Transition
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.draw import tally
+from rrpolicy.channels.product.read import plain_values, read_released
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen import frozen
@@ -24,8 +24,8 @@ from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.decoders import Decoder
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.decoders import Decoder
+    from rrpolicy.channels.table import Column
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rrpolicy.cli.text.output import FLAG, Output, chosen, show, wanted
 from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
-from rrpolicy.leaving import LEFT, let_go, take_over
+from rrpolicy.safe_io.interrupts import LEFT, let_go, take_over
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.ci_reports.outcome import Outcome
 
 ROOMS: Mapping[str, Mapping[str, str]] = {
     "policies": {
@@ -146,7 +146,7 @@ def _guarded(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001
-        from rrpolicy.blame.raised import blamed
+        from rrpolicy.plugin_errors.raised import blamed
 
         found = blamed(error)
         if found is None:
@@ -334,7 +334,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     from rrpolicy.policy.diagnostics import document, render
 
     def outcome() -> Outcome:
-        from rrpolicy.outputs import subjects
+        from rrpolicy.ci_reports import subjects
 
         found = subjects.of_problems(error.problems, error.exit_status, error.asked_of)
         return subjects.outcome(_named(given), error.exit_status, [found])
@@ -366,7 +366,7 @@ def _bug(error: Exception, given: Sequence[str]) -> int:
     from rrpolicy import __version__
 
     def outcome() -> Outcome:
-        from rrpolicy.outputs import subjects
+        from rrpolicy.ci_reports import subjects
 
         return subjects.of_bug(_named(given))
 

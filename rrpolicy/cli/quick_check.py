@@ -12,21 +12,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.canonical import Json
 from rrpolicy.cli.text.output import Output, Wanted, show
-from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
+from rrpolicy.escaping.printable import condensed, line, some
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import WARNING
-from rrpolicy.untrusted.printable import condensed, line, some
+from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
+    from rrpolicy.ci_reports.outcome import Outcome
     from rrpolicy.mechanism import Remark
-    from rrpolicy.outputs.outcome import Outcome
-    from rrpolicy.releasing.plan.check import Checked, Stated
+    from rrpolicy.planning.check import Checked, Stated
 
 MOST_NAMES = 24
 """Columns of a role that are named; of more, the first ones."""
@@ -62,7 +62,7 @@ def check_all(
         The worst exit status of any file.
     """
     table: str | Literal[True] | None = True if source == "" else source
-    asked = partial(door.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
+    asked = partial(api.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
     files = [*_files(policies)]
     found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in files]
     worst = max(one.status for one in found)
@@ -77,7 +77,7 @@ def check_all(
 
 def _next(one: Looked) -> str:
     """Return how a policy is planned: where its table is not at hand, with another one or without data."""
-    from rrpolicy.untrusted.pasting import command_line
+    from rrpolicy.escaping.shell import command_line
 
     uri = "" if one.checked is None else parted(one.checked.policy.source.uri)[1]
     file = Path(one.name).parent / uri
@@ -155,7 +155,7 @@ def _of_floor(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
 
 
 def _outcome(found: Sequence[Looked], status: int) -> Outcome:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     told = [
         subjects.of_problems(one.problems, one.status, one.name)
@@ -177,8 +177,8 @@ def _policy(one: Looked) -> Json:
         from rrpolicy.policy.diagnostics import to_json
 
         return {"file": one.name, "exit_status": one.status, "problems": to_json(one.problems)}
+    from rrpolicy.planning.waivers import warning_id
     from rrpolicy.policy.diagnostics import to_json
-    from rrpolicy.releasing.plan.waivers import warning_id
 
     policy = checked.policy
     return {
@@ -253,7 +253,7 @@ def _named(checked: Checked, name: str) -> str:
 
 def _warnings(remarks: Sequence[Remark]) -> Iterator[str]:
     """Yield warnings with their identities; of those that become one, the identity that waives them all."""
-    from rrpolicy.releasing.plan.waivers import warning_id
+    from rrpolicy.planning.waivers import warning_id
 
     for name, each in groupby(remarks, key=lambda remark: remark.name):
         same = [*each]

@@ -30,6 +30,6 @@ def count_of(problems: Sequence[Problem]) -> str:
 def print_json(document: Json) -> None:
     """Print a document on standard output, for programs."""
     from rrpolicy.canonical import pretty
-    from rrpolicy.untrusted.printable import inert
+    from rrpolicy.escaping.printable import inert
 
     sys.stdout.write(inert(pretty(document).decode()))

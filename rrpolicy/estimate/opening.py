@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from rrpolicy.channel.table import Column, TableSpec, type_of
+from rrpolicy.channels.table import Column, TableSpec, type_of
 from rrpolicy.engine.quoting import type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import Column, TableSpec, type_of
+from rrpolicy.channels.table import Column, TableSpec, type_of
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.connect import checked_type
 from rrpolicy.errors import DataError, Problem

@@ -1,7 +1,7 @@
 """Released tables as CSV (RFC 4180): text always quoted, null empty and unquoted, lists as JSON text, UTF-8, CRLF.
 
 Text that a spreadsheet would run as a formula is escaped, unless the policy keeps it: see
-`rrpolicy.untrusted.formulas`.
+`rrpolicy.escaping.formulas`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.arrays import constant, texts
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.engine.scan import plain as plain_path
 from rrpolicy.engine.scan import read_csv
+from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
 from rrpolicy.formats.rows import plain, repeated
-from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.connect import engine
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
 from rrpolicy.formats.rows import plain, repeated
 from rrpolicy.source.duckdb.promised import beyond, create_table
-from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
     import duckdb

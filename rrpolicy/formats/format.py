@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from rrpolicy.blame.returned import returning
-from rrpolicy.offer import Lazy, Offer
-from rrpolicy.untrusted.formulas import Handling
+from rrpolicy.escaping.formulas import Handling
+from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_spec import Lazy, Offer
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from rrpolicy.channel.table import Column, TableSpec
+    from rrpolicy.channels.table import Column, TableSpec
     from rrpolicy.source.counts import Ints
 
 GROUP_ROWS = 1 << 20

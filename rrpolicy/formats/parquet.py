@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.background import Beside
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.engine.quoting import literal
 from rrpolicy.engine.scan import plain as plain_path
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.formats.format import TableWriter
 from rrpolicy.formats.rows import category_names, coded, plain, repeated
-from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,16 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rrpolicy.blame.returned import hold_members
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.format import Format, TableWriter, file_name
 from rrpolicy.formats.grouping import Files, Grouping
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.formulas import Handling
+from rrpolicy.plugin_errors.returned import hold_members
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.channels.table import TableSpec
     from rrpolicy.source.counts import Ints
 
 

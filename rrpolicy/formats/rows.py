@@ -10,7 +10,7 @@ from rrpolicy.engine.arrays import as_numpy, numbers, occurring, taken
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.channels.table import TableSpec
     from rrpolicy.source.counts import Ints
 
 

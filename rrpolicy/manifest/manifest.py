@@ -14,17 +14,17 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from rrpolicy.canonical import Json, Value, own_digest
-from rrpolicy.channel.decoders import Decoder, WithheldDecoder
-from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.codec.fields import SPARSE
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import record
+from rrpolicy.channels.decoders import Decoder, WithheldDecoder
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.frozen import frozen
-from rrpolicy.offer import Software
+from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import DesignPart, Role
-from rrpolicy.untrusted.formulas import Handling
+from rrpolicy.serialization.fields import SPARSE
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import record
 
 NAME = "release.json"
 WITHHELD = "withheld"
@@ -175,7 +175,7 @@ class Manifest:
         mechanism: the mechanism's name.
         plan_on: parameters were chosen on another table.
         attributes: that are released, in the policy's order.
-        channel: its public description; `rrpolicy.channel.reading` makes a channel of it where its plugin is at hand.
+        channel: its public description; `rrpolicy.channels.reading` makes a channel of it where its plugin is at hand.
         decoders: how to undo it, or that this is withheld.
         tables: what is released.
         data: where it lies.

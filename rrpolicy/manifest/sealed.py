@@ -8,7 +8,7 @@ from pathlib import Path
 from rrpolicy.canonical import Json, file_digest, own_digest
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import NAME, Manifest
-from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
+from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
 
 
 def read_release(folder: Path) -> Manifest:

@@ -1,14 +1,14 @@
 # What plugins import, and where it stands: `__init__.py` reads this list.
 from rrpolicy.canonical import Value as Value, exact as exact, pretty as pretty
-from rrpolicy.channel.anatomy.channel import AnatomyChannel as AnatomyChannel
-from rrpolicy.channel.axes.identity import Identity as Identity
-from rrpolicy.channel.axes.matrix import Matrix as Matrix
-from rrpolicy.channel.axes.recode import Recode as Recode
-from rrpolicy.channel.axes.retention import Retention as Retention
-from rrpolicy.channel.axes.sets import Sets as Sets
-from rrpolicy.channel.axes.several import Several as Several
-from rrpolicy.channel.axes.single import Single as Single
-from rrpolicy.channel.base import (
+from rrpolicy.channels.anatomy.channel import AnatomyChannel as AnatomyChannel
+from rrpolicy.channels.axes.identity import Identity as Identity
+from rrpolicy.channels.axes.matrix import Matrix as Matrix
+from rrpolicy.channels.axes.recode import Recode as Recode
+from rrpolicy.channels.axes.retention import Retention as Retention
+from rrpolicy.channels.axes.sets import Sets as Sets
+from rrpolicy.channels.axes.several import Several as Several
+from rrpolicy.channels.axes.single import Single as Single
+from rrpolicy.channels.base import (
     Axis as Axis,
     Channel as Channel,
     Posterior as Posterior,
@@ -16,7 +16,7 @@ from rrpolicy.channel.base import (
     Transition as Transition,
     lists_values as lists_values,
 )
-from rrpolicy.channel.decoders import (
+from rrpolicy.channels.decoders import (
     AdditionDecoder as AdditionDecoder,
     AnatomyDecoder as AnatomyDecoder,
     Decoder as Decoder,
@@ -25,13 +25,13 @@ from rrpolicy.channel.decoders import (
     RecodeDecoder as RecodeDecoder,
     RetentionDecoder as RetentionDecoder,
 )
-from rrpolicy.channel.probability import largest_ratio as largest_ratio, smallest_cross_ratio as smallest_cross_ratio
-from rrpolicy.channel.product.channel import Product as Product
-from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
-from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
-from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
-from rrpolicy.codec.fields import AUDIT as AUDIT
-from rrpolicy.drawing.scale import nice_step as nice_step
+from rrpolicy.channels.probability import largest_ratio as largest_ratio, smallest_cross_ratio as smallest_cross_ratio
+from rrpolicy.channels.product.channel import Product as Product
+from rrpolicy.channels.sampling.variates import split_by_columns as split_by_columns
+from rrpolicy.channels.suppression.channel import SuppressionChannel as SuppressionChannel
+from rrpolicy.channels.table import Column as Column, TableSpec as TableSpec
+from rrpolicy.serialization.fields import AUDIT as AUDIT
+from rrpolicy.plotting.scale import nice_step as nice_step
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,
@@ -62,7 +62,7 @@ from rrpolicy.mechanism import (
     Task as Task,
     parameters_of as parameters_of,
 )
-from rrpolicy.offer import Offer as Offer
+from rrpolicy.plugin_spec import Offer as Offer
 from rrpolicy.policy.model import (
     PLAIN as PLAIN,
     Attribute as Attribute,
@@ -82,7 +82,7 @@ from rrpolicy.privacy.model import (
     conclude as conclude,
 )
 from rrpolicy.report import Renderer as Renderer, Report as Report
-from rrpolicy.section import Section as Section, figure as figure, percent as percent
+from rrpolicy.report_blocks import Section as Section, figure as figure, percent as percent
 from rrpolicy.source.duckdb.files import pin as pin
 from rrpolicy.source.memory.encoded import encoded as encoded
 from rrpolicy.source.protocol import (
@@ -91,6 +91,6 @@ from rrpolicy.source.protocol import (
     Snapshot as Snapshot,
     Source as Source,
 )
-from rrpolicy.untrusted.printable import visible as visible
-from rrpolicy.untrusted.templates import template_environment as template_environment
+from rrpolicy.escaping.printable import visible as visible
+from rrpolicy.escaping.templates import template_environment as template_environment
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

@@ -1,25 +1,25 @@
 # What mechanisms choose their parameters with, and where it stands: `solve.py` reads this list.
-from rrpolicy.channel.anatomy.schedule import groups_of as groups_of, largest_eligible as largest_eligible
-from rrpolicy.channel.axes.categories import Domain as Domain
-from rrpolicy.channel.axes.rank import full_column_rank as full_column_rank
-from rrpolicy.channel.axes.recode import ANYTHING as ANYTHING
-from rrpolicy.channel.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
-from rrpolicy.channel.probability import keep_probability as keep_probability
+from rrpolicy.channels.anatomy.schedule import groups_of as groups_of, largest_eligible as largest_eligible
+from rrpolicy.channels.axes.categories import Domain as Domain
+from rrpolicy.channels.axes.rank import full_column_rank as full_column_rank
+from rrpolicy.channels.axes.recode import ANYTHING as ANYTHING
+from rrpolicy.channels.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
+from rrpolicy.channels.probability import keep_probability as keep_probability
 from rrpolicy.mechanism import refuse_without_data as refuse_without_data
 from rrpolicy.privacy.models.thresholds import (
     BY_FREQUENCY as BY_FREQUENCY,
     frequency_l as frequency_l,
     group_size as group_size,
 )
-from rrpolicy.solve.recode.generalise import (
+from rrpolicy.optimize.recode.generalise import (
     Generalised as Generalised,
     certainty_loss as certainty_loss,
     full_domain as full_domain,
     multidimensional as multidimensional,
     with_few_suppressed as with_few_suppressed,
 )
-from rrpolicy.solve.recode.lattice import Choice as Choice
-from rrpolicy.solve.recode.levels import (
+from rrpolicy.optimize.recode.lattice import Choice as Choice
+from rrpolicy.optimize.recode.levels import (
     Goal as Goal,
     LossName as LossName,
     Recoded as Recoded,
@@ -27,7 +27,7 @@ from rrpolicy.solve.recode.levels import (
     class_attributes as class_attributes,
     recoded as recoded,
 )
-from rrpolicy.solve.recode.rollup import Joint as Joint, Node as Node, Table as Table
-from rrpolicy.solve.retention.allocate import Allocated as Allocated, allocate as allocate
-from rrpolicy.solve.retention.workload import Marginal as Marginal, workload_problems as workload_problems
-from rrpolicy.solve.suppression import Suppression as Suppression, tuple_suppression as tuple_suppression
+from rrpolicy.optimize.recode.rollup import Joint as Joint, Node as Node, Table as Table
+from rrpolicy.optimize.retention.allocate import Allocated as Allocated, allocate as allocate
+from rrpolicy.optimize.retention.workload import Marginal as Marginal, workload_problems as workload_problems
+from rrpolicy.optimize.suppression import Suppression as Suppression, tuple_suppression as tuple_suppression

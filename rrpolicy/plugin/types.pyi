@@ -1,12 +1,18 @@
 # Types that public signatures name, and where each stands: `types.py` reads this list.
 from rrpolicy.canonical import Json as Json
-from rrpolicy.channel.axes.matrix import Invariance as Invariance
-from rrpolicy.channel.axes.mixed_in import MixedIn as MixedIn
-from rrpolicy.channel.axes.partition import Boxes as Boxes, Cut as Cut, Groups as Groups, Levels as Levels, Rule as Rule
-from rrpolicy.channel.base import Layout as Layout, Sink as Sink
-from rrpolicy.channel.decoders import Block as Block, Cell as Cell, Rows as Rows, WithheldDecoder as WithheldDecoder
-from rrpolicy.channel.sampling.streams import Stream as Stream, Streams as Streams
-from rrpolicy.channel.sampling.variates import Parts as Parts
+from rrpolicy.channels.axes.matrix import Invariance as Invariance
+from rrpolicy.channels.axes.mixed_in import MixedIn as MixedIn
+from rrpolicy.channels.axes.partition import (
+    Boxes as Boxes,
+    Cut as Cut,
+    Groups as Groups,
+    Levels as Levels,
+    Rule as Rule,
+)
+from rrpolicy.channels.base import Layout as Layout, Sink as Sink
+from rrpolicy.channels.decoders import Block as Block, Cell as Cell, Rows as Rows, WithheldDecoder as WithheldDecoder
+from rrpolicy.channels.sampling.streams import Stream as Stream, Streams as Streams
+from rrpolicy.channels.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
 from rrpolicy.estimate.release import Release as Release
 from rrpolicy.finding import Bound as Bound, Profile as Profile, ValueTable as ValueTable
@@ -69,9 +75,9 @@ from rrpolicy.report import (
     Usage as Usage,
     UtilityRow as UtilityRow,
 )
-from rrpolicy.section import Fact as Fact
+from rrpolicy.report_blocks import Fact as Fact
 from rrpolicy.source.counts import Array as Array, Codes as Codes, Counts as Counts, Ints as Ints
 from rrpolicy.source.duckdb.files import Pinned as Pinned
 from rrpolicy.source.duckdb.snapshot import Held as Held
 from rrpolicy.source.units import Units as Units
-from rrpolicy.untrusted.formulas import Handling as Handling
+from rrpolicy.escaping.formulas import Handling as Handling

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Place, Problem
-from rrpolicy.untrusted.printable import line, lines, visible
+from rrpolicy.escaping.printable import line, lines, visible
 
 _RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
 _WIDEST = 160

@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
+from rrpolicy.escaping.formulas import CONVENTION, Handling
 from rrpolicy.policy.directions import RELAXABLE
 from rrpolicy.policy.model import MOST_RECORDS, DesignPart
 from rrpolicy.policy.rational import Rational
-from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
 SCHEMA = 1
 

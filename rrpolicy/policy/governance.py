@@ -11,10 +11,10 @@ from datetime import date
 from typing import Literal
 
 from rrpolicy.canonical import Json, canonical, digest
-from rrpolicy.codec.fields import UNWRITTEN
-from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
 from rrpolicy.frozen import frozen
+from rrpolicy.serialization.fields import UNWRITTEN
+from rrpolicy.serialization.writing import record
 
 REVIEW = "review_by"
 """What a waiver names to put off a review."""

@@ -17,16 +17,16 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from rrpolicy.canonical import Json, Value, canonical, digest
-from rrpolicy.codec.fields import SPARSE, UNWRITTEN
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import Governance
-from rrpolicy.untrusted.formulas import Handling
+from rrpolicy.serialization.fields import SPARSE, UNWRITTEN
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain, record
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 

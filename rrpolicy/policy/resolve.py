@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.canonical import Value, canonical, digest, exact, same_category
-from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+from rrpolicy.escaping import formulas
 from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import (
@@ -42,7 +42,7 @@ from rrpolicy.policy.model import (
 )
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import at_home, entry, known_keys, one_of, problems_of, spelled, suggest, unknown
-from rrpolicy.untrusted import formulas
+from rrpolicy.serialization.writing import plain
 
 Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 

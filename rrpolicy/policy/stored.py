@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical import Json
-from rrpolicy.codec.reading import read
 from rrpolicy.errors import NotOfferedError, Problem, RefusedError
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
@@ -22,6 +21,7 @@ from rrpolicy.policy.model import (
     Requirement,
     SourceSettings,
 )
+from rrpolicy.serialization.reading import read
 
 
 class PlannedOptions(BaseModel):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis, Layout
+    from rrpolicy.channels.base import Axis, Layout
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.model import Assessor
 

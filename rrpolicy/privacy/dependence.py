@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.channel.decoders import RecodeDecoder
+from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen import frozen
@@ -35,7 +35,7 @@ from rrpolicy.privacy.epsilon.unlinkable import groups_by_rank
 from rrpolicy.source.counts import numbered, ranked
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.policy.model import Attribute, Policy, Requirement
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original

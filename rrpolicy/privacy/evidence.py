@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.base import Axis, Posterior, Transition
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.base import Axis, Posterior, Transition
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.cells import contexts, occupied, runs
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.table import Column
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.privacy.classes.assessor import deterministic
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.privacy.model import Written

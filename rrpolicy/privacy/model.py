@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Value, exact
-from rrpolicy.channel.base import Axis, Channel, Layout, lists_values
+from rrpolicy.channels.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.frozen import frozen
+from rrpolicy.plugin_errors.returned import returning
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 
 if TYPE_CHECKING:

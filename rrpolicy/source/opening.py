@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen import frozen
+from rrpolicy.plugin_errors.returned import hold_members, returning
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME

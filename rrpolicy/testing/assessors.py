@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Channel, Transition
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Channel, Transition
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import deterministic
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
-from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import written_down
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of

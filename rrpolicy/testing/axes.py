@@ -11,14 +11,14 @@ from typing import cast
 import numpy as np
 
 from rrpolicy.canonical import Json, canonical
-from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
-from rrpolicy.channel.decoders import Decoder
-from rrpolicy.channel.promises import of_itself
-from rrpolicy.channel.sampling.lasting import Lasting, Marks
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import plain
-from rrpolicy.section import Section
+from rrpolicy.channels.base import Axis, Posterior, Readable, Transition
+from rrpolicy.channels.decoders import Decoder
+from rrpolicy.channels.promises import of_itself
+from rrpolicy.channels.sampling.lasting import Lasting, Marks
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.report_blocks import Section
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
 from rrpolicy.source.counts import Codes, Ints
 from rrpolicy.testing.demand import asking, demand
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rrpolicy.canonical import Json, canonical
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.decoders import Decoder
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.promises import contradictions
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.codec.reading import read
-from rrpolicy.codec.writing import plain
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.channels.decoders import Decoder
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.promises import contradictions
+from rrpolicy.channels.reading import channel_from_json
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.formats.column_types import arrow_schema
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy
-from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.section import Section
+from rrpolicy.report_blocks import Section
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.axes import check_axis
 from rrpolicy.testing.demand import asking, demand
@@ -29,7 +29,7 @@ from rrpolicy.testing.draws import check_law, drawn
 from rrpolicy.testing.memory import RECORDS, TableInMemory, tables_of
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.channels.table import TableSpec
     from rrpolicy.source.protocol import Original
 
 FORMS = tuple(kind.__name__ for kind in Decoder.__args__)

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.canonical import Value, category_text
-from rrpolicy.channel.base import Channel
-from rrpolicy.channel.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, cells
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.values import read_codes
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, cells
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.values import read_codes
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.demand import demand
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.table import Column
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
-from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.planning.opening import Opened
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.policies import open_policy, policy_of

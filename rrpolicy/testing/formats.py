@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.bundle.tables.read import open_table
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import CORE, Format, UnlikeSpecError
 from rrpolicy.formats.parts import HERE, FileParts, FileSink
-from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.testing.demand import asking, demand
 
 if TYPE_CHECKING:
-    from rrpolicy.untrusted.formulas import Handling
+    from rrpolicy.escaping.formulas import Handling
 
 TEXTS = ("a", 'b, "c"', "new\nline", "", "NULL", "ünï \u202e", "=1+1", "'=1+1", "it's", "\\N", " x ")
 DAY, MOMENT = dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 of a zone that nobody knows

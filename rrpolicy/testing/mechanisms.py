@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.promises import contradictions
-from rrpolicy.codec.writing import plain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.promises import contradictions
 from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Origin, Verdict
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
+from rrpolicy.planning.derived import RELEASED, possible
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
-from rrpolicy.releasing.plan.derived import RELEASED, possible
-from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.serialization.writing import plain
 from rrpolicy.testing.channels import check_channel, described, written_down
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import TableInMemory, tables_of

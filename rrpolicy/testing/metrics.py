@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.base import Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen import frozen
+from rrpolicy.planning.assess import outline_of
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy
-from rrpolicy.releasing.plan.assess import outline_of
-from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.options import check_options

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.privacy.model import Order, PrivacyModel
-from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.section import figure, percent
+from rrpolicy.report_blocks import figure, percent
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.options import check_options
 from rrpolicy.testing.policies import policy_of

@@ -14,7 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from rrpolicy.canonical import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place
-from rrpolicy.offer import Software
+from rrpolicy.planning import opening
+from rrpolicy.planning.opening import Opened
+from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import (
     Attribute,
     MechanismChoice,
@@ -25,8 +27,6 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.plan import opening
-from rrpolicy.releasing.plan.opening import Opened
 
 
 class NoOptions(BaseModel):

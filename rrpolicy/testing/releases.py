@@ -9,22 +9,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.base import Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.bundle.execute import draw_into
+from rrpolicy.bundle.manifest import manifest
+from rrpolicy.bundle.tables.written import WrittenTables, open_written
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.frozen import frozen
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.plan import Plan, make_plan, software
 from rrpolicy.policy.model import Policy
-from rrpolicy.releasing.bundle.execute import draw_into
-from rrpolicy.releasing.bundle.manifest import manifest
-from rrpolicy.releasing.plan.assess import Assessment
-from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.releasing.plan.plan import Plan, make_plan, software
-from rrpolicy.releasing.tables.written import WrittenTables, open_written
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_origin, get_type_hints
 
-from rrpolicy.door import release, render
+from rrpolicy.api import release, render
 from rrpolicy.report import Renderer, Report
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.policies import policy_text, write_csv

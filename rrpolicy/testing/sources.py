@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Attribute, Policy, Reading
-from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.source.memory.encoded import encoded
 from rrpolicy.source.opening import engine
 from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source

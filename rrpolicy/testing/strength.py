@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.channel.base import Channel
+from rrpolicy.channels.base import Channel
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.channel.base import Channel, Layout
+from rrpolicy.channels.base import Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.axes.sets import Sets
+    from rrpolicy.channels.axes.sets import Sets
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
 
@@ -56,7 +56,7 @@ class AdditionMSE:
             channel: the class of what is planned.
             axes: the attributes and the class of each of its axes.
         """
-        from rrpolicy.channel.axes.sets import Sets
+        from rrpolicy.channels.axes.sets import Sets
 
         del channel
         sets = {name for names, axis in axes if issubclass(axis, Sets) for name in names}
@@ -76,9 +76,9 @@ class AdditionMSE:
         Raises:
             PolicyError: RR239 if an attribute that is named is not released as sets.
         """
-        from rrpolicy.channel.axes.set_error import addition_mean_squared_error
-        from rrpolicy.channel.axes.sets import Sets
-        from rrpolicy.channel.product.channel import Product
+        from rrpolicy.channels.axes.set_error import addition_mean_squared_error
+        from rrpolicy.channels.axes.sets import Sets
+        from rrpolicy.channels.product.channel import Product
 
         if not isinstance(channel, Product):
             return None
@@ -103,7 +103,7 @@ class AdditionMSE:
         """
         import numpy as np
 
-        from rrpolicy.channel.decoders import AdditionDecoder
+        from rrpolicy.channels.decoders import AdditionDecoder
         from rrpolicy.utility.simulation import original_shares
         from rrpolicy.utility.written import estimated
 

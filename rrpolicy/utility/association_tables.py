@@ -22,7 +22,7 @@ from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected, on
 from rrpolicy.utility.written import estimated
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original

@@ -23,7 +23,7 @@ from rrpolicy.utility.marginal import Simulation, attributes_of
 from rrpolicy.utility.metric import MOST_CELLS, Better
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel, Layout
+    from rrpolicy.channels.base import Channel, Layout
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array

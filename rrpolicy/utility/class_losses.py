@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.categories import certainty_penalty
+from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen import frozen
@@ -16,7 +16,7 @@ from rrpolicy.utility.drawn import released_codes
 from rrpolicy.utility.simulation import Draws, Marginal, collected
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
     from rrpolicy.source.counts import Array, Ints

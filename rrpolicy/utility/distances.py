@@ -29,7 +29,7 @@ from rrpolicy.finding import Companion, Measure
 from rrpolicy.utility.marginal import Options, SharesMetric, attributes_of, counted
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Figure

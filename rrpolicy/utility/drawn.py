@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.values import read_codes
+from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.estimate.weights.sets import SetWeights
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.decoders import AnatomyDecoder
-    from rrpolicy.channel.table import Column, TableSpec
+    from rrpolicy.channels.decoders import AnatomyDecoder
+    from rrpolicy.channels.table import Column, TableSpec
     from rrpolicy.estimate.weights.base import AxisWeights
     from rrpolicy.source.counts import Array, Ints
 
@@ -151,7 +151,7 @@ def _places(axis: AxisWeights, columns: Sequence[Column]) -> Ints:
 
 def _held(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
     """Return (rows, 1 + l) the cells that a row with a set is counted in: all rows, and one for each value it holds."""
-    from rrpolicy.channel.axes.sets import entries
+    from rrpolicy.channels.axes.sets import entries
 
     flat: Ints = np.zeros(1, dtype=np.int64)
     for column in columns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.channel.base import Channel, Layout
+from rrpolicy.channels.base import Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
@@ -52,8 +52,8 @@ class ExpectedL2:
             channel: the class of what is planned.
             axes: the attributes and the class of each of its axes.
         """
-        from rrpolicy.channel.axes.recode import Recode
-        from rrpolicy.channel.product.channel import Product
+        from rrpolicy.channels.axes.recode import Recode
+        from rrpolicy.channels.product.channel import Product
 
         if not issubclass(channel, Product):
             return "counts from this mechanism are spread inside groups or classes and have no expected error"
@@ -80,8 +80,8 @@ class ExpectedL2:
         Raises:
             PolicyError: RR239 if an attribute of the marginal is not released with categories.
         """
-        from rrpolicy.channel.product.channel import Product
-        from rrpolicy.channel.product.expected_error import expected_squared_error
+        from rrpolicy.channels.product.channel import Product
+        from rrpolicy.channels.product.expected_error import expected_squared_error
 
         if not isinstance(channel, Product):
             return None
@@ -111,7 +111,7 @@ class ExpectedL2:
         """
         import numpy as np
 
-        from rrpolicy.channel.decoders import IdentityDecoder
+        from rrpolicy.channels.decoders import IdentityDecoder
         from rrpolicy.utility.simulation import original_shares
         from rrpolicy.utility.written import estimated
 

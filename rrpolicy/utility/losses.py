@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.channel.base import Channel, Layout
+from rrpolicy.channels.base import Channel, Layout
 from rrpolicy.finding import Measure
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.utility.metric import Better
@@ -66,10 +66,10 @@ class ClassLoss(ABC):
 
     def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why there are no certain classes; None if there are."""
-        from rrpolicy.channel.axes.identity import Identity
-        from rrpolicy.channel.axes.recode import Recode
-        from rrpolicy.channel.product.channel import Product
-        from rrpolicy.channel.suppression.channel import SuppressionChannel
+        from rrpolicy.channels.axes.identity import Identity
+        from rrpolicy.channels.axes.recode import Recode
+        from rrpolicy.channels.product.channel import Product
+        from rrpolicy.channels.suppression.channel import SuppressionChannel
 
         if issubclass(channel, SuppressionChannel):
             return None
@@ -182,7 +182,7 @@ class ClassificationLoss(ClassLoss):
 
     def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why there are no certain classes, or the target is not released as it is."""
-        from rrpolicy.channel.axes.identity import Identity
+        from rrpolicy.channels.axes.identity import Identity
 
         assert isinstance(options, TargetOptions)
         changed = {name for names, axis in axes if not issubclass(axis, Identity) for name in names}

@@ -12,7 +12,7 @@ from rrpolicy.finding import Basis, Companion, Measure
 from rrpolicy.utility.metric import MOST_CELLS, Better
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel, Layout
+    from rrpolicy.channels.base import Channel, Layout
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array

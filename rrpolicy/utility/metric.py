@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.channel.base import Channel, Layout
+from rrpolicy.channels.base import Channel, Layout
 from rrpolicy.finding import Measure
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.utility.marginal import Options, SharesMetric, TableMetric, attributes_of, counted, refusal
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.query_errors import Asked

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.sampling.streams import Stream
+    from rrpolicy.channels.sampling.streams import Stream
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.utility.queries import QueryOptions

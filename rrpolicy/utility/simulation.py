@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
@@ -35,7 +35,7 @@ from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
-    from rrpolicy.channel.base import Channel
+    from rrpolicy.channels.base import Channel
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original

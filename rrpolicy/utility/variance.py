@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.base import Channel, Transition
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.base import Channel, Transition
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.utility.metric import MOST_CELLS
 from rrpolicy.utility.simulation import original_shares

@@ -15,10 +15,10 @@ import pytest
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.result import Outcome
 from rrpolicy.attacks.target import carried_column
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute, Role

@@ -24,9 +24,9 @@ from rrpolicy.attacks.reconstruction import weights
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
 from rrpolicy.attacks.score import law
 from rrpolicy.attacks.target import Target, cells
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of

@@ -15,13 +15,13 @@ from rrpolicy.attacks.linked import NAME, OTHERWISE, best_guess, infer_together
 from rrpolicy.attacks.result import Outcome
 from rrpolicy.attacks.run import attacks_together
 from rrpolicy.attacks.target import Target
-from rrpolicy.channel.axes.categories import Domain, category_column
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain, category_column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.draws import drawn

@@ -20,9 +20,9 @@ from rrpolicy.attacks.membership import NAME as MEMBERSHIP
 from rrpolicy.attacks.result import Attack, Outcome
 from rrpolicy.attacks.sets import ListedSets
 from rrpolicy.attacks.target import Target
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of

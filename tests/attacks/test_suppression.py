@@ -13,7 +13,7 @@ from rrpolicy.attacks import run
 from rrpolicy.attacks.linkage import NAME as LINKAGE
 from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.result import Attack, Outcome
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of

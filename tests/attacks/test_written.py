@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import rrpolicy
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.cli.main import main
 from tests.survey import SURVEY
@@ -58,7 +58,7 @@ def reseal(bundle: Path, change: Any) -> None:
     """Change attack.json and fit the report and the record to it, as a forger would who has no source."""
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.discovery import load_registry
-    from rrpolicy.releasing.adversarial.write import write_into
+    from rrpolicy.verification.attack_results import write_into
 
     document = load(bundle / "audit" / "attack.json")
     change(document)
@@ -179,7 +179,7 @@ def test_the_page_shows_what_is_in_audit(copied: Path) -> None:
 @pytest.mark.parametrize(("regime", "clause"), [("iso27559", "8.2.3"), ("sp800-188", "SI-19(8)")])
 def test_evidence_cites_it(released: Path, written: Path, regime: str, clause: str) -> None:
     def answer(bundle: Path, **options: Any) -> Any:
-        found = door.evidence(bundle, regime, **options).evidence
+        found = api.evidence(bundle, regime, **options).evidence
         return found, next(a for a in found.answers if a.clause == clause)
 
     found, with_test = answer(written)

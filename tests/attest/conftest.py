@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rrpolicy
-from rrpolicy.attest.signing_keys import make_signing_key
+from rrpolicy.signing.signing_keys import make_signing_key
 from tests.survey import SURVEY
 
 SECRET = "correct horse"

@@ -15,8 +15,8 @@ import pytest
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 
-from rrpolicy.attest.signing_keys import read_public
 from rrpolicy.cli.main import main
+from rrpolicy.signing.signing_keys import read_public
 from tests.attest.conftest import SECRET
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "signatures.md"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.attest.signers import Standing, read_signers
-from rrpolicy.attest.signing_keys import make_signing_key
 from rrpolicy.cli.main import main
+from rrpolicy.signing.signers import Standing, read_signers
+from rrpolicy.signing.signing_keys import make_signing_key
 from tests.survey import SURVEY
 
 WHO = {"desk-a": "Desk A", "desk-a-2": "Desk A", "desk-b": "Desk B", "desk-c": "Desk C"}

@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from rrpolicy.attest.signing_keys import read_public, read_signer
 from rrpolicy.cli.main import main
+from rrpolicy.signing.signing_keys import read_public, read_signer
 from tests.attest.conftest import SECRET
 
 

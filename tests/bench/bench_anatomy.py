@@ -22,15 +22,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.bundle.attained import attained
+from rrpolicy.bundle.manifest import data_of
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
 from rrpolicy.privacy.disclosure.attribute_options import Options
-from rrpolicy.releasing.bundle.attained import attained
-from rrpolicy.releasing.bundle.manifest import data_of
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio
 from tests.bench.bench_release import GIB, Cost, cost, released

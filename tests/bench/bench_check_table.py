@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.measuring.table import Asked, measure_table
+from rrpolicy.table_risk.table import Asked, measure_table
 from tests.bench import Ratio, least
 
 RECORDS = 10**6

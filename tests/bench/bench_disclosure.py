@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.probability import keep_probability
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.evidence import gather, sides

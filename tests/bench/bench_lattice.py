@@ -16,6 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rrpolicy.optimize.recode.class_tests import class_tests, tables
+from rrpolicy.optimize.recode.lattice import Search
+from rrpolicy.optimize.recode.levels import class_attributes, recoded
+from rrpolicy.optimize.recode.loss import Loss
 from rrpolicy.policy.model import (
     Attribute,
     Policy,
@@ -23,10 +27,6 @@ from rrpolicy.policy.model import (
     Role,
 )
 from rrpolicy.privacy.models import k_anonymity, l_diversity
-from rrpolicy.solve.recode.class_tests import class_tests, tables
-from rrpolicy.solve.recode.lattice import Search
-from rrpolicy.solve.recode.levels import class_attributes, recoded
-from rrpolicy.solve.recode.loss import Loss
 from rrpolicy.testing import TableInMemory, policies
 from tests.bench import Ratio, least
 
@@ -98,8 +98,8 @@ def run() -> list[Ratio]:
 
 
 def _search(attributes: Any, tests: Any, counted: Any, suppression: float) -> None:
-    from rrpolicy.solve.recode.class_tests import ladder
-    from rrpolicy.solve.recode.rollup import Tables
+    from rrpolicy.optimize.recode.class_tests import ladder
+    from rrpolicy.optimize.recode.rollup import Tables
 
     rolled = Tables(tuple(ladder(a) for a in attributes), counted)
     weights = np.full(len(attributes), 1 / len(attributes))

@@ -17,14 +17,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.mechanism import Task
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.solve.retention.allocate import problem_of
-from rrpolicy.solve.retention.optimal import minimise
-from rrpolicy.solve.retention.problem import Allocation
-from rrpolicy.solve.retention.template import Template
+from rrpolicy.optimize.retention.allocate import problem_of
+from rrpolicy.optimize.retention.optimal import minimise
+from rrpolicy.optimize.retention.problem import Allocation
+from rrpolicy.optimize.retention.template import Template
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio, least
 from tests.bench.bench_disclosure import plain_risk

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.probability import keep_probability
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.testing import policy_of
 

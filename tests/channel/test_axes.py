@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.invariant import invariant_matrix
-from rrpolicy.channel.axes.matrix import ColumnSumError, Matrix
-from rrpolicy.channel.axes.rank import full_column_rank
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Axis, Transition
-from rrpolicy.channel.decoders import Block, IdentityDecoder
-from rrpolicy.channel.probability import (
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.invariant import invariant_matrix
+from rrpolicy.channels.axes.matrix import ColumnSumError, Matrix
+from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Axis, Transition
+from rrpolicy.channels.decoders import Block, IdentityDecoder
+from rrpolicy.channels.probability import (
     keep_probability,
     log_at_most,
     log_decimal,
@@ -32,11 +32,11 @@ from rrpolicy.channel.probability import (
     round_down,
     round_up,
 )
-from rrpolicy.channel.product.expected_error import mean_norms
-from rrpolicy.channel.reading import axis_from_json, channel_from_json
-from rrpolicy.channel.table import Column
-from rrpolicy.codec.writing import plain
+from rrpolicy.channels.product.expected_error import mean_norms
+from rrpolicy.channels.reading import axis_from_json, channel_from_json
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
+from rrpolicy.serialization.writing import plain
 
 KINDS: dict[str, Any] = {"identity": Identity, "retention": Retention, "matrix": Matrix}
 F = Fraction
@@ -452,7 +452,7 @@ def test_columns_are_replaced_without_touching_the_matrix() -> None:
 
 def test_no_heavy_library_is_imported() -> None:
     modules = (
-        "rrpolicy.channel.axes, rrpolicy.channel.reading, rrpolicy.channel.product.expected_error, "
+        "rrpolicy.channels.axes, rrpolicy.channels.reading, rrpolicy.channels.product.expected_error, "
         "rrpolicy.privacy.models.pk_anonymity, rrpolicy.privacy.models.local_dp"
     )
     heavy = "{'numpy', 'scipy', 'pandas', 'pyarrow', 'duckdb'}"

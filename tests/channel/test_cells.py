@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.product.cells import Cells
-from rrpolicy.channel.table import Column
-from rrpolicy.channel.values import engine_type, in_canonical_order, labels, ranks, read_codes
+from rrpolicy.channels.product.cells import Cells
+from rrpolicy.channels.table import Column
+from rrpolicy.channels.values import engine_type, in_canonical_order, labels, ranks, read_codes
 
 TABLES = st.lists(st.sampled_from([1, 2, 7, 1000, 2**20, 2**40]), min_size=1, max_size=6).flatmap(
     lambda sizes: st.tuples(

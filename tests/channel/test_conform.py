@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.product import draw as drawing
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.conform import FALSE_ALARM
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.probability import keep_probability
+from rrpolicy.channels.product import draw as drawing
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.conform import FALSE_ALARM
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.source.protocol import MULTIPLICITY
 

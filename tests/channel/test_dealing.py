@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rrpolicy.channel.anatomy.deal import composed, compositions, deal
-from rrpolicy.channel.anatomy.schedule import Phase, groups_of, largest_eligible, schedule
-from rrpolicy.channel.sampling.shuffle import orders, shuffled
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.anatomy.deal import composed, compositions, deal
+from rrpolicy.channels.anatomy.schedule import Phase, groups_of, largest_eligible, schedule
+from rrpolicy.channels.sampling.shuffle import orders, shuffled
+from rrpolicy.channels.sampling.streams import Streams
 
 ALARM = 1e-6
 

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.expected_error import (
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.expected_error import (
     expected_squared_error,
     mean_norms,
     randomised,
     root_mean_squared_error,
 )
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError
 from rrpolicy.source.counts import Counts, tabulate
 

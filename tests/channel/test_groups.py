@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rrpolicy.channel.anatomy import draw as two_tables
-from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
-from rrpolicy.channel.anatomy.deal import Dealt, deal
-from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.anatomy import draw as two_tables
+from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
+from rrpolicy.channels.anatomy.deal import Dealt, deal
+from rrpolicy.channels.anatomy.schedule import groups_of, largest_eligible
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom, chi2
 
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.sampling.lasting import Lasting, Series, axis_digest
-from rrpolicy.channel.sampling.law import Law
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.sampling.variates import split_by_columns
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.sampling.lasting import Lasting, Series, axis_digest
+from rrpolicy.channels.sampling.law import Law
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.variates import split_by_columns
 
 ALARM = 1e-6
 LABELS = ("a", "b", "c")

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product import draw as drawing
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling import variates as sampling
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product import draw as drawing
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling import variates as sampling
+from rrpolicy.channels.sampling.streams import Streams
 
 FALSE_ALARM = 1e-6
 COPIES = 20_000

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from rrpolicy.channel.anatomy import deal
-from rrpolicy.channel.anatomy.channel import QIT, AnatomyChannel
-from rrpolicy.channel.anatomy.pairs import Kind, kinds_of
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.anatomy import deal
+from rrpolicy.channels.anatomy.channel import QIT, AnatomyChannel
+from rrpolicy.channels.anatomy.pairs import Kind, kinds_of
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.source.protocol import MULTIPLICITY
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from rrpolicy import background
 from rrpolicy.canonical import canonical
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Domain, Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.decoders import IdentityDecoder
-from rrpolicy.channel.product import draw as drawing
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Domain, Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.channels.product import draw as drawing
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.runs import blocks, counted, singly
 

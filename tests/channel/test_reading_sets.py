@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import set_posterior as posterior
-from rrpolicy.channel.axes.set_posterior import exact_ratio, expected_posterior, expected_ratio, few, most_others
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Posterior, Readable, Transition
+from rrpolicy.channels.axes import set_posterior as posterior
+from rrpolicy.channels.axes.set_posterior import exact_ratio, expected_posterior, expected_ratio, few, most_others
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Posterior, Readable, Transition
 
 TINY = 1e-12
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.partition import Boxes, Cut, Levels
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.partition import Boxes, Cut, Levels
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.testing import check_axis
 
 A, B = Domain("a", ("x", "y", "z")), Domain("b", (1, 2))

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from rrpolicy.channel.sampling import variates as sampling
-from rrpolicy.channel.sampling.law import Expansions, Forest, Law
-from rrpolicy.channel.sampling.streams import Stream, Streams
-from rrpolicy.channel.sampling.variates import multinomial, split_by_blocks, split_by_columns
+from rrpolicy.channels.sampling import variates as sampling
+from rrpolicy.channels.sampling.law import Expansions, Forest, Law
+from rrpolicy.channels.sampling.streams import Stream, Streams
+from rrpolicy.channels.sampling.variates import multinomial, split_by_blocks, split_by_columns
 
 FALSE_ALARM = 1e-6
 GARBAGE = 0xA5A5_A5A5_A5A5_A5A5

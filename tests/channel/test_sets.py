@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.set_inclusion import pair_moments
-from rrpolicy.channel.axes.set_posterior import expected_posterior, worst_posterior
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Posterior, Transition
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.set_inclusion import pair_moments
+from rrpolicy.channels.axes.set_posterior import expected_posterior, worst_posterior
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Posterior, Transition
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_axis
@@ -225,7 +225,7 @@ def test_posteriors_are_those_of_enumeration(counts: list[int], share: float) ->
 def test_bounds_of_the_expected_posterior_hold_where_sets_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     prior = np.array([30, 5, 0, 1, 1, 20, 3, 7], dtype=float) / 67
     exactly, _ = expected_posterior(prior, 4)
-    monkeypatch.setattr("rrpolicy.channel.axes.set_posterior.MOST_ENTRIES", 0)
+    monkeypatch.setattr("rrpolicy.channels.axes.set_posterior.MOST_ENTRIES", 0)
 
     low, high = expected_posterior(prior, 4)
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.channel.sampling.streams import Stream, Streams, encode
+from rrpolicy.channels.sampling.streams import Stream, Streams, encode
 
 KEY = bytes(range(32))
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.codes import codes
+from rrpolicy.error_codes import codes
+from rrpolicy.escaping.printable import visible
 from rrpolicy.testing import policy_text
-from rrpolicy.untrusted.printable import visible
 
 LDP = '[[privacy]]\nmodel = "local-dp"\nepsilon = 6\nscope = "attribute"\n'
 POLICY = policy_text(

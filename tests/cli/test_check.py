@@ -148,8 +148,8 @@ def test_a_baseline_can_be_demanded(policy, extend, capsys):
 
 def test_the_plan_says_the_same(policy, extend, capsys):
     from rrpolicy.cli.text.plan import lines
-    from rrpolicy.releasing.plan.opening import open_policy
-    from rrpolicy.releasing.plan.preview import look_ahead
+    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.preview import look_ahead
 
     pinned = POLICY.replace('domain = "observed"', 'domain = ["flu", "none"]')
     policy.write_text(pinned + 'allocation = "equal"\n')

@@ -87,7 +87,7 @@ def test_a_table_that_is_not_there_is_said_with_the_place_that_names_it(folder, 
 
 
 def test_nothing_is_planned(folder, monkeypatch):
-    from rrpolicy.releasing.plan import plan
+    from rrpolicy.planning import plan
 
     monkeypatch.setattr(plan, "make_plan", lambda *_, **__: pytest.fail("it was planned"))
     assert main(["check", "p.toml", "--source"]) == 0

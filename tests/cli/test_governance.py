@@ -257,8 +257,8 @@ def test_what_is_declared_cannot_be_edited(policy, capsys, wrong, code):
 
 def test_a_resealed_declaration_is_not_that_of_the_policy_as_written(policy, capsys):
     from rrpolicy.canonical import own_digest, pretty
-    from rrpolicy.codec.reading import read
     from rrpolicy.policy.governance import Governance
+    from rrpolicy.serialization.reading import read
 
     add(policy, CONTEXT + WAIVER)
     assert run("release", "policy.toml", "--out", "bundle", "--today", BEFORE) == 0

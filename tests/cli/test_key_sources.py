@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.releasing.plan.custody import Custody
+from rrpolicy.planning.custody import Custody
 from tests.survey import SURVEY
 
 SECRET = bytes(range(32))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.scratch import scratch
+from rrpolicy.safe_io.tempdirs import scratch
 from rrpolicy.testing import policy_text
 
 CANARY = "CANARY-of-a-row"

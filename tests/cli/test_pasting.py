@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.untrusted.pasting import command_line, shortest
+from rrpolicy.escaping.shell import command_line, shortest
 
 POLICY = """\
 schema = 1
@@ -114,7 +114,7 @@ def test_what_exists_is_never_overwritten(tmp_path, capsys, what, kind):
 def test_a_plan_that_appears_meanwhile_stays(tmp_path, capsys, monkeypatch):
     policy = make(tmp_path / "work", "people", "sex")
     out = policy.with_name("plan.json")
-    from rrpolicy.releasing.plan import file as planfile
+    from rrpolicy.planning import file as planfile
 
     def late(made, path):
         path.write_text("another's")
@@ -130,7 +130,7 @@ def test_a_plan_that_appears_meanwhile_stays(tmp_path, capsys, monkeypatch):
 
 def test_without_links_a_file_appears_all_the_same(tmp_path, monkeypatch):
     from rrpolicy.errors import RefusedError
-    from rrpolicy.releasing.appearing import appear
+    from rrpolicy.safe_io.appearing import appear
 
     def refused(*_, **__):
         raise PermissionError(1, "Operation not permitted")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from rrpolicy.cli.text.plan import _finding
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.releasing.plan.check import Stated
+from rrpolicy.planning.check import Stated
 
 
 def companion(name: str, value: float, of: str, standing: Standing = Standing.EXACT) -> Companion:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.codes import codes
+from rrpolicy.error_codes import codes
 
 ROOT = Path(__file__).resolve().parents[2]
 

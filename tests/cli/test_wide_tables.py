@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rrpolicy.cli.main import main
 from rrpolicy.cli.text import plan as plan_text
-from rrpolicy.releasing.plan.preview import MOST_PAIRS, MarginalError
+from rrpolicy.escaping.printable import condensed, some
+from rrpolicy.planning.preview import MOST_PAIRS, MarginalError
 from rrpolicy.testing import policy_text, write_csv
-from rrpolicy.untrusted.printable import condensed, some
 from tests.survey import WAIVED
 
 MOST_LINES, LONGEST = 120, 400

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.codes import codes, page
+from rrpolicy.error_codes import codes, page
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [p for folder in ("rrpolicy", "plugins", "reports") for p in sorted((ROOT / folder).rglob("*.py"))]

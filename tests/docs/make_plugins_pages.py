@@ -21,7 +21,7 @@ import rrpolicy.plugin.solve
 import rrpolicy.plugin.types
 import rrpolicy.testing
 from rrpolicy import hookspecs
-from rrpolicy.skeleton.skeleton import write_skeleton
+from rrpolicy.drafting.scaffold.skeleton import write_skeleton
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REFERENCE = DOCS / "reference" / "plugins.md"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from rrpolicy.drafting.scaffold.skeleton import write_skeleton
 from rrpolicy.finding import Verdict
 from rrpolicy.plugin import hookimpl
-from rrpolicy.skeleton.skeleton import write_skeleton
 from rrpolicy.testing import check_assessor, check_privacy_model, open_policy, policy_text
 from tests.docs.make_plugins_pages import BLOCK, FILES, GUIDE, REFERENCE, filled_in, reference
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.untrusted import document
+from rrpolicy.safe_io import document
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "rrpolicy" / "schemas"

@@ -16,8 +16,8 @@ from markdown_it import MarkdownIt
 
 import rrpolicy
 from rrpolicy.cli.main import COMMANDS
-from rrpolicy.codes import codes
 from rrpolicy.discovery import load_registry
+from rrpolicy.error_codes import codes
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -45,7 +45,7 @@ def test_checking_loads_no_engine(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["rrpolicy.releasing.plan.check", "rrpolicy.measuring.table", "rrpolicy.cli.releases.release"]
+    "first", ["rrpolicy.planning.check", "rrpolicy.table_risk.table", "rrpolicy.cli.releases.release"]
 )
 def test_the_names_are_functions_whatever_was_loaded_first(first: str) -> None:
     code = f"import {first}; import rrpolicy; print(rrpolicy.release.__name__, rrpolicy.check_table.__name__)"

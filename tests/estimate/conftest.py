@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.canonical import file_digest, own_digest
-from rrpolicy.channel.decoders import Decoder
+from rrpolicy.channels.decoders import Decoder
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.governance import UNDECLARED
 

@@ -14,7 +14,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.releasing.handout.files import public_files
+from rrpolicy.exports.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "tutorials" / "analyst.md"

@@ -18,9 +18,9 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.handout.programs import databases
-from rrpolicy.releasing.handout.programs.views import _ROOT
+from rrpolicy.exports.files import public_files
+from rrpolicy.exports.programs import databases
+from rrpolicy.exports.programs.views import _ROOT
 from tests.matrix.releases import KINDS, make
 from tests.postgres import psql, socket_of_postgres
 

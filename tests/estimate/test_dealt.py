@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.exports.files import public_files
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
-from rrpolicy.offer import Software
+from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.governance import UNDECLARED
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")

@@ -19,8 +19,8 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.exports.files import public_files
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.releasing.handout.files import public_files
 from tests.survey import WAIVED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,7 +125,7 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     manifest = open_release(folder).manifest
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(manifest), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.releasing.handout.r import text
+    from rrpolicy.exports.r import text
 
     lines = [code, "out <- c()"]
     lines += [

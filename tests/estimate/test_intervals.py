@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import binom, norm
 
-from rrpolicy.channel.decoders import Block
+from rrpolicy.channels.decoders import Block
 from rrpolicy.estimate.association.apart import independent
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.association.products import products

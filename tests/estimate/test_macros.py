@@ -98,7 +98,7 @@ def test_a_column_may_be_called_as_the_parameters_are(made, publish, asked):
 
 
 def test_an_axis_too_large_for_a_macro_is_named(made, publish, asked):
-    from rrpolicy.releasing.handout.programs import macros
+    from rrpolicy.exports.programs import macros
 
     d = 150
     rows = [[("1/2" if u == v else "1/298") for v in range(d)] for u in range(d)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from rrpolicy.escaping.markdown import cell, code, fenced, prose
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
-from rrpolicy.untrusted.markdown import cell, code, fenced, prose
-from rrpolicy.untrusted.printable import visible
 
 HOSTILE = (
     "[x](javascript:alert(1))",

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
-from rrpolicy.codec.writing import plain
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.handout.weights import axes_of, weight_files
+from rrpolicy.exports.files import public_files
+from rrpolicy.exports.weights import axes_of, weight_files
+from rrpolicy.serialization.writing import plain
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)

@@ -12,8 +12,8 @@ import pytest
 from rrpolicy import open_release
 from rrpolicy.canonical import canonical, digest
 from rrpolicy.cli.main import main
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.metadata.datapackage import datapackage
+from rrpolicy.exports.files import public_files
+from rrpolicy.exports.metadata.datapackage import datapackage
 from rrpolicy.testing import policy_text
 
 SEX, AGE = ["F", "M"], [20, 40, "unknown"]

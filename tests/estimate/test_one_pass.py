@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.table import TableSpec
+from rrpolicy.bundle.tables.sink import LabelCounts
+from rrpolicy.channels.table import TableSpec
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts import scan
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.releasing.tables.sink import LabelCounts
 
 ROWS = {
     "a": ["x", "", "", "é 'x'", "x", "x"],

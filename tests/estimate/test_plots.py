@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from rrpolicy.drawing.scale import Scale
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.drawn import chart
 from rrpolicy.estimate.results.result import Result
+from rrpolicy.plotting.scale import Scale
 
 SEX, AGE, REGION = ("F", "M"), ("young", "middle", "old"), ("North", "South")
 KINDS = {

@@ -17,9 +17,9 @@ import pytest
 from scipy.stats import binom
 
 import rrpolicy
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.scores import solved

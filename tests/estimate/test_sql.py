@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.exports.files import public_files
+from rrpolicy.exports.weights import file_stem
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.handout.weights import file_stem
 
 ODD = "e\"du; --\n'c"
 

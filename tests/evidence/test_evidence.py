@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.evidencing.citations import KNOWN
-from rrpolicy.evidencing.regime import regime, regimes
+from rrpolicy.compliance.citations import KNOWN
+from rrpolicy.compliance.regime import regime, regimes
 from rrpolicy.policy.governance import Context
 
 

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 import rrpolicy
-from rrpolicy.attest.signing_keys import make_signing_key
 from rrpolicy.canonical import digest
 from rrpolicy.cli.main import main
+from rrpolicy.signing.signing_keys import make_signing_key
 from tests.survey import SURVEY
 
 CONTEXT = """
@@ -274,7 +274,7 @@ def test_an_archive_that_was_tampered_with_is_refused(archived, office, capsys, 
     else:
         files["archive.json"] = json.dumps(index).encode()
     if how == "huge":
-        monkeypatch.setattr("rrpolicy.evidencing.archive._LARGEST", 10)
+        monkeypatch.setattr("rrpolicy.compliance.archive._LARGEST", 10)
     archived.unlink()
     with zipfile.ZipFile(archived, "x") as file:
         for name, content in files.items():

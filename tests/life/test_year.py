@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.governance.ledger.file import read_ledger
 
 GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "HOME": "/nonexistent"}
 BASELINE = """\
@@ -250,7 +250,7 @@ def the_budget_holds_whatever_is_tried(office: Office) -> None:
 
 def two_clones_race_and_one_of_them_is_told(office: Office) -> None:
     office.pull(at="two")
-    from rrpolicy.govern.ledger.shared import Branch
+    from rrpolicy.governance.ledger.shared import Branch
 
     fetch, raced = Branch.fetch, list[int | None]()
     words = ("release", "panel.toml", "--push", "origin/main", "--today", SPRING)

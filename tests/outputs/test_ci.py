@@ -14,7 +14,7 @@ import yaml
 from junitparser import JUnitXml
 
 import rrpolicy
-from rrpolicy.attest.signing_keys import make_signing_key
+from rrpolicy.signing.signing_keys import make_signing_key
 from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, git, policy_text
 from tests.outputs.runners import action, bare_environment, component
 from tests.outputs.test_formats import runner_commands

@@ -52,9 +52,9 @@ def test_what_goes_wrong_is_one_document_of_every_command(write, arguments):
 
 
 def test_a_defect_is_the_same_document(write, monkeypatch):
-    from rrpolicy import door
+    from rrpolicy import api
 
-    monkeypatch.setattr(door, "check", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(api, "check", lambda *_, **__: 1 / 0)
     status, text = call("check", write(PK), "--json")
     assert status == fits(text, "problems")["exit_status"] == 70
 

@@ -13,10 +13,10 @@ from junitparser import JUnitXml
 from lxml import etree
 from markdown_it import MarkdownIt
 
+from rrpolicy.ci_reports.formats import FORMATS, formatted
+from rrpolicy.ci_reports.outcome import Entry, Kind, Level, Note, Outcome, Part, Subject
 from rrpolicy.cli.text.output import Output
 from rrpolicy.errors import Place
-from rrpolicy.outputs.formats import FORMATS, formatted
-from rrpolicy.outputs.outcome import Entry, Kind, Level, Note, Outcome, Part, Subject
 from rrpolicy.policy.governance import Waiver
 from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, call
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject
-from rrpolicy.outputs.sarif import MOST_RESULTS, sarif
+from rrpolicy.ci_reports.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.ci_reports.sarif import MOST_RESULTS, sarif
 from tests.outputs.conftest import ACCEPT, DERIVED, DP, GATE, PK, ROOT, call, policy_text
 
 
@@ -118,12 +118,12 @@ def test_whatever_goes_wrong_is_in_the_log(run, write, arguments, status, code):
 
 
 def test_a_defect_says_so_without_its_message(run, write, monkeypatch):
-    from rrpolicy import door
+    from rrpolicy import api
 
     def broken(*_, **__):
         raise KeyError("canary-4711")
 
-    monkeypatch.setattr(door, "check", broken)
+    monkeypatch.setattr(api, "check", broken)
     status, found = run("check", write(PK))
 
     assert status == 70

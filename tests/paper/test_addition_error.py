@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.set_error import addition_mean_squared_error
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.sampling.streams import Stream, Streams
+from rrpolicy.channels.axes.set_error import addition_mean_squared_error
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.sampling.streams import Stream, Streams
 from rrpolicy.estimate.weights.sets import set_weights
 
 CASES = 4

@@ -17,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.expected_error import mean_norms
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.expected_error import mean_norms
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.releasing.plan.assess import assess
-from rrpolicy.releasing.plan.opening import Opened, open_policy
-from rrpolicy.releasing.plan.plan import make_plan
-from rrpolicy.solve.retention.allocate import problem_of
-from rrpolicy.solve.retention.optimal import minimise
-from rrpolicy.solve.retention.template import Template
+from rrpolicy.optimize.retention.allocate import problem_of
+from rrpolicy.optimize.retention.optimal import minimise
+from rrpolicy.optimize.retention.template import Template
+from rrpolicy.planning.assess import assess
+from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.planning.plan import make_plan
 from rrpolicy.source.opening import open_original
 
 pytestmark = pytest.mark.adult

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import rrpolicy
-from rrpolicy.channel.decoders import RetentionDecoder
+from rrpolicy.channels.decoders import RetentionDecoder
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts import scan as scan_module

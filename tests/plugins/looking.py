@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.plan.preview import Outlook, look_ahead
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.preview import Outlook, look_ahead
 from rrpolicy.source.opening import open_original
 
 

@@ -11,16 +11,16 @@ import duckdb
 import numpy as np
 import pytest
 
+from rrpolicy.bundle.manifest import file_digest, sealed
 from rrpolicy.canonical import pretty
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Standing, Verdict
-from rrpolicy.releasing.bundle.manifest import file_digest, sealed
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.plan.preview import look_ahead
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 

@@ -16,8 +16,8 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing, Verdict
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 

@@ -15,15 +15,15 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Origin, Verdict
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.plan.preview import look_ahead
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 

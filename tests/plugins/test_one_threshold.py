@@ -14,8 +14,8 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Verdict
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.testing import policy_text
 
 HEAD = policy_text(
@@ -214,9 +214,9 @@ def test_boxes_are_held_to_attackers_who_know_the_other_value(write: Write, caps
 
 
 def test_what_is_not_read_out_of_a_coupled_axis_is_refused_at_its_place(write: Write) -> None:
-    from rrpolicy.channel.axes.identity import Identity
-    from rrpolicy.channel.axes.matrix import Matrix
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.axes.identity import Identity
+    from rrpolicy.channels.axes.matrix import Matrix
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.mechanism import Outline
 
     opened = open_policy(write(MECHANISMS["sensitive-addition"]))

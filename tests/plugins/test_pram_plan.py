@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.expected_error import expected_squared_error
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.mechanism import Task
@@ -276,7 +276,7 @@ def test_a_workload_is_served_first(make, plan):
 
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
-    from rrpolicy.solve.retention.template import Template, objective
+    from rrpolicy.optimize.retention.template import Template, objective
     from rrpolicy_pram.channel import build
     from rrpolicy_pram.read import read
 
@@ -408,9 +408,9 @@ EXCLUDED = (
 
 @pytest.mark.adult
 def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
-    from rrpolicy.releasing.plan.assess import assess
-    from rrpolicy.releasing.plan.opening import open_policy
-    from rrpolicy.releasing.plan.plan import make_plan
+    from rrpolicy.planning.assess import assess
+    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.plan import make_plan
     from rrpolicy.source.opening import open_original
 
     path = tmp_path / "adult.toml"

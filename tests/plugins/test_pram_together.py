@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.expected_error import expected_squared_error, mean_norms, root_mean_squared_error
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.expected_error import expected_squared_error, mean_norms, root_mean_squared_error
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
@@ -253,7 +253,7 @@ def test_the_optimum_is_that_of_one_attribute_with_as_many_categories(make: Any)
 
 
 def test_a_workload_of_parts_of_a_group_is_minimised_as_the_error_formula_says(make: Any) -> None:
-    from rrpolicy.solve.retention.template import Template, objective
+    from rrpolicy.optimize.retention.template import Template, objective
     from rrpolicy_pram.channel import build
     from rrpolicy_pram.read import read
 

@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.expected_error import expected_squared_error
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.mechanism import Task

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Verdict
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.plan.preview import look_ahead
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats.contingency import association
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.epsilon.unlinkable import cramers_v, largest_cramers_v

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
@@ -356,7 +356,7 @@ def table_of(rows: Any, role: Role = Role.QUASI_IDENTIFIER) -> tuple[Any, TableI
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_of_groups_it_is_never_above_the_bound(rows: Any) -> None:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
 
     attributes, original = table_of(rows)
     channel = AnatomyChannel.of(attributes, "s", 2)
@@ -378,7 +378,7 @@ def test_of_groups_it_is_never_above_the_bound(rows: Any) -> None:
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_of_groups_the_gain_counts_what_is_read_off_the_record(rows: Any) -> None:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
 
     attributes, original = table_of(rows, Role.INSENSITIVE)
     _, found = dealt(asked("1/2", "gain"), AnatomyChannel.of(attributes, "s", 2), original, "s")
@@ -390,7 +390,7 @@ def test_of_groups_the_gain_counts_what_is_read_off_the_record(rows: Any) -> Non
 
 
 def test_of_groups_whose_values_go_with_nothing_it_is_one_in_l_exactly() -> None:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
 
     attributes, original = table_of(((1, 1, 1), (1, 1, 1)))
     (assessor,) = of_groups()

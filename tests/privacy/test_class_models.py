@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.suppression.channel import SuppressionChannel
-from rrpolicy.channel.table import Column
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.tables.written import open_written
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.channels.table import Column
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict
@@ -37,8 +39,6 @@ from rrpolicy.policy.model import (
 from rrpolicy.privacy.grouping import equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
-from rrpolicy.releasing.tables.sink import FolderSink
-from rrpolicy.releasing.tables.written import open_written
 from rrpolicy.testing import TableInMemory, policy_of
 
 AGES = ("10", "20", "30", "40", "50")

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.mechanism import Task
+from rrpolicy.optimize.retention.allocate import problem_of
+from rrpolicy.optimize.retention.optimal import equalise, minimise
+from rrpolicy.optimize.retention.template import Template
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
 from rrpolicy.privacy.disclosure.minimum_risk import at_retention
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
-from rrpolicy.solve.retention.allocate import problem_of
-from rrpolicy.solve.retention.optimal import equalise, minimise
-from rrpolicy.solve.retention.template import Template
 from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
@@ -194,7 +194,7 @@ def test_classes_share_their_values_among_all_of_them(worlds: Any) -> None:
 
 
 def test_of_groups_it_is_the_share_exactly() -> None:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from tests.privacy.test_best_guess import table_of
 
     attributes, original = table_of(((2, 1, 1), (1, 2, 1)))

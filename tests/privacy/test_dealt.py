@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
     Attribute,

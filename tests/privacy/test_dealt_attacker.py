@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.anatomy.deal import compositions
-from rrpolicy.channel.anatomy.replicas import replicas, steps
-from rrpolicy.channel.anatomy.schedule import largest_eligible, schedule
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.deal import compositions
+from rrpolicy.channels.anatomy.replicas import replicas, steps
+from rrpolicy.channels.anatomy.schedule import largest_eligible, schedule
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import cells

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.anatomy.pairs import kinds, largest_for_both
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.pairs import kinds, largest_for_both
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors, l_diversity_assessors

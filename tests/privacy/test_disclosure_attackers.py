@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import Risks, risks
 from rrpolicy.privacy.disclosure.inference import success

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.exchange import exchange
-from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channels.axes.exchange import exchange
+from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.privacy.disclosure.attribute import risks

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.partition import Boxes, Cut
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.partition import Boxes, Cut
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.models import attribute_disclosure as attribute

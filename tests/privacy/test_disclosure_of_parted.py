@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import Requirement

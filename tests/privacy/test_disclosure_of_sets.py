@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rrpolicy.channel.axes import set_posterior as posterior
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes import set_posterior as posterior
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis, Posterior, Readable, Transition
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Requirement

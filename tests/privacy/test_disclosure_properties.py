@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain, category_column
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.decoders import Block
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain, category_column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.decoders import Block
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import Risks, risks

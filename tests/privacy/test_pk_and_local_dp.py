@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import keep_probability
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.exposure import exposure, k_of

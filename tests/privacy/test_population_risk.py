@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from rrpolicy import check, check_table, plan
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Standing, Verdict
-from rrpolicy.measuring.table import TableCheck
 from rrpolicy.privacy.classes.histograms import Classes
 from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.population.individual import approximate_risk, estimated
 from rrpolicy.privacy.population.posterior import individual_risk, individual_variance
 from rrpolicy.privacy.population.suda import Combinations, dis_suda, special_uniques
+from rrpolicy.table_risk.table import TableCheck
 
 GUIDE = pd.DataFrame(
     [

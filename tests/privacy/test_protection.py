@@ -18,19 +18,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.anatomy.schedule import largest_eligible
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.schedule import largest_eligible
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.privacy.protection import reading
 from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, protection
 from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, worst
 from rrpolicy.privacy.protection.ladder import Ladder, Protection
-from rrpolicy.releasing.report.before_after import protection_panel
+from rrpolicy.reports.before_after import protection_panel
 from rrpolicy.source.units import Units
 from tests.privacy import deals
 

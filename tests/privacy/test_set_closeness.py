@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition.assessors import l_diversity_assessors

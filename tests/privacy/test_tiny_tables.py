@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import tiny_tables

@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict

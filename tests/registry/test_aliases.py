@@ -11,8 +11,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.offer import Offer
-from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.plugin_spec import Offer
 from rrpolicy.testing import policy_text, write_csv
 
 from .test_registry import Registry, info, plugin

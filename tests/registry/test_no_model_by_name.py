@@ -11,9 +11,14 @@ from rrpolicy.builtin import MODELS
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (
-    "rrpolicy/releasing",
-    "rrpolicy/solve",
-    "rrpolicy/measuring",
+    "rrpolicy/planning",
+    "rrpolicy/bundle",
+    "rrpolicy/verification",
+    "rrpolicy/reports",
+    "rrpolicy/exports",
+    "rrpolicy/collection",
+    "rrpolicy/optimize",
+    "rrpolicy/table_risk",
     "rrpolicy/estimate",
     "rrpolicy/mechanism.py",
     "plugins",

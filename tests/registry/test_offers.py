@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rrpolicy import hookspecs
-from rrpolicy.blame.protocols import MEMBERS
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.errors import RefusedError
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.formats.format import Format
 from rrpolicy.formats.parts import FileSink
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism
-from rrpolicy.offer import Offer, PluginInfo
+from rrpolicy.plugin_errors.protocols import MEMBERS
+from rrpolicy.plugin_spec import Offer, PluginInfo
 from rrpolicy.privacy.model import Assessor, PrivacyModel
 from rrpolicy.registry import Registry
 from rrpolicy.report import Renderer

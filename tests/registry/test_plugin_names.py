@@ -62,7 +62,7 @@ def test_every_type_that_a_public_signature_names_is_exported():
 
 def test_the_check_of_signatures_finds_what_is_not_exported():
     assert ("rrpolicy.estimate.results.table", "Crosstab") in set(named("rrpolicy.estimate.release", "Release"))
-    assert ("rrpolicy.channel.base", "Sink") in set(named("rrpolicy.channel.base", "Channel"))
+    assert ("rrpolicy.channels.base", "Sink") in set(named("rrpolicy.channels.base", "Channel"))
 
 
 def test_no_name_of_a_version_went_away():

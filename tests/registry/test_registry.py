@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import rrpolicy.plugin
-from rrpolicy.blame.installed import installed
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
-from rrpolicy.offer import PluginInfo
 from rrpolicy.plugin import hookimpl
+from rrpolicy.plugin_errors.installed import installed
+from rrpolicy.plugin_spec import PluginInfo
 from rrpolicy.registry import Registry
 
 
@@ -91,7 +91,7 @@ def test_the_builtin_distribution_of_another_version_is_refused() -> None:
 
 def test_what_plugins_import_is_listed_once_and_loads_when_asked_for():
     code = (
-        "import sys, rrpolicy.plugin as plugin; assert not [m for m in sys.modules if m.startswith('rrpolicy.channel')];"
+        "import sys, rrpolicy.plugin as plugin; assert not [m for m in sys.modules if m.startswith('rrpolicy.channels')];"
         "print(*(getattr(getattr(plugin, name), '__name__', name) for name in dir(plugin)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

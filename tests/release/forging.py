@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.attacks.result import Attacked
+from rrpolicy.bundle.audit import ATTACKED, read_assessment
+from rrpolicy.bundle.execute import beside
+from rrpolicy.bundle.manifest import file_digests
+from rrpolicy.bundle.pages import audit_pieces, public_page, rendered
 from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
 from rrpolicy.discovery import load_registry
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.releasing.bundle.audit import ATTACKED, read_assessment
-from rrpolicy.releasing.bundle.execute import beside
-from rrpolicy.releasing.bundle.manifest import file_digests
-from rrpolicy.releasing.bundle.pages import audit_pieces, public_page, rendered
-from rrpolicy.releasing.plan.plan import Plan
-from rrpolicy.releasing.report.fill import audit_report, read_report
+from rrpolicy.planning.plan import Plan
+from rrpolicy.reports.fill import audit_report, read_report
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def refill_public(bundle: Path) -> None:
 
 def fill_public(bundle: Path) -> None:
     """Make the files beside the data and the public page again from release.json, and seal it."""
-    from rrpolicy.channel.reading import channel_from_json
+    from rrpolicy.channels.reading import channel_from_json
 
     refill_public(bundle)
     public = bundle / "public"

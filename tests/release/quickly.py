@@ -17,10 +17,10 @@ import pytest
 
 from rrpolicy import discovery
 from rrpolicy.canonical import canonical, file_digest
-from rrpolicy.codec.writing import plain
-from rrpolicy.releasing.verify import public as verify_public
-from rrpolicy.releasing.verify import verify as verifying
-from rrpolicy.releasing.verify.outcome import Log
+from rrpolicy.serialization.writing import plain
+from rrpolicy.verification import public as verify_public
+from rrpolicy.verification import verify as verifying
+from rrpolicy.verification.outcome import Log
 
 from .forging import refill_public, replan, reseal_audit, reseal_public
 

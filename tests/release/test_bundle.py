@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rrpolicy.bundle.staging import stage
 from rrpolicy.errors import RefusedError
-from rrpolicy.releasing.bundle.staging import stage
 
 
 def started(case, out: Path, **options) -> subprocess.Popen[bytes]:

@@ -18,14 +18,14 @@ import pandas as pd
 import pytest
 
 import rrpolicy
-from rrpolicy.channel.axes.categories import Domain, category_column
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain, category_column
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
-from rrpolicy.releasing.field import plausible
-from rrpolicy.releasing.field.plausible import implausible
-from rrpolicy.untrusted.document import faults
+from rrpolicy.collection import plausible
+from rrpolicy.collection.plausible import implausible
+from rrpolicy.safe_io.document import faults
 
 from .forging import fill_again, reseal_audit, reseal_public, rewrite
 from .village import POLICY, people, planned
@@ -266,7 +266,7 @@ def test_a_release_that_denies_its_collection_is_found(copied: Path) -> None:
 
 def test_rows_that_nobody_sent_are_found(village: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("rrpolicy.releasing.bundle.collecting.implausible", lambda *_: [])
+        patch.setattr("rrpolicy.bundle.collecting.implausible", lambda *_: [])
         found = rrpolicy.collect(village / "plan.json", frame(village).assign(ill="no"), tmp_path / "forged")
     assert {p.code for p in rrpolicy.verify(found.bundle).problems} == {"RR525"}
 

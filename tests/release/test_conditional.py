@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.planning.assess import assess
+from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.planning.plan import make_plan
 from rrpolicy.policy.model import Policy
-from rrpolicy.releasing.plan.assess import assess
-from rrpolicy.releasing.plan.opening import Opened, open_policy
-from rrpolicy.releasing.plan.plan import make_plan
 from rrpolicy.testing.memory import TableInMemory
 
 HEAD = """
@@ -147,8 +147,8 @@ def test_what_is_accepted_passes_and_is_still_conditional_everywhere(limited, ca
 
 
 def test_a_manifest_that_hides_a_derived_statistic_is_not_verified(limited, capsys):
+    from rrpolicy.bundle.manifest import own_digest
     from rrpolicy.canonical import pretty
-    from rrpolicy.releasing.bundle.manifest import own_digest
 
     limited.write_text(LIMITED + f"[release]\n{LINE}\n")
     assert main(["release", str(limited), "--out", str(limited.parent / "bundle")]) == 0

@@ -23,11 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.bundle.tables.read import open_table
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.formats.delimited import Csv, CsvTable
-from rrpolicy.releasing.tables.read import open_table
 
 from .forging import load, reseal_audit, reseal_public
 from .test_data_clients import validated

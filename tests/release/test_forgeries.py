@@ -22,8 +22,8 @@ import pytest
 
 from rrpolicy.canonical import pretty
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.releasing.verify.outcome import Level, Verification
-from rrpolicy.releasing.verify.verify import verify
+from rrpolicy.verification.outcome import Level, Verification
+from rrpolicy.verification.verify import verify
 
 from . import quickly
 from .bundles.make import CASES, KEPT, TESTED, make

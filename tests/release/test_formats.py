@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.channel.values import read_codes
+from rrpolicy.bundle.tables.read import open_table
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.values import read_codes
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.formats.parquet import ParquetTable
 from rrpolicy.formats.rows import coded
-from rrpolicy.releasing.tables.read import open_table
-from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
 

@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.releasing.handout import templates
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.escaping.printable import visible
+from rrpolicy.exports import templates
 
 KNOWN = '"; DROP TABLE released; --'
 TOLD = "`{{ 7 * 7 }}` | {% raw %} ``` <b>'\\"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import rrpolicy
-from rrpolicy.releasing.bundle.audit import writers
-from rrpolicy.releasing.verify.verify import verify
+from rrpolicy.bundle.audit import writers
+from rrpolicy.verification.verify import verify
 
 from .bundles.make import HERE, KEPT, archive, make
 

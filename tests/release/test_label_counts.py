@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.releasing.tables import sink
+from rrpolicy.bundle.tables import sink
+from rrpolicy.channels.table import Column, TableSpec
 
 LABELS = {"sex": ("f", "m"), "town": ("a", "b", "c"), "year": (1, 2)}
 SPEC = TableSpec("data", tuple(Column(n, "category", labels, "", n) for n, labels in LABELS.items()), tuple(LABELS))

@@ -16,19 +16,19 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.bundle.manifest import manifest
+from rrpolicy.bundle.tables.sink import FolderSink, Written
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
+from rrpolicy.exports.files import public_files
 from rrpolicy.formats.format import file_name
-from rrpolicy.releasing.bundle.manifest import manifest
-from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.plan.assess import assess
-from rrpolicy.releasing.plan.gate import gate
-from rrpolicy.releasing.plan.opening import Opened, open_policy
-from rrpolicy.releasing.plan.plan import make_plan
-from rrpolicy.releasing.plan.waivers import Terms
-from rrpolicy.releasing.tables.sink import FolderSink, Written
+from rrpolicy.planning.assess import assess
+from rrpolicy.planning.gate import gate
+from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.planning.plan import make_plan
+from rrpolicy.planning.waivers import Terms
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_text
 from rrpolicy.testing.memory import TableInMemory

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.releasing.tables.sink import FolderSink
-from rrpolicy.releasing.verify.verify import verify
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.verification.verify import verify
 
 from .conftest import Made, run, write_case
 from .forging import fill_again, fill_public, reseal_public

@@ -18,14 +18,14 @@ import pytest
 from scipy.stats import chi2
 
 import rrpolicy
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.sampling.streams import Stream, Streams
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.sampling.streams import Stream, Streams
 from rrpolicy.cli.main import main
+from rrpolicy.collection import randomize as sampler
+from rrpolicy.collection.answers import codes_of
+from rrpolicy.collection.questionnaire import Question, Questionnaire
 from rrpolicy.discovery import load_registry
-from rrpolicy.releasing.field import randomize as sampler
-from rrpolicy.releasing.field.answers import codes_of
-from rrpolicy.releasing.field.questionnaire import Question, Questionnaire
-from rrpolicy.releasing.plan.opening import opened
+from rrpolicy.planning.opening import opened
 from rrpolicy.source.memory.handed import handed
 from rrpolicy.source.opening import open_original
 
@@ -107,7 +107,7 @@ def one_stream(_streams: Streams, _axis: Axis) -> Stream:
 def test_a_wrong_sampler_is_caught(
     asked: Questionnaire, monkeypatch: pytest.MonkeyPatch, name: str, wrong: Callable[..., Any], calls: int
 ) -> None:
-    monkeypatch.setattr(f"rrpolicy.releasing.field.randomize.{name}", wrong)
+    monkeypatch.setattr(f"rrpolicy.collection.randomize.{name}", wrong)
     assert sampler.secrets is secrets
     assert deviates(asked, {"sex": "m", "age": 64.9, "ill": None}, (1, 1, 2), calls)
 

@@ -13,8 +13,8 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError, RefusedError, RequirementError
 from rrpolicy.finding import Verdict
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.privacy.models import delta_presence, k_map
-from rrpolicy.releasing.plan.opening import open_policy
 from tests.survey import WAIVED
 
 AGES = ["0-29", "30-59", "60+"]

@@ -17,21 +17,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import canonical, digest
-from rrpolicy.channel.decoders import MatrixDecoder, RetentionDecoder, cells
-from rrpolicy.codec.writing import plain
+from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, cells
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import UNDECLARED
-from rrpolicy.releasing.report import attributes as report_attributes
-from rrpolicy.releasing.report import fill
-from rrpolicy.releasing.report import wording as figures
-from rrpolicy.releasing.report.fill import AuditPieces, read_report
-from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.report import Report
-from rrpolicy.section import Fact, figure, significant
+from rrpolicy.report_blocks import Fact, figure, significant
+from rrpolicy.reports import attributes as report_attributes
+from rrpolicy.reports import fill
+from rrpolicy.reports import wording as figures
+from rrpolicy.reports.fill import AuditPieces, read_report
+from rrpolicy.reports.not_covered import not_covered
+from rrpolicy.serialization.writing import plain
 
 CANARY = 0.61803398874
 LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.bundle.tables import spool
+from rrpolicy.bundle.tables.spool import Spool
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.formats.column_types import arrow_schema
-from rrpolicy.releasing.tables import spool
-from rrpolicy.releasing.tables.spool import Spool
 
 KINDS: dict[str, tuple[Any, ...]] = {
     "BOOLEAN": (False, True, None),

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.releasing.tables import ties
-from rrpolicy.releasing.tables.sink import FolderSink
+from rrpolicy.bundle.tables import ties
+from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.source.singles import Singles
 
 COLUMNS = (

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import pretty
-from rrpolicy.releasing.verify.outcome import Level
-from rrpolicy.releasing.verify.verify import verify
+from rrpolicy.verification.outcome import Level
+from rrpolicy.verification.verify import verify
 
 from .forging import fill_again, reseal_public, rewrite
 
@@ -212,12 +212,12 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
     """Everything is rewritten to fit: only the original gives it away."""
     import duckdb
 
-    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.bundle.execute import beside
+    from rrpolicy.bundle.tables.sink import FolderSink
+    from rrpolicy.channels.table import TableSpec
     from rrpolicy.discovery import load_registry
     from rrpolicy.manifest.manifest import Manifest
-    from rrpolicy.releasing.bundle.execute import beside
-    from rrpolicy.releasing.plan.plan import Plan
-    from rrpolicy.releasing.tables.sink import FolderSink
+    from rrpolicy.planning.plan import Plan
 
     case = copied("csv")
     public = case.bundle / "public"
@@ -294,12 +294,12 @@ def test_a_level_needs_its_inputs(made, capsys):
 
 
 def test_a_tests_release_is_never_verified(case):
-    from rrpolicy.channel.sampling.streams import Streams
-    from rrpolicy.releasing.bundle.execute import release
-    from rrpolicy.releasing.bundle.staging import stage
-    from rrpolicy.releasing.plan.keys import new_key
-    from rrpolicy.releasing.plan.opening import open_policy
-    from rrpolicy.releasing.plan.plan import make_plan
+    from rrpolicy.bundle.execute import release
+    from rrpolicy.bundle.staging import stage
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.planning.keys import new_key
+    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.plan import make_plan
     from rrpolicy.source.opening import open_original
 
     opened, out = open_policy(case.policy), case.folder / "bundle"
@@ -442,7 +442,7 @@ def test_a_chance_that_underflows_is_no_zero():
     from types import SimpleNamespace
 
     from rrpolicy.finding import Measure, Standing
-    from rrpolicy.releasing.verify.released_from import by_chance
+    from rrpolicy.verification.released_from import by_chance
 
     def told(value, standing=Standing.UPPER_BOUND):
         return by_chance(SimpleNamespace(achieved=Measure(value, standing)))

@@ -19,11 +19,11 @@ import pytest
 
 import rrpolicy
 from rrpolicy import PolicyError
+from rrpolicy.bundle.execute import draw_into
 from rrpolicy.canonical import file_digest
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.releasing.bundle.execute import draw_into
 from rrpolicy.source.opening import open_original
 
 from .forging import fill_public, load, reseal_audit, reseal_public
@@ -235,9 +235,9 @@ def test_the_policy_cannot_be_guessed_and_confirmed(folder):
 def test_no_other_policy_means_another():
     """`published`, stated or not, is the same policy; a resolved one without the key is read."""
     document = {"format": "csv"}
-    from rrpolicy.codec.reading import read
-    from rrpolicy.codec.writing import record
     from rrpolicy.policy.model import ReleaseSettings
+    from rrpolicy.serialization.reading import read
+    from rrpolicy.serialization.writing import record
 
     assert not {"decoders", "described_groups"} & record(ReleaseSettings()).keys()
     assert read(ReleaseSettings, document).decoders == "published"

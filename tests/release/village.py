@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import rrpolicy
-from rrpolicy.releasing.plan.planning import Planned
+from rrpolicy.planning.planning import Planned
 
 POLICY = """
 schema = 1

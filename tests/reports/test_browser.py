@@ -232,9 +232,9 @@ def test_axe_finds_nothing_on_the_inventory_and_nothing_is_wider_than_the_window
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    from rrpolicy.evidencing.inventory import Inventory, Listed
-    from rrpolicy.evidencing.writing import inventory_page
-    from rrpolicy.section import Fact
+    from rrpolicy.compliance.inventory import Inventory, Listed
+    from rrpolicy.compliance.writing import inventory_page
+    from rrpolicy.report_blocks import Fact
 
     long = "a <name> & of some length" * 4
     releases = (

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.report import Histogram, MarginalPanel, MarginalRow
-from rrpolicy.section import percent
+from rrpolicy.report_blocks import percent
 from rrpolicy_reports import drawing, wording
 
 SHARES = st.floats(-0.2, 1.2)

@@ -16,9 +16,9 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
 from rrpolicy.privacy.risks import bounded_by
-from rrpolicy.releasing.report.tiles import chances, in_hundred
 from rrpolicy.report import Report
-from rrpolicy.untrusted.document import read_document
+from rrpolicy.reports.tiles import chances, in_hundred
+from rrpolicy.safe_io.document import read_document
 
 WEAK = """schema = 1
 [policy]
@@ -240,9 +240,9 @@ def test_the_plan_tells_each_value_beside_its_own_limit(
 def test_the_share_of_true_values_is_told_by_column(keep: str, told: str) -> None:
     from fractions import Fraction
 
-    from rrpolicy.channel.decoders import Block, RetentionDecoder
+    from rrpolicy.channels.decoders import Block, RetentionDecoder
     from rrpolicy.policy.model import Attribute, Role
-    from rrpolicy.releasing.report.attributes import true_values
+    from rrpolicy.reports.attributes import true_values
 
     made = [(name, ("a", "b")) for name in ("sex", "ill")]
     decoders = [

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.report import Report
-from rrpolicy.section import Section, figure
+from rrpolicy.report_blocks import Section, figure
 
 NAMES = (
     "pram",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.releasing.report.not_covered import not_covered
+from rrpolicy.reports.not_covered import not_covered
 
 WITHOUT_A_SUBJECT = ("It ", "This ", "He ", "Who ", "The number", "That is")
 

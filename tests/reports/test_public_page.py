@@ -21,8 +21,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.releasing.report.again import rendered
 from rrpolicy.report import Report
+from rrpolicy.reports.again import rendered
 from rrpolicy_reports.html import HtmlRenderer
 from tests.words import REPLACED
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import (
     Attribute,

@@ -9,21 +9,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain, category_column
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.expected_error import expected_squared_error
+from rrpolicy.channels.axes.categories import Domain, category_column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import RequirementError
+from rrpolicy.optimize.retention.objective import ExpectedError, Variable, marginal
+from rrpolicy.optimize.retention.optimal import equalise, minimise
+from rrpolicy.optimize.retention.problem import Allocation
+from rrpolicy.optimize.retention.rounding import RAISES, pulled_back, raised_to_limit
+from rrpolicy.optimize.retention.template import Template, needs_data, objective
+from rrpolicy.optimize.retention.workload import Marginal
 from rrpolicy.policy.model import Attribute, Bins, Role
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.solve.retention.objective import ExpectedError, Variable, marginal
-from rrpolicy.solve.retention.optimal import equalise, minimise
-from rrpolicy.solve.retention.problem import Allocation
-from rrpolicy.solve.retention.rounding import RAISES, pulled_back, raised_to_limit
-from rrpolicy.solve.retention.template import Template, needs_data, objective
-from rrpolicy.solve.retention.workload import Marginal
 from rrpolicy.source.counts import tabulate
 
 SIZES = {"a": 4, "b": 6, "x": 2, "y": 3, "z": 2}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.probability import keep_probability, retention_probability
-from rrpolicy.solve.retention.equal import common_retention, round_down
+from rrpolicy.channels.probability import keep_probability, retention_probability
+from rrpolicy.optimize.retention.equal import common_retention, round_down
 
 
 def retention_epsilon(sizes, retention):
@@ -89,6 +89,6 @@ def test_keep_and_retention_are_one_parameter(size, rho):
 
 
 def test_no_numpy_is_loaded():
-    code = "import sys, rrpolicy.solve.retention.equal; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
+    code = "import sys, rrpolicy.optimize.retention.equal; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
+from rrpolicy.optimize.recode.class_tests import class_tests, tables
+from rrpolicy.optimize.recode.generalise import axes_of, full_domain
+from rrpolicy.optimize.recode.lattice import Search
+from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
+from rrpolicy.optimize.recode.loss import Loss
 from rrpolicy.policy.model import Attribute, Role
-from rrpolicy.solve.recode.class_tests import class_tests, tables
-from rrpolicy.solve.recode.generalise import axes_of, full_domain
-from rrpolicy.solve.recode.lattice import Search
-from rrpolicy.solve.recode.levels import Goal, class_attributes, recoded
-from rrpolicy.solve.recode.loss import Loss
 
 _here = Path(__file__).parent / "generalising.py"
 _spec = importlib.util.spec_from_file_location("generalising", _here)

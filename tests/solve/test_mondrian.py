@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
+from rrpolicy.optimize.recode.generalise import multidimensional
+from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
+from rrpolicy.optimize.recode.sides import Side
 from rrpolicy.policy.model import Attribute, Bins, Role
-from rrpolicy.solve.recode.generalise import multidimensional
-from rrpolicy.solve.recode.levels import Goal, class_attributes, recoded
-from rrpolicy.solve.recode.sides import Side
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
 assert _spec is not None

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, check_grad
 
-from rrpolicy.channel.probability import keep_probability
+from rrpolicy.channels.probability import keep_probability
 from rrpolicy.errors import RequirementError
+from rrpolicy.optimize.retention.objective import ExpectedError, Term, Variable, marginal
+from rrpolicy.optimize.retention.optimal import equalise, minimise
+from rrpolicy.optimize.retention.problem import Allocation
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.solve.retention.objective import ExpectedError, Term, Variable, marginal
-from rrpolicy.solve.retention.optimal import equalise, minimise
-from rrpolicy.solve.retention.problem import Allocation
 
 
 def whole_table(sizes):

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
+from rrpolicy.optimize.recode.generalise import full_domain, multidimensional
+from rrpolicy.optimize.recode.levels import Goal, recoded
 from rrpolicy.policy.model import ReferenceSettings, Requirement
 from rrpolicy.privacy.models import delta_presence, k_map
-from rrpolicy.solve.recode.generalise import full_domain, multidimensional
-from rrpolicy.solve.recode.levels import Goal, recoded
 from rrpolicy.testing import TableInMemory
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))

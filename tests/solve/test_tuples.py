@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError, RequirementError
 from rrpolicy.finding import Verdict
+from rrpolicy.optimize.recode.levels import class_attributes
+from rrpolicy.optimize.suppression import part, tuple_suppression
 from rrpolicy.privacy.suppression import assessors as parted
-from rrpolicy.solve.recode.levels import class_attributes
-from rrpolicy.solve.suppression import part, tuple_suppression
 from rrpolicy.source.protocol import MULTIPLICITY
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))

@@ -6,9 +6,9 @@ import gzip
 
 import pytest
 
+from rrpolicy.drafting.detection import csv_settings, missing_codes
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
-from rrpolicy.source.draft.detection import csv_settings, missing_codes
 from rrpolicy.source.duckdb.plaintext import TextFile
 from rrpolicy.source.duckdb.source import DuckDBSource
 

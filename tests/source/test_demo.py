@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.drafting.demo.source import DemoSource, survey
 from rrpolicy.errors import DataError
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.source.demo.source import DemoSource, survey
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.source.opening import open_original
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def test_demo_writes_a_folder_that_needs_no_checkout(tmp_path, capsys):
 
 
 def test_the_demo_policy_is_the_pram_example_with_its_baseline():
-    demo = tomllib.loads((files("rrpolicy.source.demo.example") / "policy.toml").read_text())
+    demo = tomllib.loads((files("rrpolicy.drafting.demo.example") / "policy.toml").read_text())
     pram = tomllib.loads((ROOT / "policies" / "pram.toml").read_text())
     baseline = tomllib.loads((ROOT / "policies" / "baseline.toml").read_text())
 
@@ -103,4 +103,4 @@ def test_the_demo_policy_is_the_pram_example_with_its_baseline():
     for part in ("privacy", "mechanism", "utility"):
         assert demo[part] == pram[part]
     for path in (ROOT / "policies" / "hierarchies").glob("*.csv"):
-        assert (files("rrpolicy.source.demo.example") / "hierarchies" / path.name).read_bytes() == path.read_bytes()
+        assert (files("rrpolicy.drafting.demo.example") / "hierarchies" / path.name).read_bytes() == path.read_bytes()

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.source.demo.source import survey
-from rrpolicy.source.draft.cutting import edges
-from rrpolicy.source.draft.draft import draft
-from rrpolicy.source.draft.profile import Cut, Profile
+from rrpolicy.drafting.cutting import edges
+from rrpolicy.drafting.demo.source import survey
+from rrpolicy.drafting.draft import draft
+from rrpolicy.drafting.profile import Cut, Profile
+from rrpolicy.planning.opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.survey import WAIVED
 
@@ -573,7 +573,7 @@ def test_a_table_of_a_database_is_named_in_the_draft(database):
     ("records", "least"), [(0, 1), (1, 1), (2, 1), (7, 6), (19, 17), (100, 90), (3_010, 2_700), (50_000, 45_000)]
 )
 def test_a_table_that_came_in_half_is_below_what_is_drafted(records, least):
-    from rrpolicy.source.draft.draft import _floor
+    from rrpolicy.drafting.draft import _floor
 
     assert _floor(records) == least
     assert records < 2 or records // 2 <= least <= records

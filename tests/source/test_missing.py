@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from rrpolicy.codes import page
+from rrpolicy.error_codes import page
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
 

@@ -12,10 +12,10 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
+from rrpolicy.drafting.cutting import merged_bins, merged_values
+from rrpolicy.drafting.protection import FITS, MODELS
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals
-from rrpolicy.source.draft.cutting import merged_bins, merged_values
-from rrpolicy.source.draft.protection import FITS, MODELS
 
 PAIRS = [*product(FITS, MODELS)]
 FITTING = [pair for pair in PAIRS if pair[1] in FITS[pair[0]]]

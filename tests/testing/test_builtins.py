@@ -13,11 +13,11 @@ import pytest
 from rrpolicy import builtin
 from rrpolicy.builtin import METRICS, MODELS
 from rrpolicy.discovery import load_registry
+from rrpolicy.drafting.demo.source import DemoSource, survey
 from rrpolicy.estimate.invert.estimator import OFFERS as ESTIMATORS
 from rrpolicy.formats.format import OFFERS as FORMATS
-from rrpolicy.releasing.plan.assess import outline_of
-from rrpolicy.releasing.plan.plan import make_plan
-from rrpolicy.source.demo.source import DemoSource, survey
+from rrpolicy.planning.assess import outline_of
+from rrpolicy.planning.plan import make_plan
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.testing import (
     TableInMemory,

@@ -9,14 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.formats.parquet import Parquet
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import (
     Attribute,
     Policy,
@@ -24,9 +26,7 @@ from rrpolicy.policy.model import (
     Role,
 )
 from rrpolicy.privacy.models import local_dp, pk_anonymity
-from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_format, open_policy, policy_of
-from rrpolicy.untrusted.formulas import Handling
 
 THIRD = Fraction(1, 3)
 RECTANGULAR = [["7/10", "1/10"], ["1/10", "7/10"], ["1/5", "1/5"]]

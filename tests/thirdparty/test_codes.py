@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.codes import codes
+from rrpolicy.error_codes import codes
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = """

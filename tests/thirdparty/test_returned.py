@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import rrpolicy
-from rrpolicy.blame.returned import returning, unlike
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Outline, Proposal
+from rrpolicy.plugin_errors.returned import returning, unlike
 
 APART = Path(__file__).parent / "apart"
 POLICY = """

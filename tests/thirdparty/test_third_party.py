@@ -15,9 +15,9 @@ import pytest
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Verdict
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.gate import gate
-from rrpolicy.releasing.plan.plan import Plan, make_plan
+from rrpolicy.planning.check import check
+from rrpolicy.planning.gate import gate
+from rrpolicy.planning.plan import Plan, make_plan
 from rrpolicy.testing import check_assessor, check_mechanism, open_policy
 
 SITE = Path(__file__).parent / "site"
@@ -136,13 +136,13 @@ def test_its_kind_is_needed_to_read_the_plan(site, folder):
 
 
 def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
-    from rrpolicy.releasing.bundle.execute import release
-    from rrpolicy.releasing.plan.assess import assess
-    from rrpolicy.releasing.plan.keys import source_tag
-    from rrpolicy.releasing.plan.waivers import Terms
-    from rrpolicy.releasing.verify.outcome import Level
-    from rrpolicy.releasing.verify.verify import verify
+    from rrpolicy.bundle.execute import release
+    from rrpolicy.planning.assess import assess
+    from rrpolicy.planning.keys import source_tag
+    from rrpolicy.planning.waivers import Terms
     from rrpolicy.source.opening import open_original
+    from rrpolicy.verification.outcome import Level
+    from rrpolicy.verification.verify import verify
 
     site(SITE)
     opened = open_policy(folder / "policy.toml")
@@ -172,7 +172,7 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
 
 
 def test_the_core_assesses_its_axis_too(site, folder):
-    from rrpolicy.releasing.plan.assess import assess
+    from rrpolicy.planning.assess import assess
 
     site(SITE)
     path = folder / "policy.toml"

@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.estimate.association.deflation import deflated, residuals, residuals_as_one
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import Measure

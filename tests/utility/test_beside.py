@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Standing
 from rrpolicy.policy.model import Attribute, Role

@@ -13,13 +13,13 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError
@@ -282,7 +282,7 @@ GATE = '[release]\naccept = ["released"]\n[[utility]]\nmetric = "total-variation
 
 
 def outlook_of(limit):
-    from rrpolicy.releasing.plan.preview import look_ahead
+    from rrpolicy.planning.preview import look_ahead
 
     policy = open_policy(policy_text(TEXT + MECHANISMS["pram"] + f"\n{GATE}{limit}\n"))
     return look_ahead(policy.policy, policy.registry, TableInMemory.random(policy.policy, 400, 1))

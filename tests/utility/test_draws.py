@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import ERRORS, Standing
-from rrpolicy.releasing.plan.assess import assess
-from rrpolicy.releasing.plan.plan import make_plan
+from rrpolicy.planning.assess import assess
+from rrpolicy.planning.plan import make_plan
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
 from rrpolicy.utility.simulation import averaged
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from rrpolicy.canonical import file_digest
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
-from rrpolicy.offer import Software
+from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of

@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.planning.check import check
+from rrpolicy.planning.preview import look_ahead
 from rrpolicy.plugin import Measure, Standing, hookimpl
-from rrpolicy.releasing.plan.check import check
-from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
 
 

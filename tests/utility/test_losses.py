@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure
+from rrpolicy.planning.assess import outline_of
 from rrpolicy.policy.model import Attribute, Role
-from rrpolicy.releasing.plan.assess import outline_of
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import drawn, plan_of
 from rrpolicy.utility.losses import NCP, ClassificationLoss, ClassOptions, Discernibility, TargetOptions

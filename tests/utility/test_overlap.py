@@ -10,13 +10,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.planning.preview import look_ahead
 from rrpolicy.policy.model import Attribute, Role
-from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import drawn, plan_of
 from rrpolicy.utility.overlap import IntervalOverlap, OverlapOptions, overlap

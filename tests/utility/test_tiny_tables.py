@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 from rrpolicy.builtin import METRICS
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.policy.model import Attribute, Role

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rrpolicy.source.demo.source import survey
+from rrpolicy.drafting.demo.source import survey
 from tests.docs.console import ROOT, hold
 
 from .conftest import Engine

@@ -24,13 +24,13 @@ from sqlglot import exp
 
 import rrpolicy
 from rrpolicy.errors import DataError, PolicyError
+from rrpolicy.exports.sql.columns import category_sql
+from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED
+from rrpolicy.exports.sql.statements import statements
 from rrpolicy.policy.model import Attribute, Bins, Policy, Role, SourceSettings
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_of
-from rrpolicy.warehouse.columns import category_sql
-from rrpolicy.warehouse.dialects import DIALECTS, SPELLED
-from rrpolicy.warehouse.statements import statements
 
 from .conftest import Case, Engine, people, public_bytes
 from .test_counts_in import MECHANISMS

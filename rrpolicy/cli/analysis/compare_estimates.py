@@ -64,7 +64,7 @@ def command(  # noqa: PLR0917 each option is one
     Draws of different releases are independent. Of the population, people who are in two of the samples make answers
     depend on each other: intervals allow for any dependence that --overlap leaves room for.
     """
-    from rrpolicy.door import compare_estimates
+    from rrpolicy.api import compare_estimates
 
     releases = [opened(bundle, plugin, no_verify=no_verify) for bundle in bundles]
     target = target_of(population=population)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy.cli.analysis.result import Bundle, Designed, NoVerify, Plugins, Where, names, opened
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
 
 
 def command(  # noqa: PLR0917 each option is one

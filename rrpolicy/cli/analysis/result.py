@@ -15,17 +15,17 @@ from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.screen import wrapped
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.untrusted.printable import lines, visible_lines
+from rrpolicy.escaping.printable import lines, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rrpolicy.canonical import Json, Value
-    from rrpolicy.drawing.svg import Figure
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.survey.design import Alone
+    from rrpolicy.plotting.svg import Figure
 
 
 class Format(StrEnum):
@@ -38,7 +38,7 @@ class Format(StrEnum):
 
 def _drawable(plot: Path | None) -> Path | None:
     """Refuse a file of another format before anything is computed."""
-    from rrpolicy.drawing.svg import svg_file
+    from rrpolicy.plotting.svg import svg_file
 
     return None if plot is None else svg_file(plot)
 
@@ -128,7 +128,7 @@ def opened(
     bundle: Path, plugins: Sequence[str] | None, design: Sequence[str] | None = None, *, no_verify: bool
 ) -> Release:
     """Open a release, as a sample of the design that is stated; say so if its digests are not checked."""
-    from rrpolicy.door import open_release
+    from rrpolicy.api import open_release
 
     if no_verify:
         print(UNVERIFIED, file=sys.stderr)
@@ -222,7 +222,7 @@ def show(found: Shown, form: Format, plot: Path | None = None, *, json: bool = F
         RefusedError: RR407, RR408, RR411 if the plot cannot be written; nothing is printed then.
     """
     if plot is not None and isinstance(found, Drawable):
-        from rrpolicy.newfiles import write_new
+        from rrpolicy.safe_io.atomic_write import write_new
 
         write_new(plot.parent, {plot.name: found.plot().save})
     form = Format.JSON if json else form

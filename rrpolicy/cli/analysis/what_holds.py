@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.analysis.result import AsJson, Form, Format, NoVerify, show
 from rrpolicy.errors import PolicyError, Problem
 
@@ -44,7 +44,7 @@ def command(  # noqa: PLR0917 each option is one
     are named, with what is known of their matrices: declare it only if the table's publisher says so.
     """
     if columns:
-        found = door.what_holds(
+        found = api.what_holds(
             source,
             columns,
             randomised=randomised,
@@ -57,6 +57,6 @@ def command(  # noqa: PLR0917 each option is one
         message = "what is declared of a table goes with two of its columns"
         raise PolicyError(Problem("RR505", message, expected="what-holds TABLE ROW COLUMN"))
     else:
-        found = door.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
+        found = api.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
     show(found, form, json=json)
     return 0

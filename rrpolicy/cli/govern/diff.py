@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
-    from rrpolicy.govern.diff.altered import Difference
-    from rrpolicy.outputs.outcome import Subject
+    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.governance.diff.altered import Difference
 
 SIDE = "A policy, a folder of policies, REVISION:PATH of the git repository here, or a release."
 
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917 each option is one
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.diff(
+        found = api.diff(
             old,
             new,
             since=since,
@@ -72,6 +72,6 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _subjects(found: Difference) -> list[Subject]:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     return [*map(subjects.of_comparison, found.comparisons), *map(subjects.of_new, found.added)]

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import TODAY
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
 
 
 def command(
@@ -34,10 +34,10 @@ def command(
     sixty days, who verified, attacked, signed and approved it, and whether it was replaced or recalled. The exit status
     is 1 if anything has to be decided: a recalled release still at hand, a broken promise, a review that is due.
     """
-    from rrpolicy.evidencing.inventory import lines
+    from rrpolicy.compliance.inventory import lines
 
     day = None if today is None else today.date()
-    found = door.inventory(policies, bundles=bundles or (), today=day, out=out, plugins=plugin or ())
+    found = api.inventory(policies, bundles=bundles or (), today=day, out=out, plugins=plugin or ())
     if json:
         print_json(found.to_json())
     elif out is None:

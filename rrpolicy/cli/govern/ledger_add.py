@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
-from rrpolicy.untrusted.printable import line
+from rrpolicy import api
+from rrpolicy.escaping.printable import line
 
 
 class Overlap(StrEnum):
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0917 each option is one
     A budget ends what earlier releases of its population promised together; a recalled release counts as before. Of a
     release that stands in the ledger it is noted that its bundle appeared.
     """
-    entry = door.add_to_ledger(
+    entry = api.add_to_ledger(
         ledger,
         bundle,
         population=population,

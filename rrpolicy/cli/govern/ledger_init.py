@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
-from rrpolicy.untrusted.printable import line
+from rrpolicy import api
+from rrpolicy.escaping.printable import line
 
 
 def command(
@@ -25,6 +25,6 @@ def command(
 
     Keep the file in the repository beside the policies: it holds nothing that release.json does not publish.
     """
-    head = door.init_ledger(ledger, budgets=budget or ())
+    head = api.init_ledger(ledger, budgets=budget or ())
     print(line(f"wrote {ledger}; its head is {head}"))
     print(line(f'next: name it in the policy, relative to that: [ledger] file = "{ledger.name}"'))

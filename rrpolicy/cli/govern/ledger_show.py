@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import lines
+from rrpolicy.escaping.printable import lines
 
 
 def command(
@@ -25,7 +25,7 @@ def command(
     Epsilon is that of record scope: of a release by itself, and together with all earlier ones that may speak of the
     same people.
     """
-    found = door.show_ledger(ledger, plugins=plugin or ())
+    found = api.show_ledger(ledger, plugins=plugin or ())
     if json:
         print_json(found.to_json())
         return

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import lines
+from rrpolicy.escaping.printable import lines
 
 
 def command(
@@ -37,7 +37,7 @@ def command(
     What was cut off at the end shows only against something that knew it: name the last release, or a head that was
     seen before, or a git revision.
     """
-    found = door.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or (), since=since, plugins=plugin or ())
+    found = api.verify_ledger(ledger, expect_head=expect_head, bundles=bundle or (), since=since, plugins=plugin or ())
     if json:
         print_json(found.to_json())
         return 0

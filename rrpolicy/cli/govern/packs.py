@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.codec.writing import plain
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
+from rrpolicy.serialization.writing import plain
 
 
 def command(
@@ -24,8 +24,8 @@ def command(
 
     A policy extends the copy in its own repository, so that it is read and reviewed there; nothing is ever overwritten.
     """
-    written = None if out is None else door.write_pack(name or "", out)
-    found = door.packs() if name is None else door.packs(name)
+    written = None if out is None else api.write_pack(name or "", out)
+    found = api.packs() if name is None else api.packs(name)
     if json:
         print_json({"schema": "rrpolicy.packs/1", "packs": plain(found)})
     elif written is not None:

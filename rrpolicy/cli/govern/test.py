@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
-    from rrpolicy.govern.cases.run import Tested, Tests
-    from rrpolicy.outputs.outcome import Subject
+    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.governance.cases.run import Tested, Tests
 
 
 def command(
@@ -34,7 +34,7 @@ def command(
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.run_tests(*policies, root=root, progress=report)
+        found = api.run_tests(*policies, root=root, progress=report)
     status = 0 if found.passed else 1
     return told(
         wanted,
@@ -48,7 +48,7 @@ def command(
 
 
 def _subjects(found: Tested) -> list[Subject]:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     return [subjects.of_tests(one) for one in found.policies]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
-    from rrpolicy.measuring.table import TableCheck
-    from rrpolicy.outputs.outcome import Subject
+    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.table_risk.table import TableCheck
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
 UNNAMED = "an estimate decides only with --decided-by estimate, in a policy `decided_by`"
@@ -74,7 +74,7 @@ def command(  # noqa: PLR0917 each option is one
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
     wanted = chosen(output, also, json=json)
-    found = door.check_table(
+    found = api.check_table(
         uri,
         qi=qi,
         sensitive=sensitive,
@@ -115,7 +115,7 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     return [subjects.of_table(found, uri, status)]
 
@@ -124,7 +124,7 @@ def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
     from rrpolicy.cli.text.risks import lines
     from rrpolicy.finding import UNCHECKED, Verdict
-    from rrpolicy.releasing.plan.gate import shown
+    from rrpolicy.planning.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
 from rrpolicy.cli.text.output import FLAG, JSON_HELP, Output, chosen, show
 
@@ -61,15 +61,15 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.compare import lines
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.govern.compare.candidates import values_of
-    from rrpolicy.releasing.appearing import refuse_existing
+    from rrpolicy.governance.compare.candidates import values_of
+    from rrpolicy.safe_io.appearing import refuse_existing
 
     wanted = chosen(Output(output), None, json=json)
     varied = dict(map(values_of, vary or ()))
     if html is not None:
         refuse_existing(html)
     with progress() as report:
-        found = door.compare(
+        found = api.compare(
             *policies,
             mechanisms=[name.strip() for name in mechanisms.split(",")] if mechanisms else (),
             vary=varied,
@@ -87,7 +87,7 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     if html is not None:
-        from rrpolicy.govern.compare import page
+        from rrpolicy.governance.compare import page
 
         page.write(found, html)
     show(wanted, lambda: lines(found), lambda: {"exit_status": found.exit_status, **found.to_json()}, _no_outcome)

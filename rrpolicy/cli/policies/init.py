@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; the draft lists it."
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
@@ -41,10 +41,10 @@ def command(
     each line that says "fill in" is filled in.
     """
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.untrusted.printable import line
+    from rrpolicy.escaping.printable import line
 
     with progress() as shown:
-        drafted = door.init(
+        drafted = api.init(
             uri, table=table, mechanism=mechanism, models=models or (), plugins=plugins or (), progress=shown
         )
     print(drafted.text, end="")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, show
 from rrpolicy.errors import RequirementError
-from rrpolicy.untrusted.pasting import command_line
+from rrpolicy.escaping.shell import command_line
 
 if TYPE_CHECKING:
-    from rrpolicy.outputs.outcome import Outcome
-    from rrpolicy.releasing.plan.planning import Planned
+    from rrpolicy.ci_reports.outcome import Outcome
+    from rrpolicy.planning.planning import Planned
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -62,17 +62,17 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.releasing.appearing import refuse_existing
-    from rrpolicy.releasing.plan.keys import file_passphrase
+    from rrpolicy.planning.keys import file_passphrase
+    from rrpolicy.safe_io.appearing import refuse_existing
 
     wanted = chosen(output, also, json=json)
     day = None if today is None else today.date()
     if report is not None:
         refuse_existing(report)
     with progress() as shown:
-        paged = partial(door.preview, out=report, source=source, root=root, today=day, waivers=not no_waivers)
+        paged = partial(api.preview, out=report, source=source, root=root, today=day, waivers=not no_waivers)
         try:
-            found = door.plan(
+            found = api.plan(
                 policy,
                 source,
                 out=out,
@@ -105,7 +105,7 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     looked = [subjects.of_plan(str(policy), found.outlook)]
     return subjects.outcome("plan", found.exit_status, looked, told.removeprefix("next: "))

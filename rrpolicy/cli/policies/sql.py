@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT
 from rrpolicy.errors import PolicyError, Problem
 
@@ -51,7 +51,7 @@ def command(
     gives the release that the records give. A value outside of its domain is refused then, as it is of records. Of
     `units`, the last two numbers must be 0.
     """
-    made = door.sql(policy, dialect, table=table, root=root)
+    made = api.sql(policy, dialect, table=table, root=root)
     text = {"counts": made.counts, "units": made.units, "expansion": made.expansion}[statement]
     if text is None:
         message = f"{policy} names no `unit`, the column that identifies people"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.untrusted.pasting import command_line
+from rrpolicy.escaping.shell import command_line
 
 
 def command(
@@ -20,8 +20,8 @@ def command(
     The table is made up: 50,000 people with an identifier, sex, age, education, region, occupation, disease, income
     band and weekly hours of sport. Nothing is overwritten.
     """
-    from rrpolicy.source.demo.starting import write_demo
-    from rrpolicy.untrusted.printable import line
+    from rrpolicy.drafting.demo.starting import write_demo
+    from rrpolicy.escaping.printable import line
 
     written = write_demo(folder, records, seed)
     for path in written:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.cli.text.screen import wrapped
-from rrpolicy.codes import codes, page
+from rrpolicy.error_codes import codes, page
 from rrpolicy.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def command(
         from rrpolicy.cli.text.offered import names
         from rrpolicy.cli.text.terms import every
         from rrpolicy.discovery import load_registry
-        from rrpolicy.untrusted.printable import line
+        from rrpolicy.escaping.printable import line
 
         registry = load_registry(plugins or ())
         if wanted in registry.codes:

@@ -8,7 +8,7 @@ import typer
 
 from rrpolicy.canonical import Json
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -31,7 +31,7 @@ def command(
     loaded = {info.distribution for info in registry.plugins}
     waiting = [name for name in installed_distributions() if name not in loaded]
     if json:
-        from rrpolicy.codec.writing import plain
+        from rrpolicy.serialization.writing import plain
 
         document: Json = {
             "schema": "rrpolicy.plugins/1",

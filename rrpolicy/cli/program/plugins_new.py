@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.skeleton.skeleton import KINDS, write_skeleton
-from rrpolicy.untrusted.pasting import command_line, quoted
-from rrpolicy.untrusted.printable import line
+from rrpolicy.drafting.scaffold.skeleton import KINDS, write_skeleton
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line, quoted
 
 
 def command(

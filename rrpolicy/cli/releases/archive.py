@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
-from rrpolicy.untrusted.pasting import command_line
-from rrpolicy.untrusted.printable import line
+from rrpolicy import api
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line
 
 
 def command(
@@ -23,7 +23,7 @@ def command(
     It holds the policy with its baselines, the plan, the findings, the signatures, the ledger, the digests of the data
     files, and the version of everything that is installed. audit/ is in it: it is as confidential as that.
     """
-    made = door.archive(bundle, out, ledger=ledger, signers=signers)
+    made = api.archive(bundle, out, ledger=ledger, signers=signers)
     files, packages = made["files"], made["environment"]
     assert isinstance(files, dict)
     assert isinstance(packages, dict)

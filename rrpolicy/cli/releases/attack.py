@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attack, Attacked
-    from rrpolicy.outputs.outcome import Subject
+    from rrpolicy.ci_reports.outcome import Subject
 
 SOURCE = "The original table; of several releases, the one of all, or repeated, that of each in their order."
 WRITE = "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read it there."
@@ -42,7 +42,7 @@ def command(
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.attack(*bundles, source=source, plugins=plugins or (), write=write, progress=report)
+        found = api.attack(*bundles, source=source, plugins=plugins or (), write=write, progress=report)
     return told(
         wanted,
         "attack",
@@ -55,7 +55,7 @@ def command(
 
 
 def _subjects(found: Attacked, bundles: list[Path]) -> list[Subject]:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     return [subjects.of_attacks(found, bundles)]
 

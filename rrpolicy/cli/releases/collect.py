@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.pasting import command_line
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -38,7 +38,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.progress import progress
 
     with progress() as report, notices():
-        found = door.collect(
+        found = api.collect(
             plan,
             table,
             out,

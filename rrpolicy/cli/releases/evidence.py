@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.evidencing.regime import regimes
-from rrpolicy.untrusted.printable import line
+from rrpolicy.compliance.regime import regimes
+from rrpolicy.escaping.printable import line
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
     Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
     release is verified first. The same bundle gives the same bytes.
     """
-    found = door.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or (), signers=signers)
+    found = api.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or (), signers=signers)
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)

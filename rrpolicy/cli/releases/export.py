@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
-from rrpolicy.releasing.handout.programs.offered import PROGRAMS
-from rrpolicy.untrusted.printable import line, visible_lines
+from rrpolicy.escaping.printable import line, visible_lines
+from rrpolicy.exports.programs.offered import PROGRAMS
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
     """Write the file by which another program reads a release."""
     if no_verify:
         print(UNVERIFIED, file=sys.stderr)
-    text = door.export(bundle, program, out=out, verify=not no_verify, plugins=plugins or ())
+    text = api.export(bundle, program, out=out, verify=not no_verify, plugins=plugins or ())
     if out is None:
         print(visible_lines(text) if sys.stdout.isatty() else text, end="")
     else:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.untrusted.pasting import command_line
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line
 
 
 def command(
@@ -24,7 +24,7 @@ def command(
     half by another way than the releases: who verifies with a key from the same hand as the release verifies nothing.
     It is no key of a release: nothing is drawn with it.
     """
-    from rrpolicy.attest.signing_keys import make_signing_key, passphrase, public_path
+    from rrpolicy.signing.signing_keys import make_signing_key, passphrase, public_path
 
     keyid = make_signing_key(file, None if unprotected else passphrase(new=True))
     print(line(f"wrote {file} and {public_path(file)}; the id of the key is {keyid}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,10 +50,10 @@ def command(
     Everything is checked before anything is drawn, and nothing is kept. Who runs it twice for one person has answered
     twice, and epsilon adds up: keep what was printed, and send it again.
     """
-    from rrpolicy.releasing.field import lines
-    from rrpolicy.releasing.field.randomize import randomize
+    from rrpolicy.collection import lines
+    from rrpolicy.collection.randomize import randomize
 
-    asked = door.open_questionnaire(questionnaire, plugins=plugin or ())
+    asked = api.open_questionnaire(questionnaire, plugins=plugin or ())
     if questions:
         print("\n".join(lines.questions(asked)))
         return 0
@@ -64,6 +64,6 @@ def command(
 
 
 def _print(drawn: Iterable[Mapping[str, Value]], columns: Iterable[str], *, text: bool) -> None:
-    from rrpolicy.releasing.field import lines
+    from rrpolicy.collection import lines
 
     sys.stdout.write("".join(lines.spelled(drawn, tuple(columns), text=text)))

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line, shortest
 from rrpolicy.policy.folder.multiplicity import counts_uri, parted
-from rrpolicy.untrusted.pasting import command_line, shortest
-from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
+    from rrpolicy.bundle.releasing import Released
     from rrpolicy.policy.model import Policy
-    from rrpolicy.releasing.bundle.releasing import Released
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -69,8 +69,8 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE
-    from rrpolicy.releasing.appearing import refuse_existing
-    from rrpolicy.releasing.plan.keys import file_passphrase
+    from rrpolicy.planning.keys import file_passphrase
+    from rrpolicy.safe_io.appearing import refuse_existing
 
     used = key is not None and what.suffix != ".json" and Path(key).is_file()
     planned = Path(f"{what}.key") if key is None and Path(f"{what}.key").is_file() else Path()
@@ -79,7 +79,7 @@ def command(  # noqa: PLR0917 each option is one
         refuse_existing(page)
     with progress() as report, notices():
         try:
-            found = door.release(
+            found = api.release(
                 what,
                 out,
                 source=source,
@@ -96,9 +96,9 @@ def command(  # noqa: PLR0917 each option is one
             )
         except RequirementError:
             if page is not None and what.suffix != ".json":
-                door.preview(what, page, source=source, root=root, today=day, waivers=not no_waivers, progress=report)
+                api.preview(what, page, source=source, root=root, today=day, waivers=not no_waivers, progress=report)
             elif page is not None:
-                door.render(what, out=page)
+                api.render(what, out=page)
             raise
     if json:
         print_json(found.to_json())
@@ -110,8 +110,8 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     from rrpolicy.cli.text.plan import achieved, graded
     from rrpolicy.cli.text.screen import on_screen
-    from rrpolicy.releasing.report.fill import read_report
-    from rrpolicy.untrusted.document import read_document
+    from rrpolicy.reports.fill import read_report
+    from rrpolicy.safe_io.document import read_document
 
     pages = f"reports: {found.audit / 'report.html'} (confidential) and {found.public / 'report.html'}"
     panel = read_report(read_document(found.audit / "report.json")).protection

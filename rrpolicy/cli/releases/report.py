@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED, notices
-from rrpolicy.untrusted.printable import line
+from rrpolicy.escaping.printable import line
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
     if no_verify:
         print(UNVERIFIED, file=sys.stderr)
     with notices():
-        found = door.render(
+        found = api.render(
             bundle,
             page=page,
             format="json" if as_json else form,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy import door
-from rrpolicy.untrusted.pasting import command_line
-from rrpolicy.untrusted.printable import line
+from rrpolicy import api
+from rrpolicy.escaping.printable import line
+from rrpolicy.escaping.shell import command_line
 
 
 def command(
@@ -41,9 +41,9 @@ def command(
 
     The key's passphrase is asked for, or taken from the environment variable RRPOLICY_PASSPHRASE.
     """
-    from rrpolicy.attest.signing_keys import public_path
+    from rrpolicy.signing.signing_keys import public_path
 
-    made = door.sign(bundle, key, plugins=plugins or (), recall=recall)
+    made = api.sign(bundle, key, plugins=plugins or (), recall=recall)
     beside = f", beside {len(made.others)} before it" if made.others else ""
     if bundle.is_file():
         print(line(f"approved {bundle} as it stands, with the key {made.keyid[:16]}…{beside}: {made.file}"))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rrpolicy import door
+from rrpolicy import api
 from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
-from rrpolicy.untrusted.printable import listed
+from rrpolicy.escaping.printable import listed
 
 if TYPE_CHECKING:
+    from rrpolicy.ci_reports.outcome import Subject
     from rrpolicy.finding import Finding
-    from rrpolicy.outputs.outcome import Subject
-    from rrpolicy.releasing.verify.outcome import Verification
+    from rrpolicy.verification.outcome import Verification
 
 
 CHANGED = "RR111"
@@ -93,7 +93,7 @@ def command(  # noqa: PLR0917 each option is one
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.verify(
+        found = api.verify(
             bundle,
             source=source,
             key=key,
@@ -128,21 +128,21 @@ def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
     """Sign what was verified, and return what is told of it."""
     from datetime import UTC
 
-    from rrpolicy.attest.signing import sign_verification
-    from rrpolicy.attest.signing_keys import read_signer
+    from rrpolicy.signing.signing import sign_verification
+    from rrpolicy.signing.signing_keys import read_signer
 
     made = sign_verification(bundle, found, read_signer(key), datetime.now(UTC))
     return [f"signed what was verified with the key {made.keyid[:16]}…: {made.file}"]
 
 
 def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -> list[Subject]:
-    from rrpolicy.outputs import subjects
+    from rrpolicy.ci_reports import subjects
 
     return [subjects.of_verification(found, bundle, status, strict=strict)]
 
 
 def _lines(found: Verification) -> list[str]:
-    from rrpolicy.releasing.verify.outcome import Level
+    from rrpolicy.verification.outcome import Level
 
     hinted = [problem for problem in found.problems if problem.hint]
     changed = [problem for problem in found.problems if problem.code == CHANGED and problem not in hinted]

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from rrpolicy.finding import AT
-from rrpolicy.govern.compare.asked import ONE_WAY, SHARES, TWO_WAY
-from rrpolicy.govern.compare.comparison import Comparison, Row
-from rrpolicy.releasing.report.alternatives import Quantity
-from rrpolicy.releasing.report.before_after import change, guesses
-from rrpolicy.releasing.report.wording import FEWER, worded
+from rrpolicy.governance.compare.asked import ONE_WAY, SHARES, TWO_WAY
+from rrpolicy.governance.compare.comparison import Comparison, Row
+from rrpolicy.reports.alternatives import Quantity
+from rrpolicy.reports.before_after import change, guesses
+from rrpolicy.reports.wording import FEWER, worded
 
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.govern.diff.altered import PRICED, Altered, Comparison, Difference, Outcome, Prices, Sense
+from rrpolicy.governance.diff.altered import PRICED, Altered, Comparison, Difference, Outcome, Prices, Sense
 
 
 def lines(difference: Difference) -> list[str]:

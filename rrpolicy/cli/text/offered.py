@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.cli.text.keys import Key, Table, tables
+from rrpolicy.escaping.printable import line
 from rrpolicy.policy.model import Role
 from rrpolicy.policy.schema import json_schema
-from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import PrivacyModel

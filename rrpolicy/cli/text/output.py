@@ -14,8 +14,8 @@ from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
+    from rrpolicy.ci_reports.outcome import Outcome, Subject
     from rrpolicy.errors import Problem
-    from rrpolicy.outputs.outcome import Outcome, Subject
 
 FLAG, ALSO = "--output-format", "--also"
 HELP = "How to print what was found; the exit status is the same. docs/how-to/ci.md shows each."
@@ -99,7 +99,7 @@ def show(
     """
     if wanted.form is Output.TEXT:
         from rrpolicy.cli.text.screen import on_screen
-        from rrpolicy.untrusted.printable import line
+        from rrpolicy.escaping.printable import line
 
         lines = list(on_screen(list(map(line, text()))))
         print("\n".join(lines), end="\n" if lines else "")
@@ -142,7 +142,7 @@ def told(
     """
 
     def outcome() -> Outcome:
-        from rrpolicy.outputs.subjects import outcome as made
+        from rrpolicy.ci_reports.subjects import outcome as made
 
         return made(command, status, subjects())
 
@@ -155,7 +155,7 @@ def told(
 
 
 def _formatted(form: Output, outcome: Callable[[], Outcome]) -> str:
-    from rrpolicy.outputs.formats import formatted
+    from rrpolicy.ci_reports.formats import formatted
 
     return formatted(outcome(), form.value)
 

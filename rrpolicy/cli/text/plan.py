@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes.recode import ANYTHING
-from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
-from rrpolicy.channel.promises import built_in
+from rrpolicy.channels.axes.recode import ANYTHING
+from rrpolicy.channels.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
+from rrpolicy.channels.promises import built_in
+from rrpolicy.escaping.printable import condensed, listed, visible
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.planning.gate import expectation, shown
+from rrpolicy.planning.preview import parameters, unchanged
+from rrpolicy.planning.waivers import JUDGED
 from rrpolicy.privacy.units import HOW_MANY
-from rrpolicy.releasing.plan.gate import expectation, shown
-from rrpolicy.releasing.plan.preview import parameters, unchanged
-from rrpolicy.releasing.plan.waivers import JUDGED
-from rrpolicy.releasing.report.attributes import treated_so
-from rrpolicy.releasing.report.before_after import FINDING, chance, found_worse, protection_panel
-from rrpolicy.releasing.report.context import declared_lines
-from rrpolicy.releasing.report.decision import points
-from rrpolicy.releasing.report.pairs import pair_panel, single_and_paired
-from rrpolicy.untrusted.printable import condensed, listed, visible
+from rrpolicy.reports.attributes import treated_so
+from rrpolicy.reports.before_after import FINDING, chance, found_worse, protection_panel
+from rrpolicy.reports.context import declared_lines
+from rrpolicy.reports.decision import points
+from rrpolicy.reports.pairs import pair_panel, single_and_paired
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
+    from rrpolicy.planning.check import Stated
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.planning.preview import MarginalError, Outlook
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.releasing.plan.check import Stated
-    from rrpolicy.releasing.plan.plan import Plan
-    from rrpolicy.releasing.plan.preview import MarginalError, Outlook
     from rrpolicy.report import ProtectionPanel
 
 MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}

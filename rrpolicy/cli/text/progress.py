@@ -24,7 +24,7 @@ def progress() -> Iterator[Callable[[str, float], None]]:
         TimeRemainingColumn,
     )
 
-    from rrpolicy.untrusted.printable import visible
+    from rrpolicy.escaping.printable import visible
 
     columns = (
         TextColumn("{task.description}"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Companion, Standing, ValueTable, by_value
-from rrpolicy.releasing.plan.gate import shown
+from rrpolicy.planning.gate import shown
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding

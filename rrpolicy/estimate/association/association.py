@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.shell import quoted
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure, occurring
@@ -40,8 +40,8 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen import frozen
+from rrpolicy.plotting.chart import Line
 from rrpolicy.source.counts import Array
-from rrpolicy.untrusted.pasting import quoted
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -21,6 +21,8 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.formulas import Handling
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.association.chi_square import chi_square_tail, rao_scott, wald
 from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import chi2
@@ -37,8 +39,6 @@ from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
-from rrpolicy.untrusted.formulas import Handling
-from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     import pandas as pd

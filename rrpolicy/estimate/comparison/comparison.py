@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from rrpolicy.canonical import Json
-from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
 from rrpolicy.estimate.results.drawn import Drawn
@@ -35,6 +34,7 @@ from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
 from rrpolicy.frozen import frozen
+from rrpolicy.plotting.chart import Line
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical import Json
-from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.limits import combined, distances
 from rrpolicy.estimate.results.drawn import Drawn
@@ -29,6 +28,7 @@ from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.frozen import frozen
+from rrpolicy.plotting.chart import Line
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

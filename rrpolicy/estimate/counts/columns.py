@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from rrpolicy.canonical import Value, same_category
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights

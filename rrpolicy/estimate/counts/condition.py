@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.decoders import Cell
+from rrpolicy.channels.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Bin, Columns, category, kind_of

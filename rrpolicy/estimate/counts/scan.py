@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rrpolicy.canonical import category_text
-from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.channel.values import labels
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.values import labels
 from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping import formulas
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
@@ -25,7 +26,6 @@ from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Counts, Ints, numbered
-from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
     import duckdb

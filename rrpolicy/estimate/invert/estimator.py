@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from rrpolicy.blame.returned import refusal, returning
 from rrpolicy.frozen import frozen
-from rrpolicy.offer import Lazy, Offer
+from rrpolicy.plugin_errors.returned import refusal, returning
+from rrpolicy.plugin_spec import Lazy, Offer
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.condition import Condition

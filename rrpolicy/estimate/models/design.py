@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.blame.installed import install
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen import frozen
+from rrpolicy.plugin_errors.installed import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

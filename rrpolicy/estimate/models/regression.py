@@ -12,6 +12,8 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.shell import quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete
 from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
@@ -26,8 +28,6 @@ from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.pasting import quoted
-from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -19,13 +19,13 @@ from sqlglot import exp
 
 from rrpolicy.canonical import Value, category_text
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.predicate import bare
 from rrpolicy.estimate.expression import Expression, Member
 from rrpolicy.estimate.query.aggregate import refused
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.file import read_regular
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.safe_io.file import read_regular
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, counted, refused
 from rrpolicy.estimate.query.having import Having, read_having
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.drawing.chart import Chart, Ends, Line, Mark, Panel
-from rrpolicy.drawing.scale import Scale, written
-from rrpolicy.drawing.svg import SHAPES
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.measured import Measured
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.plotting.chart import Chart, Ends, Line, Mark, Panel
+from rrpolicy.plotting.scale import Scale, written
+from rrpolicy.plotting.svg import SHAPES
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result

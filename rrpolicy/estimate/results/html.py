@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from rrpolicy.drawing.scale import rounded, written
-from rrpolicy.drawing.svg import inline
 from rrpolicy.estimate.results.drawn import Drawn, axis
 from rrpolicy.estimate.results.text import printed, spread
+from rrpolicy.plotting.scale import rounded, written
+from rrpolicy.plotting.svg import inline
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result

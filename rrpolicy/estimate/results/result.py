@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json
-from rrpolicy.drawing.svg import WIDTH, Figure, svg
+from rrpolicy.escaping.formulas import Handling
 from rrpolicy.estimate.results.drawn import Drawn, chart
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Spoken, Target
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.formulas import Handling
+from rrpolicy.plotting.svg import WIDTH, Figure, svg
 
 if TYPE_CHECKING:
     import altair as alt
@@ -208,7 +208,7 @@ class Result(ABC):
         Raises:
             PolicyError: RR580 if Altair is not installed; else as `plot`.
         """
-        from rrpolicy.drawing.vega import vega_lite
+        from rrpolicy.plotting.vega import vega_lite
 
         return vega_lite(chart(self, facet, group))
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.escaping import formulas
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.significance import written_p
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted import formulas
-from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result

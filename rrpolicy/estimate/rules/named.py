@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.printable import visible
 
 _PART = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<name>[^"'=,]+?))\s*=\s*"""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical import Json, Value, category_text
-from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
@@ -40,6 +39,7 @@ from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
+from rrpolicy.plotting.chart import Line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json
-from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import Estimates
@@ -26,6 +25,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Spoken, Target
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
+from rrpolicy.plotting.chart import Line
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

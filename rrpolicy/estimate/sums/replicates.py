@@ -34,7 +34,7 @@ from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
-from rrpolicy.newfiles import write_new
+from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

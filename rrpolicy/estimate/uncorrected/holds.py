@@ -11,12 +11,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical import Json
+from rrpolicy.escaping.formulas import Handling
+from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.significance import said_p
 from rrpolicy.frozen import frozen
-from rrpolicy.untrusted.formulas import Handling
-from rrpolicy.untrusted.printable import line, visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rrpolicy.channel.decoders import WithheldDecoder
+from rrpolicy.channels.decoders import WithheldDecoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.weights.base import AxisWeights

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder
+from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder
 from rrpolicy.estimate.uncorrected.conditions import BOUNDS, ORDERS, two_categories
 from rrpolicy.estimate.uncorrected.holds import Holds, Statement
 from rrpolicy.estimate.uncorrected.known import Known
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.decoders import Decoder
+    from rrpolicy.channels.decoders import Decoder
     from rrpolicy.estimate.release import Release
 
 _NOTHING: Mapping[str, float] = {}

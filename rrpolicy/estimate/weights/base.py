@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.decoders import Block, Cell
+from rrpolicy.channels.decoders import Block, Cell
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.frozen import frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.channel.decoders import (
+from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
     Decoder,
@@ -13,7 +13,7 @@ from rrpolicy.channel.decoders import (
     WithheldDecoder,
     cells,
 )
-from rrpolicy.channel.withheld import no_matrices
+from rrpolicy.channels.withheld import no_matrices
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights

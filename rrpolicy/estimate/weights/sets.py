@@ -23,7 +23,7 @@ from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.decoders import AdditionDecoder
+    from rrpolicy.channels.decoders import AdditionDecoder
     from rrpolicy.source.counts import Array
 
 FACTOR_ENTRIES = 20_000_000

@@ -9,7 +9,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from rrpolicy.untrusted.file import read_regular
+from rrpolicy.safe_io.file import read_regular
 
 _SMALL, _PACKED = 4096, 64 * 2**20
 _DEEPEST = 5

@@ -7,7 +7,7 @@ from pathlib import Path
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.folder.repository import top
-from rrpolicy.untrusted.file import read_regular
+from rrpolicy.safe_io.file import read_regular
 
 LARGEST = 16 * 2**20
 """Bytes of a file that a policy names."""

@@ -16,7 +16,7 @@ from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.tree.places import Path as KeyPath
 from rrpolicy.policy.tree.places import places_of
-from rrpolicy.untrusted.file import read_regular
+from rrpolicy.safe_io.file import read_regular
 
 LARGEST = 4 * 2**20
 DEEPEST = 32

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
+from rrpolicy.escaping.printable import listed
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.untrusted.printable import listed
 
 _EXPECTED = {
     "string_type": "text in quotes",

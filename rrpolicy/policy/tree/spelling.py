@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from rrpolicy.untrusted.printable import inert, spelled_out
+from rrpolicy.escaping.printable import inert, spelled_out
 
 
 def spelled(value: Any) -> str:

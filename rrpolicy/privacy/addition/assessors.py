@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.privacy.addition import closeness, diversity
 from rrpolicy.privacy.model import Assessor

@@ -28,10 +28,10 @@ from itertools import chain, combinations
 from math import ceil, comb
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.probability import round_up
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import round_up
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen import frozen
@@ -41,7 +41,7 @@ from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.model import conclude, foreign
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.privacy.models.t_closeness import Options

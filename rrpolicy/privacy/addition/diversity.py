@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.frozen import frozen

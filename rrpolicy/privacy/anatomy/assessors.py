@@ -21,10 +21,10 @@ from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.anatomy.schedule import groups_of, largest_eligible
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.assessor import known

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.channel.anatomy.schedule import Phase, largest_eligible, schedule
+from rrpolicy.channels.anatomy.schedule import Phase, largest_eligible, schedule
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:

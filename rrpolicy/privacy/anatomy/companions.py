@@ -13,7 +13,7 @@ from rrpolicy.privacy.disclosure.attribute import chosen
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.pairs import kinds, largest_for_both
-from rrpolicy.channel.anatomy.schedule import Phase
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channels.anatomy.pairs import kinds, largest_for_both
+from rrpolicy.channels.anatomy.schedule import Phase
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.evidence import gather, sides
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original

@@ -38,7 +38,7 @@ from rrpolicy.privacy.limits.readings import Readings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.anatomy.dealt import OfValues

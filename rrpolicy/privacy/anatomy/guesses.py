@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.channels.anatomy.schedule import groups_of
 from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
 from rrpolicy.privacy.disclosure.attribute import conclude
 from rrpolicy.privacy.epsilon.exposure import exposure
@@ -26,7 +26,7 @@ from rrpolicy.privacy.limits.guesses import Guesses, Parts, guesses, parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.errors import Problem
     from rrpolicy.finding import Companion, Finding
     from rrpolicy.policy.model import Requirement

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
-from rrpolicy.channel.values import read_codes
+from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
+from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen import frozen
@@ -31,7 +31,7 @@ from rrpolicy.source.counts import numbered
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.table import Column
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.counts import Array, Codes, Ints

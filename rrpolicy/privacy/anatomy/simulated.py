@@ -1,7 +1,7 @@
 """The expected posterior on dealt groups, estimated by simulating the deal; standing beside what is certain.
 
 The risk of a person with value u is c_u times the expected posterior of u given the person's group. The group's values
-come from the dealing law (`rrpolicy.channel.anatomy.replicas`), and for each of the others one of the people with that
+come from the dealing law (`rrpolicy.channels.anatomy.replicas`), and for each of the others one of the people with that
 value, all alike and independently: that is the law of the deal itself. Given the group, the posterior is exact
 (`rrpolicy.privacy.anatomy.permanents`). One simulated group of u serves for everybody who has u, for the weights of the
 other members do not depend on whose posterior is asked for.
@@ -31,16 +31,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Json, canonical
-from rrpolicy.channel.anatomy.replicas import Replicas, joining, replicas, steps
-from rrpolicy.channel.anatomy.schedule import largest_eligible
-from rrpolicy.channel.sampling.streams import Stream
+from rrpolicy.channels.anatomy.replicas import Replicas, joining, replicas, steps
+from rrpolicy.channels.anatomy.schedule import largest_eligible
+from rrpolicy.channels.sampling.streams import Stream
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, weights
 from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
-    from rrpolicy.channel.anatomy.replicas import Mask
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.replicas import Mask
     from rrpolicy.source.counts import Array, Ints
 
 MOST_REPLICAS = 1 << 13

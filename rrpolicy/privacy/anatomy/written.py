@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import QIT, AnatomyChannel
-from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.channels.anatomy.channel import QIT, AnatomyChannel
+from rrpolicy.channels.anatomy.schedule import groups_of
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.source.protocol import MULTIPLICITY
 

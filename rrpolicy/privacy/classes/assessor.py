@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.base import Axis, Layout
-from rrpolicy.channel.probability import round_down, round_up
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.base import Axis, Layout
+from rrpolicy.channels.probability import round_down, round_up
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role

@@ -8,7 +8,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
 
-from rrpolicy.channel.probability import DIGITS
+from rrpolicy.channels.probability import DIGITS
 
 
 def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:

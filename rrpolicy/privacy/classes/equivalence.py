@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
@@ -26,8 +26,8 @@ from rrpolicy.privacy.evidence import Sides, gather
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.channels.table import Column
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.counts import Codes, Ints

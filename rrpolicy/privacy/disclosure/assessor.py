@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.base import Axis, Layout
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.base import Axis, Layout
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Requirement

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.base import Transition
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement, Role

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.probability import keep_probability
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.probability import keep_probability
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.counts import Array, Ints
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.base import Readable, Transition
+from rrpolicy.channels.base import Readable, Transition
 from rrpolicy.finding import MAXIMUM_POSTERIOR, READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.privacy.disclosure.inference import homogeneity
 from rrpolicy.privacy.disclosure.unlisted import largest_posteriors

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Transition
-from rrpolicy.channel.probability import retention_probability
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.probability import retention_probability
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.histograms import at_most
 from rrpolicy.privacy.disclosure.attribute import Risks, cases
@@ -42,7 +42,7 @@ from rrpolicy.privacy.evidence import Evidence
 from rrpolicy.privacy.model import PerClass, Smooth
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.disclosure.attribute_options import Options as RiskOptions
     from rrpolicy.source.counts import Array, Ints

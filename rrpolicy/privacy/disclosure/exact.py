@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.channel.base import Readable, Transition
+from rrpolicy.channels.base import Readable, Transition
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import width_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.counts import Ints
 

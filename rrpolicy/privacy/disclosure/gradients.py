@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.axes.exchange import exchange
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Transition
-from rrpolicy.channel.probability import keep_probability
+from rrpolicy.channels.axes.exchange import exchange
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.probability import keep_probability
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import Slab
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array, Ints
 
 TOGETHER = 2**18

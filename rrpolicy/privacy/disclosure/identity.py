@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement

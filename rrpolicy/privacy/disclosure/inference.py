@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Transition
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Transition
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.reconstruction import matrix, slabs, width_of
 from rrpolicy.privacy.disclosure.unlisted import read_value, worst_cell
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.counts import Array
 

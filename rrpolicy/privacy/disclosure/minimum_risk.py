@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.escaping.printable import listed
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
@@ -30,10 +31,9 @@ from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
 from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
 from rrpolicy.privacy.model import MinimumRisk
-from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 

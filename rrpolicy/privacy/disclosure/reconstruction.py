@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
-from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channels.base import Axis, Transition
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channel.base import Transition
+from rrpolicy.channels.base import Transition
 from rrpolicy.finding import Basis, Companion, Measure
 from rrpolicy.privacy.disclosure.exact import Integers, integers
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rrpolicy.channel.base import Posterior, Readable
+from rrpolicy.channels.base import Posterior, Readable
 from rrpolicy.finding import Basis, Companion, Measure, Risk
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.cap import epsilon_cap

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.probability import log_up, round_down, round_up
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Column
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import log_up, round_down, round_up
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
 from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Policy, Role

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.privacy.epsilon.exposure import attribute_epsilon, exposure, k_companions, k_of, record_epsilon
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.finding import Companion
 
 

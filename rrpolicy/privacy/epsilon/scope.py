@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from rrpolicy.channel.base import Axis
+from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.epsilon.assessor import assessor

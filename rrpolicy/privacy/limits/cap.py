@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.disclosure.constraint import Variables
 from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attainable, everything
@@ -26,7 +26,7 @@ from rrpolicy.privacy.model import MinimumRisk, Smooth
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute_options import Options
     from rrpolicy.source.counts import Array

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen import frozen
@@ -36,7 +36,7 @@ from rrpolicy.privacy.limits.vulnerability import best_guess, exact_best_guess
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.disclosure.attribute_options import Options
     from rrpolicy.source.counts import Array, Ints

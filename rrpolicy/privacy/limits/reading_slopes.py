@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.base import Transition
+from rrpolicy.channels.base import Transition
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.privacy.disclosure.attribute import Risks, cases
 from rrpolicy.privacy.disclosure.constraint import Variables
@@ -23,8 +23,8 @@ from rrpolicy.privacy.disclosure.reconstruction import SLAB, Slab, slabs, width_
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute import Mask
     from rrpolicy.privacy.disclosure.attribute_options import Options

@@ -28,7 +28,7 @@ from rrpolicy.privacy.epsilon.protection import protection
 from rrpolicy.privacy.model import MinimumRisk, PerClass
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channels.product.channel import Product
     from rrpolicy.finding import Companion, Finding, Measure
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.classes.histograms import Mask

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Layout
-from rrpolicy.channel.probability import round_up
+from rrpolicy.channels.base import Layout
+from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational

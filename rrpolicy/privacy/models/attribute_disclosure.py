@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.base import Layout, lists_values
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.base import Layout, lists_values
+from rrpolicy.escaping.printable import listed
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, OTHERS_KNOWN, Limited, Options
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 from rrpolicy.privacy.promised import chance, of
-from rrpolicy.untrusted.printable import listed
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ANOTHER_RECORD = (

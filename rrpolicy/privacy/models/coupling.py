@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.channel.base import Layout, lists_values
+from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Role
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
@@ -42,7 +42,7 @@ from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
 from rrpolicy.privacy.promised import chance
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
     from rrpolicy.privacy.classes.people import Population
     from rrpolicy.source.counts import Ints

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis
+from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational

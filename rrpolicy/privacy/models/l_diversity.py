@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Layout
-from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.channels.base import Layout
+from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -44,7 +44,7 @@ from rrpolicy.privacy.classes.assessor import (
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 from rrpolicy.privacy.promised import chance, of
-from rrpolicy.section import figure
+from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.probability import log_at_most
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.probability import log_at_most
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -29,7 +29,7 @@ from rrpolicy.privacy.epsilon.exposure import (
 from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
 from rrpolicy.privacy.model import MORE_RECORDS, OF_GROUPS, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
-from rrpolicy.section import figure
+from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from fractions import Fraction

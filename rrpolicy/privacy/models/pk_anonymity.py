@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.probability import round_down
-from rrpolicy.channel.product.channel import Product
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import round_down
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from rrpolicy.canonical import category_text
-from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Role
@@ -44,8 +44,8 @@ from rrpolicy.source.counts import numbered
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rrpolicy.channel.base import Channel
-    from rrpolicy.channel.table import Column
+    from rrpolicy.channels.base import Channel
+    from rrpolicy.channels.table import Column
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Literal
 
 from rrpolicy.frozen import frozen
-from rrpolicy.section import percent
+from rrpolicy.report_blocks import percent
 
 
 class Grade(StrEnum):

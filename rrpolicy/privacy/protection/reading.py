@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.replicas import replicas
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.set_posterior import expected_posterior
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Transition
+from rrpolicy.channels.anatomy.replicas import replicas
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.set_posterior import expected_posterior
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Transition
 from rrpolicy.finding import Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.privacy.anatomy.simulated import group_mates, replicas_for, stream_of
@@ -35,9 +35,9 @@ from rrpolicy.privacy.cells import alike_rows
 from rrpolicy.privacy.disclosure.reconstruction import matrix
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import AnatomyChannel
-    from rrpolicy.channel.anatomy.replicas import Mask
-    from rrpolicy.channel.base import Axis
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.anatomy.replicas import Mask
+    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array, Ints
 
 MOST_WORK = 1 << 31

@@ -10,8 +10,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import READER, SEARCHED, ClassModel

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.recode import ANYTHING
-from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.channels.axes.recode import ANYTHING
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.classes.people import Population

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import Requirement
@@ -35,7 +35,7 @@ from rrpolicy.privacy.suppression.classes import planned_classes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.channel.suppression.channel import SuppressionChannel
+    from rrpolicy.channels.suppression.channel import SuppressionChannel
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 

@@ -18,8 +18,8 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure, Standing, Verdict
-from rrpolicy.govern.compare.comparison import Comparison, Outcome, Row
-from rrpolicy.releasing.report.alternatives import Quantity
+from rrpolicy.governance.compare.comparison import Comparison, Outcome, Row
+from rrpolicy.reports.alternatives import Quantity
 from rrpolicy.utility.distances import TotalVariation
 from rrpolicy.utility.marginal import Options
 
@@ -142,7 +142,7 @@ def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, caps
 
 
 def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
-    from rrpolicy.scratch import scratch
+    from rrpolicy.safe_io.tempdirs import scratch
     from rrpolicy.source.opening import open_original
 
     row = told(capsys, policy)["candidates"][0]

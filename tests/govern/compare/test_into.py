@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 import rrpolicy
+from rrpolicy.bundle import manifest as manifests
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RefusedError
-from rrpolicy.releasing.bundle import manifest as manifests
 from tests.govern.compare.test_written import POLICY, people
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "rrpolicy" / "schemas"

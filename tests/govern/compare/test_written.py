@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import rrpolicy
-from rrpolicy.channel.product.expected_error import root_mean_squared_error
+from rrpolicy.channels.product.expected_error import root_mean_squared_error
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RefusedError, RequirementError, RRPolicyError
-from rrpolicy.govern.compare import compare as comparing
-from rrpolicy.govern.compare.asked import ONE_WAY, SHARES, TWO_WAY
+from rrpolicy.governance.compare import compare as comparing
+from rrpolicy.governance.compare.asked import ONE_WAY, SHARES, TWO_WAY
 
 POLICY = """\
 schema = 1

@@ -13,7 +13,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.govern.diff import sides
+from rrpolicy.governance.diff import sides
 from tests.govern.diff.conftest import POLICY
 
 ROOT = Path(__file__).resolve().parents[3]

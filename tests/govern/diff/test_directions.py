@@ -9,17 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from rrpolicy.govern.diff.altered import Effect
-from rrpolicy.govern.diff.entries import requirements
-from rrpolicy.govern.diff.keys import columns, settings, waivers
-from rrpolicy.govern.diff.sides import Side
-from rrpolicy.govern.diff.weaker import effect
+from rrpolicy.governance.diff.altered import Effect
+from rrpolicy.governance.diff.entries import requirements
+from rrpolicy.governance.diff.keys import columns, settings, waivers
+from rrpolicy.governance.diff.sides import Side
+from rrpolicy.governance.diff.weaker import effect
+from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.baseline.inherit import read_merged
 from rrpolicy.policy.directions import RELAXABLE, RULES, Direction
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.load import load_policy
 from rrpolicy.privacy.model import Order
-from rrpolicy.releasing.plan.opening import Opened
 
 HERE = Path(__file__).resolve()
 

@@ -109,7 +109,7 @@ MUTATIONS = [
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     """Return a function: SQL of the demo table -> the file with its result."""
-    from rrpolicy.source.demo.source import survey as demo
+    from rrpolicy.drafting.demo.source import survey as demo
 
     folder = tmp_path_factory.mktemp("tables")
     connection = duckdb.connect()

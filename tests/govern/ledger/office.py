@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.govern.ledger.entry import Release
-from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.governance.ledger.entry import Release
+from rrpolicy.governance.ledger.file import read_ledger
 
 ROOMS = 400
 HEAD = """schema = 1

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import rrpolicy
-from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.governance.ledger.file import read_ledger
 from tests.govern.ledger.office import LEDGER, Office, privacy, standing
 
 ACCEPT = '[release]\naccept = ["released"]\n'

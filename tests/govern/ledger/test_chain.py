@@ -14,9 +14,9 @@ import pytest
 from rrpolicy.canonical import canonical
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.govern.ledger.chain import LONGEST, read_chain
-from rrpolicy.govern.ledger.entry import Joining, Release, Settlement, hash_of
-from rrpolicy.govern.ledger.file import init_ledger, locked, read_ledger
+from rrpolicy.governance.ledger.chain import LONGEST, read_chain
+from rrpolicy.governance.ledger.entry import Joining, Release, Settlement, hash_of
+from rrpolicy.governance.ledger.file import init_ledger, locked, read_ledger
 
 
 def release(previous: str, label: str = "a") -> Release:

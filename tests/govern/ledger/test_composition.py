@@ -11,17 +11,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from rrpolicy.channel.axes.categories import Domain
-from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.govern.ledger import compose, overlap
-from rrpolicy.govern.ledger.budget import smallest_class
-from rrpolicy.govern.ledger.compose import Part, apart, khatri_rao, linked, no_rule
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.governance.ledger import compose, overlap
+from rrpolicy.governance.ledger.budget import smallest_class
+from rrpolicy.governance.ledger.compose import Part, apart, khatri_rao, linked, no_rule
 from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import assess_attribute
 from rrpolicy.privacy.disclosure.attribute_options import Options

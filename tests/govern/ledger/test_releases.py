@@ -16,9 +16,9 @@ import jsonschema
 import pytest
 
 import rrpolicy
+from rrpolicy.bundle.staging import Staging
 from rrpolicy.errors import RefusedError
-from rrpolicy.govern.ledger.file import locked, read_ledger
-from rrpolicy.releasing.bundle.staging import Staging
+from rrpolicy.governance.ledger.file import locked, read_ledger
 from tests.govern.ledger.office import DROP_ROOM, KEEP, LEDGER, PRAM, ROOMS, Office, people, privacy, standing
 
 SCHEMAS = Path(__file__).parents[3] / "rrpolicy" / "schemas"
@@ -505,7 +505,7 @@ def test_a_release_that_could_not_be_written_is_withdrawn(office, monkeypatch):
 def killed(office: Office, policy: Path, where: str) -> None:
     """Run a release that is killed at one point, as by kill -9."""
     code = (
-        "import os\nfrom rrpolicy.releasing.bundle.staging import Staging\nown = Staging.publish\n"
+        "import os\nfrom rrpolicy.bundle.staging import Staging\nown = Staging.publish\n"
         f"def publish(self):\n    {where}\n    os._exit(137)\nStaging.publish = publish\n"
         "from rrpolicy.cli.main import main\nimport sys\nmain(sys.argv[1:])\n"
     )

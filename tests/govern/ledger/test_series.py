@@ -18,11 +18,11 @@ import jsonschema
 import pytest
 from scipy.stats import binom
 
-from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.govern.ledger import overlap
-from rrpolicy.govern.ledger.compose import Part
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.governance.ledger import overlap
+from rrpolicy.governance.ledger.compose import Part
 from rrpolicy.policy.model import Attribute, LedgerSettings, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from tests.govern.ledger.office import DROP_ROOM, KEEP, LEDGER, Office, privacy

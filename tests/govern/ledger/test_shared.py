@@ -13,9 +13,9 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.govern.ledger import shared
-from rrpolicy.govern.ledger.file import locked, read_ledger
-from rrpolicy.govern.ledger.shared import Branch, MovedError
+from rrpolicy.governance.ledger import shared
+from rrpolicy.governance.ledger.file import locked, read_ledger
+from rrpolicy.governance.ledger.shared import Branch, MovedError
 from tests.govern.ledger.office import HEAD, KEEP, LEDGER, people, privacy
 
 SAME = LEDGER + 'overlap = "same"\n'
@@ -244,7 +244,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp
 def test_a_shared_book_is_never_longer_than_the_branch(server, tmp_path, monkeypatch):
     ledger = tmp_path / "first/policies/releases.jsonl"
     before = ledger.read_bytes()
-    from rrpolicy.govern.ledger.entry import Budget
+    from rrpolicy.governance.ledger.entry import Budget
 
     with locked(ledger, "origin/main") as book:
         entry = Budget(book.ledger.head, None, ({"model": "m", "options": {}, "where": {}},), "2027-01-01")

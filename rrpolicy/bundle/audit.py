@@ -1,0 +1,151 @@
+"""audit/audit.json: what was released from what, by which software and when. Refers to public/ by digest."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json
+from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.planning.account import Weighed
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.plan import Plan
+from rrpolicy.policy.folder.repository import blob
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
+
+SCHEMA = "rrpolicy.audit/1"
+FINDINGS = "rrpolicy.findings/1"
+NAME = "audit.json"
+POLICY = "policy.toml"
+FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
+ATTACKED = "attack.json"
+"""The adversarial test, where one was written into audit/ after the release."""
+COMPARED = "comparison.json"
+"""What the release was compared with, where that was written into audit/."""
+
+
+def audit_record(
+    plan: Plan,
+    public: Manifest,
+    public_file: str,
+    *,
+    given_as: str,
+    label: str | None,
+    custody: Custody,
+    commit: str | None,
+    policy_files: Mapping[str, bytes],
+    draw: str | None = None,
+    weighed: Weighed | None = None,
+) -> dict[str, Json]:
+    """Return audit.json without the digests of the files beside it.
+
+    Args:
+        plan: that was executed, settled, with its source tag; collected records have none.
+        public: release.json.
+        public_file: digest of its bytes.
+        given_as: how the table was given; no address, no path.
+        label: of the release.
+        custody: what becomes of the key; stated.
+        commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
+        policy_files: of the policy as written, that stand beside it, by path.
+        weighed: beside earlier releases of the same people; stated. A rerun is beside none.
+        draw: of a series, what binds its key to the plan and the source; see `rrpolicy.planning.account.draw_id`.
+    """
+    return {
+        "schema": SCHEMA,
+        "release": label,
+        "public": {"digest": public.digest, "file": public_file},
+        "plan_digest": plan.digest(),
+        "policy_digest": plan.policy_digest,
+        "source_tag": plan.source_tag,
+        "source_given_as": given_as,
+        "key": custody.value,
+        "software": plain(plan.software),
+        "writers": writers(),
+        "policy_files": [*sorted(policy_files)],
+        "policy_commit": commit,
+        "policy_blob": policy_blob(commit, policy_files.get("policy.toml")),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
+        **({} if draw is None else {"draw": draw}),
+        **({} if weighed is None or weighed.rerun is not None else {"together": weighed.stated}),
+    }
+
+
+def policy_blob(commit: str | None, toml: bytes | None) -> str | None:
+    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds just this file."""
+    return None if commit is None or toml is None else blob(toml, commit)
+
+
+def policy_as_written(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
+    """Return the policy's files by their path in audit/: `policy.toml`, and what it reads from its own folder.
+
+    A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
+    leaves the policy as written undecided.
+
+    Args:
+        toml: the policy file.
+        named: the files that it was read from.
+    """
+    return {name: path.read_bytes() for name, path in files_of(toml, named).items()}
+
+
+def files_of(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
+    """Return where a policy's files lie, by their path in audit/; arguments as for `policy_as_written`."""
+    files = {POLICY: toml}
+    own = Path(os.path.normpath(toml.absolute()))
+    for name in named:
+        path = Path(os.path.normpath(Path(name).absolute()))
+        inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
+        if inside and path != own and inside not in {*FILES, ATTACKED, COMPARED, NAME, POLICY}:
+            files[inside] = path
+    return files
+
+
+def findings_document(assessment: Assessment) -> dict[str, Json]:
+    """Return audit/findings.json: every number of the final assessment, and what the draw came to."""
+    return {
+        "schema": FINDINGS,
+        "findings": plain(assessment.findings),
+        "utility": plain(assessment.utility),
+        "attained": plain(assessment.attained),
+        **({} if assessment.protection is None else {"protection": plain(assessment.protection)}),
+        "tested": assessment.tested,
+    }
+
+
+def read_assessment(document: Mapping[str, Any]) -> Assessment:
+    """Read what `findings_document` wrote; it fits its schema. Of places it has the line and no file.
+
+    Raises:
+        ValueError: if a number or a word cannot be read.
+    """
+    return Assessment(
+        findings=tuple(map(Finding.from_json, document["findings"])),
+        utility=tuple(map(UtilityFinding.from_json, document["utility"])),
+        attained=tuple(map(Finding.from_json, document["attained"])),
+        protection=read(Protection, document["protection"]) if "protection" in document else None,
+        tested=document["tested"],
+    )
+
+
+def writers() -> dict[str, Json]:
+    """Return the versions that the bytes of a release depend on."""
+    import duckdb
+    import numpy as np
+    import pyarrow as pa
+
+    return {
+        "python": platform.python_version(),
+        "pyarrow": pa.__version__,
+        "duckdb": duckdb.__version__,
+        "numpy": np.__version__,
+    }

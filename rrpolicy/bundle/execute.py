@@ -1,0 +1,406 @@
+"""Executing a plan: assess again, gate, draw once, and write a bundle whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rrpolicy.bundle import audit as auditing
+from rrpolicy.bundle import manifest as manifests
+from rrpolicy.bundle.attained import attained
+from rrpolicy.bundle.drawn import Executed
+from rrpolicy.bundle.pages import audit_pages, public_page
+from rrpolicy.bundle.staging import Staging, refusals, stage
+from rrpolicy.bundle.tables.sink import FolderSink, Written
+from rrpolicy.canonical import digest, file_digest, pretty
+from rrpolicy.channels.promises import settled
+from rrpolicy.collection import questionnaire
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.exports.metadata.files import metadata_files
+from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.formats.parts import HERE, FileSink
+from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest, Series
+from rrpolicy.planning.account import Account, Weighed, draw_id
+from rrpolicy.planning.assess import Assessment, assess
+from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.gate import gate
+from rrpolicy.planning.keys import series_id, tag_bytes, tag_of
+from rrpolicy.planning.plan import Plan, fingerprint, people_of, refuse_contradictions, same_software
+from rrpolicy.planning.preview import warnings
+from rrpolicy.planning.series import refuse_others, series_of
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.policy.folder import repository
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.source.memory.kinds import given_as
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.source.protocol import Original
+
+Progress = Callable[[str, float], None]
+log = logging.getLogger("rrpolicy")
+
+DRAWING = (0.2, 0.45)
+"""Where the draw begins, and its share, of all that a release takes."""
+
+
+def release(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    policy: Policy,
+    registry: Registry,
+    original: Original,
+    key: bytes,
+    into: Path,
+    *,
+    label: str | None = None,
+    policy_file: Path | None = None,
+    staging: Staging | None = None,
+    streams: Streams | None = None,
+    elsewhere: Original | None = None,
+    terms: Terms | None = None,
+    account: Account | None = None,
+    custody: Custody = Custody.DESTROYED,
+    progress: Progress = lambda *_: None,
+    files: FileSink = HERE,
+    replaces: str | None = None,
+) -> Path:
+    """Write a release.
+
+    Args:
+        plan: what to execute; its channel is drawn from exactly as it stands.
+        policy: as the policy file states it now.
+        registry: of the policy's plugins.
+        original: the table.
+        key: 32 bytes; the same key, plan and table give the same release.
+        into: the bundle's folder; must not exist.
+        label: of the release.
+        policy_file: copied into audit/ as written; None where only a plan is at hand.
+        staging: of the same target, if the caller has opened it (the original may spill into its scratch).
+        streams: of a test's seed; the release then says so and `verify` refuses it.
+        elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
+        terms: on which day it is judged, and whether waivers count; today's and yes by default.
+        account: the ledger that the policy names, held; None if it names none.
+        custody: what becomes of the key.
+        progress: called with (what is being done, share done).
+        files: what writes the data files.
+        replaces: digest of release.json of the release that it corrects.
+
+    Returns:
+        The bundle's folder.
+
+    Raises:
+        RequirementError: RR101 to RR104, RR108, RR109; nothing is drawn.
+        RefusedError: RR415, RR416 if a review is due or a waiver expired; RR441, RR442 if the ledger's budget forbids
+            it; RR444 if the series was begun otherwise; nothing is drawn. RR401 if the plan is stale, RR402 if the
+            folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
+    """
+    if streams is not None and not streams.test:
+        raise ValueError("streams are derived here; only a test may bring its own")
+    if (account is None) != (policy.ledger is None):
+        raise ValueError("a policy that names a ledger is released with its account, and no other is")
+    plan = current(plan, policy, registry, original, key, elsewhere)
+    refuse_contradictions(plan.channel, plan.policy)
+    progress("assessing", 0.1)
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
+    gate(assessment, policy, terms or Terms(), warnings(plan)).require()
+    draw = draw_id(key, plan)
+    series = _series(plan, original, key, account)
+    weighed = weigh(account, plan, original, assessment, draw)
+    with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
+        drawn = streams or streams_of(plan, key)
+        written = _draw(plan, original, drawn, open_staging, progress, registry.formats, files)
+        original.unchanged()
+        progress("measuring what was drawn", 0.7)
+        data, spilled = manifests.data_of(plan.policy.release, written), open_staging.scratch
+        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, data, spilled)
+        assessment = replace(assessment, attained=came_to)
+        progress("writing what goes beside the data", 0.8)
+        executed = Executed(
+            plan,
+            policy,
+            assessment,
+            written,
+            registry,
+            original,
+            open_staging,
+            label,
+            policy_file,
+            custody,
+            series,
+            draw,
+            weighed,
+            test=streams is not None,
+            replaces=replaces,
+        )
+        return published(executed, account)
+
+
+def published(executed: Executed, account: Account | None) -> Path:
+    """Write what goes beside the data, enter the release in the ledger that the policy names, and let it appear.
+
+    Args:
+        executed: the data are in their staging folder.
+        account: the ledger, held, in which it was weighed; None if the policy names none.
+
+    Returns:
+        The bundle's folder.
+
+    Raises:
+        RefusedError: RR402, RR407, RR408.
+    """
+    staging, weighed = executed.staging, executed.weighed
+    if account is None or weighed is None:
+        write_audit(executed, write_public(executed, None))
+        return staging.publish()
+    place = account.enter(executed.plan, unplaced(executed), executed.draw, weighed.uncomposed)
+    manifest: Manifest | None = None
+    try:
+        manifest = write_public(executed, place)
+        write_audit(executed, manifest)
+        staging.publish()
+    finally:
+        _settle(account, place, manifest if staging.published else None)
+    log.info("%s", weighed.entered)
+    return staging.target
+
+
+def weigh(
+    account: Account | None, plan: Plan, original: Original | int, assessment: Assessment, draw: str
+) -> Weighed | None:
+    """Hold a release against the ledger that its policy names; None if it names none.
+
+    Raises:
+        RefusedError: RR441, RR442 if the budget forbids it.
+    """
+    if account is None:
+        return None
+    weighed = account.weigh(plan, original, assessment.findings, draw).require()
+    if weighed.uncomposed is not None:
+        log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
+    return weighed
+
+
+def _series(plan: Plan, original: Original, key: bytes, account: Account | None) -> Series | None:
+    """Return the series that a draw under a key belongs to; refuse one that was begun otherwise."""
+    series = series_of(plan.policy, original)
+    if series is None or account is None:
+        return None
+    series = replace(series, id=series_id(key, series.name))
+    begun = account.begun(series.name)
+    if begun is not None:
+        refuse_others(begun, plan.policy, series, plan.channel)
+    return series
+
+
+def _settle(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
+    """Note in the ledger what became of a release; one of which it cannot be noted goes on counting."""
+    try:
+        account.settle(place, None if manifest is None else manifest.digest)
+    except RefusedError as error:
+        log.warning("the release stands in the ledger, but not what became of it: %s", error.problems[0].message)
+
+
+def current(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    policy: Policy,
+    registry: Registry,
+    original: Original,
+    key: bytes,
+    elsewhere: Original | None = None,
+) -> Plan:
+    """Return the plan as it will be drawn: settled on the table, with the table's tag under the key.
+
+    Raises:
+        RefusedError: RR401 if policy, software, records or source are not those of the plan.
+    """
+    stale = []
+    if plan.policy_digest != policy.digest():
+        stale.append("the policy changed")
+    if not same_software(plan.software, registry):
+        stale.append("rrpolicy or a plugin is of another version")
+    if plan.records != original.records:
+        stale.append("the table has another number of records")
+    tag = tag_of(key, original, plan.source_tag)
+    if plan.source_tag not in {None, tag} and plan.records == original.records:
+        stale.append("the table's values changed, or the key is not the plan's")
+    if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
+        stale.append("the table of `plan_on`, on which the parameters were chosen, changed")
+    if plan.reference != people_of(original):
+        stale.append("the reference table, in which people were counted, changed")
+    if stale:
+        raise RefusedError(
+            Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
+        )
+    return replace(plan, policy=placed(plan, policy), channel=settled(plan.channel, original), source_tag=tag)
+
+
+def placed(plan: Plan, stated: Policy) -> Policy:
+    """Return a plan's policy with the places of the policy file, which a plan's own file does not hold."""
+    pairs = zip(plan.policy.requirements, stated.requirements, strict=True)
+    return replace(plan.policy, requirements=tuple(replace(planned, place=written.place) for planned, written in pairs))
+
+
+def streams_of(plan: Plan, key: bytes) -> Streams:
+    """Return the streams of a draw: bound to the key, the table, the plan and the sampler's path."""
+    from rrpolicy.channels.sampling.streams import Streams
+
+    if plan.source_tag is None:
+        raise ValueError("a plan is drawn only with its source tag")
+    path = getattr(plan.channel, "sampler", plan.channel.kind)
+    return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
+
+
+def sink_into(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    folder: Path,
+    scratch: Path,
+    formats: Formats = CORE,
+    passed: Callable[[int], None] = lambda _: None,
+    files: FileSink = HERE,
+) -> FolderSink:
+    """Return what writes the data files of a plan's release into a folder, as its policy wants them."""
+    settings = plan.policy.release
+    handling, cut = settings.csv_formulas, settings.rows_per_file
+    return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut, files)
+
+
+def draw_into(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    original: Original,
+    streams: Streams,
+    folder: Path,
+    scratch: Path,
+    formats: Formats = CORE,
+    passed: Callable[[int], None] = lambda _: None,
+    files: FileSink = HERE,
+) -> Mapping[str, Written]:
+    """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
+    sink = sink_into(plan, folder, scratch, formats, passed, files)
+    try:
+        plan.channel.draw(original, streams, sink)
+        return sink.finish()
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what matters
+            sink.abandon()
+        raise
+
+
+def _draw(  # noqa: PLR0917 likewise
+    plan: Plan,
+    original: Original,
+    streams: Streams,
+    staging: Staging,
+    progress: Progress,
+    formats: Formats,
+    files: FileSink,
+) -> Mapping[str, Written]:
+    progress("drawing", DRAWING[0])
+    began = monotonic()
+
+    def passed(rows: int) -> None:
+        start, share = DRAWING
+        rate = rows / max(monotonic() - began, 1e-3)
+        text = f"drawing: {rows:,} of {plan.records:,} records, {rate:,.0f} a second"
+        progress(text, start + share * min(1.0, rows / max(plan.records, 1)))
+
+    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed, files)
+    rows = {name: w.rows for name, w in written.items()}
+    if rows.get("data", plan.records) != plan.records:
+        raise RuntimeError("the draw released another number of records than there are")
+    return written
+
+
+def unplaced(executed: Executed) -> Manifest:
+    """Return the manifest of a draw, without its place in a ledger and the digests of what is beside it."""
+    return manifests.manifest(
+        executed.plan,
+        executed.assessment,
+        executed.written,
+        label=executed.label,
+        test=executed.test,
+        governance=executed.policy.governance,
+        series=executed.series,
+        collected=None if executed.questionnaire is None else executed.questionnaire.digest,
+        replaces=executed.replaces,
+    )
+
+
+def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
+    """Write everything that goes beside the data, and return the manifest.
+
+    Args:
+        executed: the draw.
+        place: of the release in the ledger; None if the policy names none.
+    """
+    public = executed.staging.public
+    manifest = replace(unplaced(executed), ledger=place)
+    published_channel = manifests.published_channel(executed.plan)
+    for name, content in beside(manifest, public, executed.registry.formats).items():
+        path = public / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    if executed.questionnaire is not None:
+        (public / questionnaire.NAME).write_bytes(pretty(executed.questionnaire.to_json()))
+    listed = replace(manifest, files=manifests.file_digests(public, but=NAME))
+    pages = public_page(public, listed, executed.registry, published_channel, executed.released)
+    for name, content in pages.items():
+        (public / name).write_bytes(content)
+    whole = manifest.sealed({**listed.files, **{name: digest(content) for name, content in pages.items()}})
+    (public / NAME).write_bytes(pretty(whole.to_json()))
+    return whole
+
+
+def beside(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping[str, bytes]:
+    """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
+    from rrpolicy.exports.files import public_files
+
+    return {**public_files(manifest, formats), **metadata_files(manifest, public, formats)}
+
+
+def write_audit(executed: Executed, public: Manifest) -> None:
+    """Write audit/, which refers to public/ by digest.
+
+    Args:
+        executed: the draw; its public/ folder is finished.
+        public: the manifest, sealed.
+    """
+    plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
+    file, toml = executed.staging.public / NAME, executed.policy_file
+    commit = None if toml is None else repository.commit(toml.parent)
+    written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
+    record = auditing.audit_record(
+        plan,
+        public,
+        file_digest(file),
+        given_as=given_as(executed.policy.source.uri),
+        label=executed.label,
+        custody=executed.custody,
+        commit=commit,
+        policy_files=written,
+        draw=None if executed.series is None else executed.draw,
+        weighed=executed.weighed,
+    )
+    for name, content in written.items():
+        (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _private(folder / name, content)
+    _private(folder / "policy.json", pretty(plan.policy.to_json()))
+    _private(folder / "plan.json", pretty(plan.to_json()))
+    _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
+    for name, content in audit_pages(executed, public, record, written).items():
+        _private(folder / name, content)
+    files = manifests.file_digests(folder, but=auditing.NAME)
+    _private(folder / auditing.NAME, pretty(manifests.sealed(record, files)))
+
+
+def _private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

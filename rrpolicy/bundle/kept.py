@@ -1,0 +1,56 @@
+"""What is to become of a release's key."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.custody import Custody, KeyAt, Secret
+from rrpolicy.planning.keys import KeyFile, SeriesKey
+
+
+@frozen
+class Kept:
+    """What is to become of the key.
+
+    Attributes:
+        at: the file that it is kept in, or the secret that it is derived from; None: it is destroyed.
+        protect: the passphrase that a new file is written under; None for none.
+    """
+
+    at: KeyAt | None
+    protect: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a passphrase without a file.
+
+        Raises:
+            PolicyError: RR250.
+        """
+        if self.protect is not None and self.path is None:
+            raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file."""
+        return self.at if isinstance(self.at, Path) else None
+
+    @property
+    def secret(self) -> Secret | None:
+        """Return the secret elsewhere."""
+        return self.at if isinstance(self.at, Secret) else None
+
+    @property
+    def exists(self) -> bool:
+        """Return whether there is a file already."""
+        return self.path is not None and self.path.exists()
+
+    def custody(self, drawn_with: KeyFile | SeriesKey) -> Custody:
+        """Return what audit/ says became of the key that a release was drawn with."""
+        if self.secret is not None:
+            return self.secret.custody
+        if self.path is None:
+            return Custody.DESTROYED
+        return Custody.FILE if drawn_with.passphrase is None else Custody.PROTECTED

@@ -1,0 +1,178 @@
+"""public/release.json, built once from what was planned, found and written; see `rrpolicy.manifest`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, canonical, digest, file_digest, own_digest
+from rrpolicy.channels.withheld import Withheld
+from rrpolicy.finding import Basis, Finding, UtilityFinding
+from rrpolicy.manifest.manifest import (
+    Data,
+    DataTable,
+    Manifest,
+    PolicyIdentity,
+    ReleasedAttribute,
+    Series,
+    StatedRequirement,
+    Units,
+)
+from rrpolicy.policy.governance import UNDECLARED, Governance
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.serialization.writing import plain
+
+if TYPE_CHECKING:
+    from rrpolicy.bundle.tables.sink import Written
+    from rrpolicy.channels.base import Channel
+    from rrpolicy.planning.assess import Assessment
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.policy.model import ReleaseSettings, Requirement
+
+
+def manifest(
+    plan: Plan,
+    assessment: Assessment,
+    written: Mapping[str, Written],
+    *,
+    label: str | None,
+    test: bool,
+    governance: Governance = UNDECLARED,
+    series: Series | None = None,
+    collected: str | None = None,
+    replaces: str | None = None,
+) -> Manifest:
+    """Return the manifest without the digests of the files beside it.
+
+    Args:
+        plan: that was executed, settled.
+        assessment: of its channel, before the draw.
+        written: the data files.
+        label: of the release, such as `2026-11`.
+        test: the draw came from a test's seed; verify refuses it.
+        governance: of the policy as its file states it now.
+        series: that the release belongs to.
+        collected: digest of the questionnaire that its records were collected with.
+        replaces: digest of release.json of the release that it corrects.
+    """
+    policy, channel, settings = plan.policy, published_channel(plan), plan.policy.release
+    described = channel.to_public_json()
+    assert isinstance(described, dict)
+    return Manifest(
+        release=label,
+        policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
+        software=plan.software,
+        records=plan.records,
+        units=Units(policy.source.max_records),
+        mechanism=policy.mechanism.name,
+        plan_on=policy.mechanism.elsewhere,
+        attributes=tuple(map(_attribute, policy.released)),
+        channel=described,
+        decoders=channel.decoders(),
+        tables=channel.tables(),
+        data=data_of(settings, written),
+        requirements=tuple(stated_requirement(r, withheld=settings.withholds) for r in policy.requirements),
+        findings=tuple(public_finding(finding, settings) for finding in assessment.findings),
+        utility=public_utility(assessment.utility, settings),
+        origins=plan.origins,
+        derived=plan.derived,
+        assumptions=assessment.assumptions,
+        governance=governance,
+        governance_digest=governance.digest(),
+        require_signatures=settings.require_signatures,
+        require_roles=settings.require_roles,
+        require_approval=settings.require_approval,
+        series=series,
+        collected=collected,
+        weights_inside=policy.weights_inside,
+        replaces=replaces,
+        test=test,
+    )
+
+
+def data_of(settings: ReleaseSettings, written: Mapping[str, Written]) -> Data:
+    """Return what a manifest says of data files that were written under a policy's settings."""
+    tables = {name: DataTable(w.files, w.rows, w.digest) for name, w in written.items()}
+    return Data(settings.format, settings.csv_formulas, settings.rows_per_file, tables)
+
+
+def published_channel(plan: Plan) -> Channel:
+    """Return what release.json describes: the channel that is drawn from, or what is told of it without matrices."""
+    return Withheld.of(plan.channel) if plan.policy.release.withholds else plan.channel
+
+
+def public_finding(finding: Finding, settings: ReleaseSettings) -> Finding:
+    """Return a finding as release.json states it."""
+    return finding.withheld() if settings.withholds else finding.up_to(Basis.RELEASE)
+
+
+def public_utility(found: Sequence[UtilityFinding], settings: ReleaseSettings) -> tuple[UtilityFinding, ...]:
+    """Return what release.json states of the data's use.
+
+    What is to be expected is a statistic of the original. Where matrices are withheld, so are the limits that they may
+    be solved from.
+    """
+    return () if settings.withholds else tuple(finding.public() for finding in found)
+
+
+def public_digest(plan: Plan) -> str:
+    """Return the digest that release.json names the policy by.
+
+    Where matrices are withheld, nobody may confirm a guess of the policy by hashing it.
+    """
+    own = plan.policy_digest
+    return with_tag(own, plan.source_tag) if plan.policy.release.withholds else own
+
+
+def with_tag(told: str, source_tag: str | None) -> str:
+    """Return a digest together with the tag of the source, which nobody computes without the key."""
+    return digest(canonical({"digest": told, "source_tag": source_tag}))
+
+
+def in_full(public: Manifest, plan: Plan) -> Manifest:
+    """Return the manifest with the matrices that public/ may withhold; for audit/, and what is measured for it."""
+    if not public.withholds:
+        return public
+    described = plan.channel.to_public_json()
+    assert isinstance(described, dict)
+    policy = replace(public.policy, digest=plan.policy_digest)
+    return replace(public, policy=policy, channel=described, decoders=plan.channel.decoders())
+
+
+def stated_requirement(requirement: Requirement, *, withheld: bool = False) -> StatedRequirement:
+    """Return a requirement as a manifest states it; its options hold limits, which may be withheld."""
+    options = {} if withheld else plain(requirement.options)
+    assert isinstance(options, dict)
+    return StatedRequirement(requirement.model, options, requirement.where)
+
+
+def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
+    """Return a record with the digests of the files that it covers, and its own.
+
+    Args:
+        document: the record, without `files` and `digest`.
+        files: relative path -> digest of its bytes.
+    """
+    whole: dict[str, Json] = {**document, "files": dict(sorted(files.items()))}
+    return {**whole, "digest": own_digest(whole)}
+
+
+def file_digests(folder: Path, *, but: str) -> dict[str, str]:
+    """Return the digest of every file of a folder but one, by relative path with slashes."""
+    found = (p for p in folder.rglob("*") if p.is_file())
+    paths = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: file_digest(path) for name, path in sorted(paths.items()) if name != but}
+
+
+def _attribute(attribute: Attribute) -> ReleasedAttribute:
+    same = (f.name for f in fields(ReleasedAttribute) if f.name != "keeps_nulls")
+    known = ReleasedAttribute(**{name: getattr(attribute, name) for name in same})
+    return replace(
+        known,
+        release_as=attribute.release_as or attribute.name,
+        nulls=attribute.nulls if attribute.categorical else None,
+        keeps_nulls=attribute.nulls is not None and not attribute.categorical,
+        hierarchy=attribute.hierarchy if attribute.role is Role.SENSITIVE else None,
+    )

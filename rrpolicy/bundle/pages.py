@@ -1,0 +1,310 @@
+"""The report's pages of a bundle, printed by whatever renderers are loaded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rrpolicy.bundle.drawn import Executed
+from rrpolicy.canonical import Json
+from rrpolicy.channels.base import Channel
+from rrpolicy.errors import BLAMED, RRPolicyError
+from rrpolicy.finding import Measure, Verdict
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.plan import Plan
+from rrpolicy.planning.preview import marginal_errors
+from rrpolicy.plugin_errors.installed import author
+from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.privacy.units import UNDECIDED, how_tested
+from rrpolicy.registry import Registry
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.policy.model import Gate
+    from rrpolicy.report import AssociationRow, Report
+    from rrpolicy.report_blocks import Fact, Section
+    from rrpolicy.reports.alternatives import ComparedWith
+    from rrpolicy.reports.fill import AuditPieces
+    from rrpolicy.source.counts import Counts
+    from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.metric import UtilityMetric
+
+T = TypeVar("T")
+log = logging.getLogger("rrpolicy")
+SAMPLERS = {
+    "cells": "identical records batched",
+    "records": "record by record",
+    "records/2": "record by record, in blocks",
+    "series": "record by record, by the lasting numbers of its person",
+}
+"""How a release was drawn, by what is public; it changes nothing of what may be released."""
+
+
+def public_page(
+    public: Path,
+    manifest: Manifest,
+    registry: Registry,
+    channel: Channel,
+    released: Mapping[str, Sequence[int]] | None = None,
+) -> Mapping[str, bytes]:
+    """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
+
+    The page cannot name the digest of release.json, which covers the page.
+
+    Args:
+        public: the folder with the data files.
+        manifest: of the release; it need not be sealed yet.
+        registry: of the plugins.
+        channel: as published, or as planned: both say the same of themselves without the original.
+        released: column -> released records of each of its labels, if they are counted already.
+    """
+    from rrpolicy.reports.fill import public_report
+
+    sections = channel.sections(manifest.records, None)
+    models, formats = registry.privacy_models, registry.formats
+    report = public_report(public, manifest, released=released, models=models, sections=sections, formats=formats)
+    return rendered(report, registry, ("html",))
+
+
+def audit_pages(
+    executed: Executed, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
+) -> Mapping[str, bytes]:
+    """Return report.html and report.json of audit/, by name.
+
+    Args:
+        executed: the draw; its public/ folder is finished.
+        manifest: of the release, sealed.
+        record: audit.json so far.
+        written: the policy's files, by their path in audit/.
+    """
+    from rrpolicy.bundle.manifest import in_full
+    from rrpolicy.reports.fill import audit_report
+
+    public = executed.staging.public
+    own = None if executed.policy_file is None else str(executed.policy_file)
+    pieces = audit_pieces(
+        *(executed.plan, executed.assessment, executed.registry, record, executed.original, public),
+        policy_file=own,
+        written=written,
+        joint=executed.joint,
+    )
+    report = audit_report(public, in_full(manifest, executed.plan), pieces, released=executed.released)
+    return rendered(report, executed.registry, ("html", "json"))
+
+
+def audit_pieces(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    assessment: Assessment,
+    registry: Registry,
+    record: Mapping[str, Json],
+    original: Original | None,
+    public: Path,
+    *,
+    policy_file: str | None,
+    written: Mapping[str, bytes] = MappingProxyType({}),
+    attacked: Attacked | None = None,
+    compared: ComparedWith | None = None,
+    joint: Counts | None = None,
+) -> AuditPieces:
+    """Return what the audit page shows beyond the public one.
+
+    Args:
+        plan: that was executed.
+        assessment: of its channel.
+        registry: of the plugins.
+        record: audit.json; its `files` and `digest` are not needed yet.
+        original: the table; without it what is counted of it is left out.
+        public: the public/ folder.
+        policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+        written: the policy's files as written, by their path in audit/.
+        attacked: the adversarial test; None if none was written.
+        compared: what it was compared with; None if that was not written.
+        joint: released records of each combination of labels, where whoever wrote the release has counted them.
+    """
+    from rrpolicy.report_blocks import Fact
+    from rrpolicy.reports.fill import KEPT, AuditPieces, dropped_columns
+    from rrpolicy.reports.marginals import original_shares
+
+    facts = [
+        ("Time", record["time"]),
+        ("Commit of the policy's repository", record["policy_commit"]),
+        ("Digest of the plan", record["plan_digest"]),
+        ("Keyed hash (HMAC) of the source", record["source_tag"]),
+        ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
+        ("Key", Custody(str(record["key"])).meaning(series=plan.policy.release.series is not None)),
+        ("Matrices", KEPT if plan.policy.release.withholds else None),
+        ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
+        ("Records of a person", how_tested(tested=True) if assessment.tested else None),
+        ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
+    ]
+    writers = record["writers"]
+    if isinstance(writers, dict):
+        facts += [(f"Written by {name}", version) for name, version in writers.items()]
+    return AuditPieces(
+        findings=(*assessment.findings, *assessment.attained),
+        utility=assessment.utility,
+        realised=() if original is None else _realised(plan, registry, public, original, joint),
+        origins=plan.origins,
+        remarks=plan.remarks,
+        shares={} if original is None else original_shares(original),
+        dropped=dropped_columns(plan.policy),
+        provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
+        sections=(*_together(record), *(() if original is None else plan.channel.sections(plan.records, original))),
+        models=registry.privacy_models,
+        formats=registry.formats,
+        policy_file=policy_file,
+        attacked=attacked,
+        compared=compared,
+        time=str(record["time"]),
+        errors=() if original is None else _informing("the expected errors", lambda: marginal_errors(plan, original)),
+        associations=_associations(plan, registry, public, original, joint),
+        following=_following(plan, assessment, record),
+        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
+        untested=() if assessment.tested else (how_tested(tested=False),),
+        protection=assessment.protection,
+    )
+
+
+def _following(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
+    """Return what to do with a release next, each with its command."""
+    from rrpolicy.report_blocks import Fact
+
+    policy = plan.policy
+    options = ["--source TABLE"] if plan.source_tag else []
+    options += ["--key KEY"] if plan.source_tag and Custody(str(record["key"])) is not Custody.DESTROYED else []
+    options += ["--plan-on TABLE"] if plan.plan_on is not None else []
+    options += ["--reference TABLE"] if policy.reference is not None else []
+    options += ["--ledger FILE"] if policy.ledger is not None else []
+    options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
+    undecided = list(_undecided(plan, assessment, record))
+    check = " ".join(["rrpolicy verify BUNDLE", *options, *([] if undecided else ["--strict"])])
+    verifying = "Verify it: everything here is computed again"
+    if undecided:
+        verifying = f"{verifying} as far as the table allows; it stays undecided {'; and '.join(undecided)}"
+    return (
+        Fact(verifying, check),
+        Fact("Attack it: what an attacker attains, beside what is predicted", "rrpolicy attack BUNDLE --source TABLE"),
+        Fact("Sign your decision, once verified", "rrpolicy sign BUNDLE --key APPROVER.pem"),
+    )
+
+
+def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what no verification of a release can decide, each with what would have to be there: `--strict` fails."""
+    if plan.source_tag is None:
+        yield f"{UNDECIDED}, since nobody has the collected table as it was"
+        return
+    if not record["policy_files"]:
+        yield "what the policy says as written, since its file was not at hand"
+    if Custody(str(record["key"])) is Custody.DESTROYED:
+        kept = "a release with --key keeps it"
+        yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
+    if not assessment.tested:
+        yield f"{UNDECIDED}, since no column identifies people: name it as unit under [source]"
+    if plan.policy.release.series is not None and plan.policy.ledger is None:
+        yield "how the mechanism chose at the first release of the series (a ledger knows it)"
+    for finding in assessment.findings:
+        if finding.verdict is Verdict.UNDECIDED:
+            yield f"whether {finding.model}: {finding.requirement} holds"
+
+
+def _policies(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.endswith(".toml"))
+
+
+def _together(record: Mapping[str, Json]) -> Iterator[Section]:
+    """Yield what audit.json states of the release together with earlier ones of the same people."""
+    from rrpolicy.report_blocks import Section
+
+    stated = record.get("together")
+    if not isinstance(stated, dict) or not stated["earlier"]:
+        return
+    earlier, requirements, uncomposed = stated["earlier"], stated["requirements"], stated["uncomposed"]
+    assert isinstance(earlier, list)
+    assert isinstance(requirements, list)
+    names = ", ".join(map(str, earlier))
+    paragraphs = [f"Earlier releases that may speak of the same people: {names}.", f"Composed so: {stated['rule']}."]
+    if uncomposed is not None:
+        paragraphs.append(f"No composed guarantee; released all the same, because {uncomposed}.")
+    rows = tuple(tuple(str(each[key]) for key in _TOGETHER) for each in requirements if isinstance(each, dict))
+    yield Section(TOGETHER, tuple(paragraphs), header=tuple(_TOGETHER.values()), table=rows)
+
+
+TOGETHER = "Together with earlier releases"
+_TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What it comes to"}
+
+
+def _associations(
+    plan: Plan, registry: Registry, public: Path, original: Original | None, joint: Counts | None
+) -> tuple[AssociationRow, ...]:
+    """Return the strongest associations of the original, where it is at hand and its release can be counted."""
+    from rrpolicy.bundle.associated import associated
+    from rrpolicy.estimate.opening import countable
+    from rrpolicy.manifest.sealed import read_release
+
+    if original is None or not countable(read_release(public)):
+        return ()
+    table = original
+    return _informing("the associations", lambda: associated(table, _opened(plan, registry, public, joint)))
+
+
+def _opened(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
+    """Return the release as who holds its plan opens it, its records counted where whoever wrote it did."""
+    from rrpolicy.bundle.manifest import in_full
+    from rrpolicy.estimate.counts.scan import take
+    from rrpolicy.estimate.opening import release_of
+    from rrpolicy.manifest.sealed import read_release
+
+    release = release_of(public, in_full(read_release(public), plan), registry.formats)
+    if joint is not None:
+        axes = {id(axis): axis for axis in release.columns.axes.values() if set(axis.columns) <= set(joint.attributes)}
+        take(release.data, tuple(axes.values()), joint)
+    return release
+
+
+def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    """Return what only informs; nothing where it cannot be computed, as of a plugin's axis that is not what it says."""
+    try:
+        return compute()
+    except Exception as error:  # noqa: BLE001 a release is complete without it
+        log.warning("%s are not in the audit report: %s", what, type(error).__name__)
+        return ()
+
+
+def _realised(
+    plan: Plan, registry: Registry, public: Path, original: Original, joint: Counts | None
+) -> tuple[Measure | str | None, ...]:
+    """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again.
+
+    Text says why it is not known where a metric fails: a release is complete without it.
+    """
+    if not plan.policy.gates:
+        return ()
+    release = _opened(plan, registry, public, joint)
+    metrics = registry.utility_metrics
+    return tuple(_told(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
+
+
+def _told(metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original) -> Measure | str | None:
+    """Return what a metric makes of a release, or that it is not available."""
+    try:
+        return returning(Measure | None, metric.realised)(gate.options, release, original)
+    except Exception as error:  # noqa: BLE001 whatever it is
+        if isinstance(error, RRPolicyError) and error.problems[0].code == BLAMED:
+            why = error.problems[0].message
+        else:
+            why = f"{author(metric)}: `{type(metric).__qualname__}.realised` failed: {type(error).__name__}"
+        log.warning("what this draw attained by %s is not available: %s", gate.metric, why)
+        return f"not available ({why})"
+
+
+def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
+    """Return a report in each of the forms for which a renderer is loaded, by file name."""
+    renderers = registry.renderers
+    chosen = [renderers[name] for name in names if name in renderers]
+    return {f"report{renderer.suffix}": returning(bytes, renderer.render)(report) for renderer in chosen}

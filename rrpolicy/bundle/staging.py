@@ -1,0 +1,154 @@
+"""A bundle appears whole, by rename, or not at all: also under a full disk, an interrupt and kill -9.
+
+It is built in a folder beside the target, `.NAME.rrpolicy-…` of mode 0700, which the process holds locked. What a
+killed run left there, for whatever target, is not locked any more: the next release beside it removes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
+from rrpolicy.safe_io.tempdirs import Scratch, held, identity_of, refused_when_full, scratch, sweep
+
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP}
+_TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
+_INFIX = ".rrpolicy-"
+
+
+@frozen
+class Staging:
+    """A bundle in the making.
+
+    Attributes:
+        target: where it will appear.
+        folder: where it is built.
+        scratch: the folder for spilling; it holds original values and never becomes part of the bundle.
+        umask: of the process, for what others may read.
+        swept: stale folders of killed runs that were removed.
+        identity: of the folder, wherever it is moved.
+    """
+
+    target: Path
+    folder: Path
+    scratch: Path
+    umask: int
+    swept: tuple[str, ...]
+    identity: tuple[int, int] | None
+
+    @property
+    def public(self) -> Path:
+        """Return the folder of what will be published."""
+        return self.folder / "public"
+
+    @property
+    def audit(self) -> Path:
+        """Return the folder of what only the audit may see."""
+        return self.folder / "audit"
+
+    @property
+    def published(self) -> bool:
+        """Whether this very bundle has appeared: another run may have made one at the same target."""
+        return identity_of(self.target) == self.identity
+
+    def publish(self) -> Path:
+        """Make everything durable, let others read public/, and rename.
+
+        Raises:
+            RefusedError: RR402 if something stands at the target by now.
+        """
+        for folder, _, names in os.walk(self.folder, topdown=False):
+            public = Path(folder).is_relative_to(self.public)
+            for name in names:
+                if public:
+                    (Path(folder) / name).chmod(0o666 & ~self.umask)
+                _sync(Path(folder) / name)
+            if public or Path(folder) == self.folder:
+                Path(folder).chmod(0o777 & ~self.umask)
+            _sync(Path(folder))
+        try:
+            self.folder.rename(self.target)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                raise exists(self.target, meanwhile=True) from error
+            raise
+        _sync(self.target.parent)
+        return self.target
+
+
+@contextmanager
+def stage(target: Path) -> Iterator[Staging]:
+    """Make a staging folder beside the target, and scratch; both are gone afterwards, published or not.
+
+    Args:
+        target: the bundle's folder; its parent must exist.
+
+    Raises:
+        RefusedError: RR402 if the target exists, RR407 if nothing can be written there, RR408 if a disk is full, RR421
+            if there can be no scratch.
+    """
+    target = Path(os.path.abspath(target))  # noqa: PTH100 a symlink at the target must stay one
+    if os.path.lexists(target):
+        raise exists(target)
+    with scratch() as spilled, refusals(target):
+        swept = sweep(target.parent, ".", _INFIX)
+        with held(target.parent, f".{target.name}{_INFIX}", target) as folder:
+            yield _staging(target, folder, spilled, swept)
+
+
+def _staging(target: Path, folder: Path, spilled: Scratch, swept: tuple[str, ...]) -> Staging:
+    for name in ("public", "audit"):
+        (folder / name).mkdir(mode=0o700)
+    return Staging(target, folder, spilled.folder, spilled.umask, swept, identity_of(folder))
+
+
+@contextmanager
+def refusals(target: Path) -> Iterator[None]:
+    """Turn what the file system says into refusals.
+
+    Raises:
+        RefusedError: RR407 if it cannot be written, RR408 if it is full.
+    """
+    try:
+        with refused_when_full(f"the disk that holds {target.parent}, or that of the scratch folder,"):
+            yield
+    except OSError as error:
+        if error.errno in _DENIED:
+            raise RefusedError(
+                Problem(
+                    "RR407",
+                    f"nothing can be written at {target}: {error.strerror}",
+                    hint="the folder that will hold the bundle must exist and be writable",
+                )
+            ) from error
+        raise
+
+
+def exists(target: Path, *, meanwhile: bool = False) -> RefusedError:
+    """Return the refusal to overwrite.
+
+    Args:
+        target: the bundle's folder.
+        meanwhile: it was not there when this run began.
+    """
+    when = "was made by another run while this one worked" if meanwhile else "exists already"
+    return RefusedError(
+        Problem(
+            "RR402",
+            f"{target} {when}, and a bundle is never overwritten" + ("; this run leaves nothing" if meanwhile else ""),
+            hint="choose another folder, or move the old one away",
+        )
+    )
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,225 @@
+"""The channel of grouped releases: records are dealt into groups, and inside a group nothing says who has which value.
+
+Anatomy's two tables: `qit` holds every record's quasi-identifiers, as they are, with the number of its group; `st` how
+often each sensitive value occurs in each group. Joined by the group they say of a record only that its value is one
+of its group's. Each group has l different values, a few have some more.
+
+With two sensitive attributes the records of a group differ in both, and the values of each stand in a table of its own,
+`st_1` and `st_2`: which values belong to one record is not released.
+
+What is drawn is who stands together. Given the counts, the groups' sizes are fixed; see
+`rrpolicy.channels.anatomy.deal`, and `rrpolicy.channels.anatomy.pairs` for two attributes.
+
+References:
+    Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from rrpolicy.channels.anatomy.pairs import MOST_COMBINATIONS
+from rrpolicy.channels.anatomy.schedule import groups_of
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.frozen import frozen
+from rrpolicy.serialization.fields import AUDIT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channels.base import Sink
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import Attribute
+    from rrpolicy.report_blocks import Section
+    from rrpolicy.source.protocol import Original
+
+QIT, ST = "qit", "st"
+MOST_SENSITIVE = 2
+"""Attributes in which the records of a group can differ at once: of more no such theorem as König's is known."""
+_SMALLEST = 2
+_INTEGERS = 1 << 31
+_FEW_CELLS = 1 << 16
+_MANY_CELLS = 1 << 23
+
+
+@frozen
+class AnatomyChannel(Channel):
+    """Records dealt into groups of l different sensitive values, released as two tables, or three.
+
+    Attributes:
+        known: the columns of `qit`, as they are: quasi-identifiers, and whatever else is released beside them.
+        sensitive: the column of `st`; or two, that of `st_1` and that of `st_2`.
+        group: the groups' number, in all tables.
+        count: how often a value occurs in a group.
+        size: l.
+        sampler: `cells` sorts by counts, `records` has the rows sorted by the engine; the same distribution.
+    """
+
+    kind: ClassVar[str] = "anatomy"
+    version: ClassVar[int] = 1
+
+    known: tuple[Column, ...]
+    sensitive: tuple[Column, ...]
+    group: Column
+    count: Column
+    size: int
+    sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in (*self.known, *self.sensitive, self.group, self.count)]
+        attributes = [c.attribute for c in (*self.known, *self.sensitive)]
+        if len(set(names)) < len(names) or len(set(attributes)) < len(attributes):
+            raise ValueError("a column or an attribute stands twice")
+        if not 1 <= len(self.sensitive) <= MOST_SENSITIVE:
+            raise ValueError(f"groups can differ in one or two sensitive attributes, not {len(self.sensitive)}")
+        if not self.known or not all(c.labels for c in self.sensitive):
+            raise ValueError("groups need a column beside the sensitive ones, whose values must be listed")
+        for column in self.sensitive:
+            if not _SMALLEST <= self.size <= len(column.labels):
+                most = len(column.labels)
+                raise ValueError(f"groups of '{column.attribute}' must have from 2 to {most} values, not {self.size}")
+        if len(self.sensitive) > 1 and math.prod(len(c.labels) for c in self.sensitive) > MOST_COMBINATIONS:
+            raise ValueError(f"the sensitive columns must have at most {MOST_COMBINATIONS:,} combinations of values")
+
+    @classmethod
+    def of(cls, attributes: Sequence[Attribute], sensitive: str | Sequence[str], size: int) -> Self:
+        """Build the channel over a policy's released attributes.
+
+        Args:
+            attributes: what is released, domains known.
+            sensitive: the attribute that goes into a table of its own, or two of them.
+            size: l.
+
+        Raises:
+            ValueError: if a domain is not known, or l lies outside 2 to the number of sensitive values.
+        """
+        columns = {a.name: _column(a) for a in attributes}
+        own = tuple(columns.pop(name) for name in ((sensitive,) if isinstance(sensitive, str) else sensitive))
+        taken = {c.name.casefold() for c in (*columns.values(), *own)}
+        group = Column(_free("group_id", taken), "group", (), "", "")
+        count = Column(_free("count", taken), "count", (), "", "")
+        return cls(tuple(columns.values()), own, group, count, size)
+
+    @property
+    def of_values(self) -> tuple[str, ...]:
+        """Return the name of the table of each sensitive column."""
+        return (ST,) if len(self.sensitive) == 1 else tuple(f"{ST}_{i}" for i in range(1, len(self.sensitive) + 1))
+
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return `qit`, sorted by the quasi-identifiers and then by group, and `st`, sorted by group and value."""
+        group, names = self.group.name, tuple(c.name for c in self.known)
+        return (
+            TableSpec(QIT, (*self.known, self.group), (*names, group), {group: (self.of_values[0], group)}),
+            *(
+                TableSpec(table, (self.group, own, self.count), (group, own.name), {group: (QIT, group)})
+                for table, own in zip(self.of_values, self.sensitive, strict=True)
+            ),
+        )
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return identities for `qit`, and the share of a group that has a sensitive value.
+
+        Shares are not unbiased: they take what goes with what inside a group to be chance. And records of one group
+        have their values between them, so that weights depend on one another.
+        """
+        known = (IdentityDecoder((c.attribute,), c.name, c.labels) for c in self.known)
+        values = (
+            AnatomyDecoder(
+                (own.attribute,),
+                *(table, QIT, self.group.name, own.name, self.count.name, own.labels, self.size),
+                unbiased=False,
+                independent=False,
+            )
+            for table, own in zip(self.of_values, self.sensitive, strict=True)
+        )
+        return (*known, *values)
+
+    def settle(self, original: Original) -> AnatomyChannel:
+        """Fill in engine types and choose how rows are sorted, by what is public.
+
+        Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
+        2^23 at most); see `Product.settle`.
+        """
+        from rrpolicy.channels.values import engine_type
+
+        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in (*self.known, *self.sensitive)]
+        typed = [replace(c, type=engine_type(c)) if c.labels else c for c in typed]
+        groups, _ = groups_of(original.records, self.size)
+        few = min(max(_FEW_CELLS, original.records // 2), _MANY_CELLS)
+        most = math.prod(len(c.labels) for c in (*self.known, *self.sensitive))
+        cells = all(c.labels for c in self.known) and min(most, original.records) <= few
+        return replace(
+            self,
+            known=tuple(typed[: len(self.known)]),
+            sensitive=tuple(typed[len(self.known) :]),
+            group=replace(self.group, type="INTEGER" if groups < _INTEGERS else "BIGINT"),
+            count=replace(self.count, type="INTEGER"),
+            sampler="cells" if cells else "records",
+        )
+
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Deal the records and hand on all tables."""
+        from rrpolicy.channels.anatomy.draw import draw
+
+        draw(self, original, streams, sink)
+
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Compare what must be equal, and test what was drawn; see `rrpolicy.channels.anatomy.conform`."""
+        from rrpolicy.channels.anatomy.conform import conforms
+
+        return conforms(self, original, released[QIT], [released[table] for table in self.of_values])
+
+    def sizes(self, records: int) -> tuple[int, int]:
+        """Return the fewest and the most records that a group can have: l, and l with every residue.
+
+        Where there are more groups than residues, some group has l for certain.
+        """
+        _, residues = groups_of(records, self.size)
+        return self.size, self.size + residues
+
+    def untouched(self, *sensitive: Column) -> Product:
+        """Return the release of what `qit` holds beside the groups' numbers, as it is.
+
+        Args:
+            sensitive: columns that are released beside it, as they are.
+        """
+        from rrpolicy.channels.axes.identity import Identity
+        from rrpolicy.channels.product.channel import Product
+
+        columns = (*self.known, *sensitive)
+        axes = tuple(Identity(c.attribute, c) for c in columns if c.labels)
+        carried = tuple(c for c in columns if not c.labels)
+        return Product(axes, carried, tuple(c.name for c in columns))
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return how records are dealt, the sizes of groups, and residues."""
+        from rrpolicy.channels.anatomy.section import groups_section
+
+        return (groups_section(self, records, original),)
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: only columns and l are described. What the two tables themselves tell is their purpose."""
+        return ()
+
+
+def _column(attribute: Attribute) -> Column:
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    if not attribute.categorical:
+        return Column(name, "carried", (), "", attribute.name, reason)
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    kind: Literal["category", "interval"] = "interval" if attribute.bins is not None else "category"
+    return Column(name, kind, attribute.domain, "", attribute.name, reason)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

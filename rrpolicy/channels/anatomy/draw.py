@@ -1,0 +1,177 @@
+"""Drawing anatomy's tables: records are dealt into groups, then the tables are handed on.
+
+Equal records are exchangeable: that a value's records take its groups' numbers in a uniform order, whatever order they
+stand in themselves, is the law of dealing each of them at random. With few distinct rows everything is put in order
+here, some of the quasi-identifiers' combinations at a time, in about ten bytes a record; else the rows come from the
+engine in the order of the original values, and the sink has it sort the released ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rrpolicy.channels.anatomy.deal import Dealt, Small, deal, deal_pairs
+from rrpolicy.channels.values import dictionary, in_canonical_order, ranks
+from rrpolicy.engine.arrays import as_numpy, numbers
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.channels.base import Sink
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.table import Column
+    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+_ROWS = 1 << 20
+
+
+def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> None:
+    """Draw once.
+
+    Raises:
+        ValueError: if the table is not eligible.
+    """
+    members = _write_pairs(groups, original, streams, sink) if len(groups.sensitive) > 1 else None
+    if members is None:
+        counts = original.counts(groups.sensitive[0].attribute).dense()
+        dealt = deal(counts.tolist(), groups.size, streams)
+        _write_st(groups, dealt, sink)
+        members = dealt.members
+        del dealt
+    if groups.sampler == "cells":
+        _write_cells(groups, original, members, sink)
+    else:
+        _write_records(groups, original, members, sink)
+
+
+def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> Small:
+    """Hand on the tables of two sensitive attributes, in the order of the groups' numbers.
+
+    Returns:
+        (records,) the group number of each record: all records of the first combination of values, of the second, ….
+    """
+    counts = original.counts(*(column.attribute for column in groups.sensitive))
+    group, held, members = deal_pairs(counts, groups.size, streams)
+    for place, (table, column) in enumerate(zip(groups.of_values, groups.sensitive, strict=True)):
+        code = ranks(column)[counts.codes[held, place]]
+        order = np.lexsort((code, group))
+        names = [c.name for c in (groups.group, column, groups.count)]
+        values = in_canonical_order(column)
+        for low in range(0, len(order), _ROWS):
+            here = order[low : low + _ROWS]
+            ones = numbers(np.ones(len(here), dtype=np.int32))
+            arrays = [numbers(group[here].astype(np.int64)), dictionary(code[here], values), ones]
+            sink.write(table, pa.RecordBatch.from_arrays(arrays, names=names), in_order=True)
+    return members
+
+
+def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
+    """Hand on the sensitive table, in the order of the groups' numbers."""
+    (column,) = groups.sensitive
+    values, rank = in_canonical_order(column), ranks(column).astype(dealt.values.dtype)
+    made = np.empty(len(dealt.numbers), dtype=np.int64)
+    made[dealt.numbers.astype(np.int64) - 1] = np.arange(len(made))
+    late = sorted((int(dealt.numbers[group]), int(rank[value])) for group, value in dealt.residues)
+    names = [c.name for c in (groups.group, column, groups.count)]
+    step = max(1, _ROWS // groups.size)
+    for low in range(0, len(made), step):
+        here = made[low : low + step]
+        number = np.repeat(np.arange(low + 1, low + 1 + len(here), dtype=dealt.numbers.dtype), groups.size)
+        code = np.sort(rank[dealt.values[here]], axis=1).reshape(-1)
+        joined = [pair for pair in late if low < pair[0] <= low + len(here)]
+        if joined:
+            number = np.concatenate((number, np.array([n for n, _ in joined], dtype=number.dtype)))
+            code = np.concatenate((code, np.array([r for _, r in joined], dtype=code.dtype)))
+            order = np.lexsort((code, number))
+            number, code = number[order], code[order]
+        ones = numbers(np.ones(len(number), dtype=np.int32))
+        batch = pa.RecordBatch.from_arrays([numbers(number), dictionary(code, values), ones], names=names)
+        sink.write(groups.tables()[1].name, batch, in_order=True)
+
+
+def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
+    """Hand on the quasi-identifiers' table in canonical order, some combinations at a time.
+
+    `members` has the records of each sensitive value, or of each pair of them, one after another; which of them belong
+    to which combination is a matter of how many each has.
+    """
+    own = len(groups.sensitive)
+    counts = original.counts(*(c.attribute for c in (*groups.sensitive, *groups.known)))
+    rows = np.column_stack([ranks(c)[counts.codes[:, i + own]] for i, c in enumerate(groups.known)]).astype(np.int32)
+    order = np.lexsort((*rows.T[::-1], *counts.codes[:, :own].T[::-1]))  # by value, then by combination
+    rows, n = rows[order], counts.n[order]
+    start = np.cumsum(n) - n
+    combination, distinct = _numbered(rows)
+    by_combination = np.argsort(combination, kind="stable")
+    columns = [np.ascontiguousarray(code) for code in distinct.T]
+    values = [in_canonical_order(c) for c in groups.known]
+    names = [*(c.name for c in groups.known), groups.group.name]
+    most = int(members.max(initial=0)) + 1
+    for part in _parts(combination, n, by_combination):
+        base = int(combination[part[0]])
+        cell = combination[part] - base
+        keys = np.repeat(cell * most, n[part]) + members[_ranges(start[part], n[part])]
+        keys.sort()
+        cell = np.repeat(cell, n[part])  # entries come by combination, as the keys do now
+        first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+        many = np.diff(np.append(first, len(keys)))
+        cell, keys = cell[first], keys[first]
+        arrays = [dictionary(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
+        batch = pa.RecordBatch.from_arrays([*arrays, numbers(keys - cell * most)], names=names)
+        sink.write(groups.tables()[0].name, batch, many, in_order=True)
+
+
+def _numbered(rows: Codes) -> tuple[Ints, Codes]:
+    """Return the place of each row among the distinct ones in order, and these."""
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    new = np.concatenate(([True], np.any(ordered[1:] != ordered[:-1], axis=1)))
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return place, ordered[new]
+
+
+def _parts(combination: Ints, n: Ints, order: Ints) -> Iterator[Ints]:
+    """Yield the entries of whole combinations, of about so many records together."""
+    ordered = combination[order]
+    ends = np.flatnonzero(np.concatenate((ordered[1:] != ordered[:-1], [True]))) + 1
+    done = np.cumsum(n[order])[ends - 1]
+    low, place = 0, -1
+    while low < len(order):
+        taken = int(done[place]) if low else 0
+        place = max(place + 1, int(np.searchsorted(done, taken + _ROWS, side="right")) - 1)
+        yield order[low : ends[place]]
+        low = int(ends[place])
+
+
+def _ranges(start: Ints, n: Ints) -> Ints:
+    """Return start .. start+n-1 of every entry, one after another."""
+    ends = np.cumsum(n)
+    out: Ints = np.repeat(start - (ends - n), n) + np.arange(int(ends[-1]) if len(ends) else 0)
+    return out
+
+
+def _write_records(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
+    """Hand on the quasi-identifiers' table row by row; the sink puts it in order."""
+    names = [*(c.name for c in groups.known), groups.group.name]
+    done = 0
+    for batch in _sorted_rows(groups, original):
+        number = numbers(members[done : done + batch.num_rows].astype(np.int64))
+        columns = [
+            dictionary(ranks(c)[as_numpy(batch.column(c.attribute))], in_canonical_order(c))
+            if c.labels
+            else batch.column(c.attribute)
+            for c in groups.known
+        ]
+        sink.write(groups.tables()[0].name, pa.RecordBatch.from_arrays([*columns, number], names=names))
+        done += batch.num_rows
+
+
+def _sorted_rows(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
+    """Yield the records by sensitive value, and then by what they are otherwise; carried columns come last."""
+    attributes: Sequence[Column] = sorted(groups.known, key=lambda c: not c.labels)
+    yield from original.rows(*(c.attribute for c in (*groups.sensitive, *attributes)))

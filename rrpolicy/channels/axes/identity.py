@@ -1,0 +1,79 @@
+"""The axis of an attribute that is released unchanged: P = I."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.axes.categories import category_column
+from rrpolicy.channels.axes.single import Single
+from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.frozen import frozen
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.source.counts import Array, Codes, Ints
+
+
+@frozen
+class Identity(Single):
+    """An attribute released as it is; evidence like any other released column."""
+
+    kind: ClassVar[str] = "identity"
+    version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls,
+        attribute: str,
+        labels: Sequence[Value],
+        release_as: str | None = None,
+        assume_unlinkable: str | None = None,
+    ) -> Self:
+        """Build the axis with its column.
+
+        Args:
+            attribute: the original attribute.
+            labels: its categories.
+            release_as: the released name; the attribute's by default.
+            assume_unlinkable: the steward's reason for leaving the column out of record scope.
+        """
+        column = category_column(attribute, labels, release_as, assume_unlinkable=assume_unlinkable)
+        return cls(attribute, column)
+
+    def decoder(self) -> IdentityDecoder:
+        """Return the identity form."""
+        return IdentityDecoder(self.attributes, self.released.name, self.labels)
+
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Return the occupied cells as they are; no bit is drawn."""
+        import numpy as np
+
+        del stream
+        cell = np.flatnonzero(n)
+        return cell, codes[cell, None].astype(np.int32), n[cell]
+
+    def max_ratio(self) -> Fraction | None:
+        """Return e^epsilon exactly; None, which stands for infinity, as soon as there are two categories."""
+        return Fraction(1) if self.original_size == 1 else None
+
+    def min_cross_ratio(self) -> Fraction:
+        """Return 1 for a single category, else 0."""
+        return Fraction(int(self.original_size == 1))
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the exact non-zero entries of one column of P."""
+        return {code: Fraction(1)}
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return x."""
+        del axis, power
+        return x
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return x."""
+        del axis, power
+        return x

@@ -1,0 +1,230 @@
+"""The axis of any transition matrix, written down entry by entry: explicit, invariant, rectangular, coupled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channels.axes.categories import Domain, category_column, cells_of, check_labels
+from rrpolicy.channels.axes.invariant import invariant_matrix
+from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.several import Several
+from rrpolicy.channels.decoders import MatrixDecoder
+from rrpolicy.channels.probability import largest_ratio, smallest_cross_ratio
+from rrpolicy.frozen import frozen
+from rrpolicy.serialization.fields import called
+from rrpolicy.serialization.writing import record
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.source.counts import Array, Codes, Ints
+
+Invariance: TypeAlias = Literal["observed", "declared"]
+
+
+class ColumnSumError(ValueError):
+    """A column of a transition matrix does not sum to 1.
+
+    Attributes:
+        index: the column's position.
+        label: its original category; a tuple if attributes are coupled.
+        total: what it sums to.
+    """
+
+    def __init__(self, index: int, label: object, total: Fraction) -> None:
+        super().__init__(f"the column of {label!r} sums to {total}, not to 1")
+        self.index, self.label, self.total = index, label, total
+
+
+@frozen
+class Matrix(Several):
+    """A column-stochastic matrix over one attribute, or over several that are randomised together.
+
+    Of several attributes, originals and released values are numbered in the C-order product of their categories.
+
+    Attributes:
+        original: the attributes.
+        released: the released columns, one for each attribute; their categories may differ from the original ones.
+        entries: (released, original) exact; each column sums to 1.
+        invariant: whether P pi = pi for a marginal pi that was observed in the table, or declared; None if neither.
+        marginal: that pi; None where it is not described (a public description of an observed one).
+    """
+
+    kind: ClassVar[str] = "matrix"
+    version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
+
+    entries: tuple[tuple[Fraction, ...], ...] = field(metadata=called("rows"))
+    invariant: Invariance | None = None
+    marginal: tuple[Fraction, ...] | None = None
+
+    def __post_init__(self) -> None:
+        Several.__post_init__(self)
+        for column in self.released:
+            check_labels(column.name, column.labels)
+        if len(self.entries) != self.released_size or any(len(row) != self.original_size for row in self.entries):
+            raise ValueError(
+                f"the matrix of {', '.join(self.attributes)} must have {self.released_size} rows (released) of "
+                f"{self.original_size} entries (original)"
+            )
+        if any(not 0 <= entry <= 1 for row in self.entries for entry in row):
+            raise ValueError(f"the matrix of {', '.join(self.attributes)} has an entry outside [0, 1]")
+        for index, column_entries in enumerate(zip(*self.entries, strict=True)):
+            if sum(column_entries) != 1:
+                raise ColumnSumError(index, self.original_label(index), sum(column_entries, Fraction(0)))
+        self._check_invariance()
+
+    def _check_invariance(self) -> None:
+        pi = self.marginal
+        if (pi is not None and self.invariant is None) or (pi is None and self.invariant == "declared"):
+            raise ValueError("an invariant matrix states its marginal, and whether it was observed or declared")
+        if self.invariant and tuple(c.labels for c in self.released) != tuple(d.labels for d in self.original):
+            raise ValueError("an invariant matrix releases the original categories")
+        if pi is not None and (len(pi) != self.original_size or sum(pi) != 1 or min(pi) < 0):
+            raise ValueError("a marginal must hold the proportion of each category, in sum 1")
+        if pi is not None and any(sum(map(_times, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
+            raise ValueError("the matrix does not keep its marginal")
+
+    @classmethod
+    def explicit(
+        cls,
+        attribute: str,
+        original: Sequence[Value],
+        released: Sequence[Value],
+        rows: Sequence[Sequence[Fraction]],
+        release_as: str | None = None,
+    ) -> Self:
+        """Build the axis of one attribute from the rows of its matrix.
+
+        Args:
+            attribute: the original attribute.
+            original: its categories, the columns.
+            released: the released categories, the rows.
+            rows: `P[released][original]`.
+            release_as: the released name; the attribute's by default.
+
+        Raises:
+            ColumnSumError: naming the offending column.
+            ValueError: if the shape or an entry is wrong.
+        """
+        column = category_column(attribute, released, release_as)
+        return cls((Domain(attribute, tuple(original)),), (column,), tuple(tuple(map(Fraction, row)) for row in rows))
+
+    @classmethod
+    def preserving(
+        cls,
+        attribute: str,
+        labels: Sequence[Value],
+        marginal: Sequence[Fraction],
+        keep: Fraction,
+        *,
+        of: Invariance,
+        release_as: str | None = None,
+        digits: int | None = 9,
+    ) -> Self:
+        """Build an invariant matrix, P pi = pi exactly; see `invariant_matrix`.
+
+        Args:
+            attribute: the original attribute.
+            labels: its categories.
+            marginal: pi, exact; sums to 1.
+            keep: keep probability of the retention matrix that it starts from.
+            of: whether pi was observed in the table or declared by the policy.
+            release_as: the released name; the attribute's by default.
+            digits: entries are rounded so far; None for the unrounded ones.
+        """
+        size, move = len(labels), (1 - keep) / max(len(labels) - 1, 1)
+        start = [[keep if u == v else move for v in range(size)] for u in range(size)]
+        entries = invariant_matrix(marginal, start if size > 1 else [[Fraction(1)]], digits)
+        column = category_column(attribute, labels, release_as)
+        return cls((Domain(attribute, tuple(labels)),), (column,), entries, of, tuple(marginal))
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of rows of P."""
+        return math.prod(len(column.labels) for column in self.released)
+
+    def original_label(self, code: int) -> Value | tuple[Value, ...]:
+        """Return the category of a column of P; a tuple if attributes are coupled."""
+        cell = cells_of([domain.labels for domain in self.original])[code]
+        return cell[0] if len(cell) == 1 else cell
+
+    def decoder(self) -> MatrixDecoder:
+        """Return the matrix form.
+
+        A category that an invariant matrix knows to be empty is neither released nor estimated: it is left out, or the
+        matrix could not be undone.
+        """
+        rows, columns = self.support()
+        released = cells_of([column.labels for column in self.released])
+        original = cells_of([domain.labels for domain in self.original])
+        kept = tuple(tuple(self.entries[u][v] for v in columns) for u in rows)
+        return MatrixDecoder(
+            self.attributes,
+            tuple(column.name for column in self.released),
+            tuple(released[u] for u in rows),
+            tuple(original[v] for v in columns),
+            kept,
+            unbiased=full_column_rank(kept),
+        )
+
+    def support(self) -> tuple[list[int], list[int]]:
+        """Return the rows and columns of use: all, but for categories that an invariant matrix knows to be empty."""
+        if self.invariant is None:
+            return list(range(self.released_size)), list(range(self.original_size))
+        here = [u for u, row in enumerate(self.entries) if any(row)]
+        return here, here
+
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Randomise counts exactly; see `Axis.split`."""
+        from rrpolicy.channels.sampling.variates import split_by_columns
+
+        cell, flat, count = split_by_columns(codes, n, self.column, stream)
+        return cell, self.unravelled(flat), count
+
+    def max_ratio(self) -> Fraction | None:
+        """Return e^epsilon exactly; None stands for infinity."""
+        return largest_ratio(self.entries)
+
+    def min_cross_ratio(self) -> Fraction:
+        """Return the smallest cross ratio exactly; all-zero rows are dropped."""
+        return smallest_cross_ratio(self.entries)
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return `marginal:<attribute>` for a matrix that keeps an observed marginal, its eigenvector."""
+        return tuple(f"marginal:{a}" for a in self.attributes) if self.invariant == "observed" else ()
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the exact non-zero entries of one column of P."""
+        return {u: row[code] for u, row in enumerate(self.entries) if row[code]}
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P (or its elementwise square) applied to x along an axis."""
+        return _apply(self._dense() ** power, x, axis)
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T (or its elementwise square) applied to x along an axis."""
+        return _apply(self._dense().T ** power, x, axis)
+
+    def to_public_json(self) -> Json:
+        """Return the matrix, its marginal only if the policy declared it."""
+        return record(self if self.invariant == "declared" else replace(self, marginal=None))
+
+    def _dense(self) -> Array:
+        import numpy as np
+
+        return np.array(self.entries, dtype=np.float64)
+
+
+def _apply(matrix: Array, x: Array, axis: int) -> Array:
+    import numpy as np
+
+    return np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
+
+
+def _times(a: Fraction, b: Fraction) -> Fraction:
+    return a * b

@@ -1,0 +1,218 @@
+"""The axis of randomised addition: a record releases its own value hidden among others, as a set of distinct values.
+
+Of S values a record with value v releases a set of l: v, and l-1 of the others drawn uniformly without replacement
+(Sei, Ohsuga). There are C(S, l) sets, too many to list; what is needed of P is known in closed form. Each other value
+is in the set with probability P_E = (l-1)/(S-1).
+
+Several attributes together are one with the product of their domains: the set then holds combinations, released as one
+list column an attribute, in which the i-th entries of all lists belong to one combination.
+
+A set is written in the order of the domain (of combinations: in C order of the domains), a function of the set alone:
+which entry is the record's own cannot be told by its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.axes.categories import Domain, cells_of
+from rrpolicy.channels.axes.mixed_in import MixedIn
+from rrpolicy.channels.axes.several import Several
+from rrpolicy.channels.decoders import AdditionDecoder
+from rrpolicy.channels.table import Column
+from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.frozen import frozen
+from rrpolicy.report_blocks import Section
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.source.counts import Codes, Ints
+
+_MASK = 1 << 24  # entries of the working mask of a draw
+_LIST = "[]"
+
+
+@frozen
+class Sets(MixedIn, Several):
+    """An attribute, or several together, released as sets of l distinct values.
+
+    Attributes:
+        original: the attributes.
+        released: the list columns, one for each attribute, with its categories as labels.
+        set_size: l, from 2 to S: with l = 1 nothing would be hidden; with l = S all sets are the same, and say nothing.
+    """
+
+    kind: ClassVar[str] = "sets"
+    version: ClassVar[int] = 1
+
+    set_size: int
+
+    def __post_init__(self) -> None:
+        Several.__post_init__(self)
+        for domain, column in zip(self.original, self.released, strict=True):
+            if column.kind != "set" or column.labels != domain.labels:
+                raise ValueError(f"'{column.name}' must hold sets of the categories of '{domain.attribute}'")
+        if not 2 <= self.set_size <= self.original_size:  # noqa: PLR2004 - the smallest set that hides anything
+            raise ValueError(
+                f"sets of {', '.join(self.attributes)} must have from 2 to {self.original_size} of its "
+                f"{self.original_size} values, not {self.set_size}"
+            )
+
+    @classmethod
+    def of(cls, attribute: str, labels: Sequence[Value], set_size: int, release_as: str | None = None) -> Self:
+        """Build the axis of one attribute with its column.
+
+        Args:
+            attribute: the original attribute.
+            labels: its categories.
+            set_size: l.
+            release_as: the released name; the attribute's by default.
+        """
+        domain = Domain(attribute, tuple(labels))
+        return cls((domain,), (Column(release_as or attribute, "set", domain.labels, "", attribute),), set_size)
+
+    @property
+    def silent(self) -> bool:
+        """Whether every set holds every value: it says nothing, and nothing can be estimated from it."""
+        return self.set_size == self.original_size
+
+    @property
+    def other_included(self) -> Fraction:
+        """Return P_E, the probability that a set holds a given value other than the record's own."""
+        return Fraction(self.set_size - 1, self.original_size - 1)
+
+    def with_columns(self, columns: Sequence[Column]) -> Self:
+        """Return the axis with its columns described otherwise; a type without brackets is that of the entries."""
+        return replace(
+            self, released=tuple(replace(c, type=c.type.removesuffix(_LIST) + _LIST if c.type else "") for c in columns)
+        )
+
+    def decoder(self) -> AdditionDecoder:
+        """Return the addition form."""
+        cells = cells_of([domain.labels for domain in self.original])
+        return AdditionDecoder(self.attributes, tuple(c.name for c in self.released), cells, self.set_size)
+
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Draw a set for every record, exactly uniform.
+
+        The l-1 others are drawn by Floyd's algorithm (Bentley, Floyd 1987): for j from S-l to S-2 draw t uniformly from
+        0 to j and take t, or j if t is taken. Chunk by chunk of records, one word a draw.
+
+        Returns:
+            cell: (records,) index into `codes`.
+            released: (records, l) codes of the values in each set, ascending.
+            count: (records,) ones.
+        """
+        import numpy as np
+
+        cell = np.repeat(np.arange(len(n), dtype=np.int64), n)
+        own = codes[cell]
+        released = np.empty((len(cell), self.set_size), dtype=np.int32)
+        step = max(1, _MASK // self.original_size)
+        for low in range(0, len(cell), step):
+            released[low : low + step] = self._sets(own[low : low + step], stream)
+        return cell, released, np.ones(len(cell), dtype=np.int64)
+
+    def _sets(self, own: Ints, stream: Stream) -> Codes:
+        import numpy as np
+
+        size, row = self.original_size, np.arange(len(own))
+        held = np.zeros((len(own), size), dtype=bool)
+        others = size - 1  # numbered without the record's own value, which stands at the end while drawing
+        for last in range(others - (self.set_size - 1), others):
+            drawn = stream.below(np.full(len(own), last + 1, dtype=np.int64))
+            held[row, np.where(held[row, drawn], last, drawn)] = True
+        taken = np.nonzero(held)[1].reshape(len(own), self.set_size - 1)
+        taken += taken >= own[:, None]
+        return np.sort(np.column_stack((taken, own)), axis=1).astype(np.int32)
+
+    def values(self, released: Codes) -> tuple[pa.Array, ...]:
+        """Return (records, l) codes as one array of lists a column."""
+        import numpy as np
+        import pyarrow as pa
+
+        from rrpolicy.channels.values import labels
+
+        starts = numbers(np.arange(len(released) + 1, dtype=np.int32) * np.int32(self.set_size))
+        shape = [len(domain.labels) for domain in self.original]
+        parts = np.unravel_index(released.ravel(), shape)
+        return tuple(
+            pa.ListArray.from_arrays(starts, labels(entries(column)).take(numbers(part)))
+            for column, part in zip(self.released, parts, strict=True)
+        )
+
+    def members(self, columns: Sequence[pa.Array]) -> Ints | None:
+        """Return (records, l) the codes that released sets hold; None if they are not what a draw can release.
+
+        Args:
+            columns: released lists, one array a column.
+        """
+        import numpy as np
+
+        from rrpolicy.channels.values import read_codes
+
+        flat: Ints | None = None
+        for column, lists in zip(self.released, columns, strict=True):
+            lengths = as_numpy(lists.value_lengths(), absent=-1)
+            if (lengths != self.set_size).any():
+                return None
+            codes = read_codes(entries(column), lists.flatten())
+            if (codes < 0).any():
+                return None
+            flat = codes if flat is None else flat * len(column.labels) + codes
+        assert flat is not None
+        found = flat.reshape(-1, self.set_size)
+        return found if bool((np.diff(found, axis=1) > 0).all()) else None
+
+    def max_ratio(self) -> Fraction | None:
+        """Return None, which stands for infinity: a set excludes every value that it does not hold. 1 if all do."""
+        return Fraction(1) if self.silent else None
+
+    def min_cross_ratio(self) -> Fraction:
+        """Return 0: a set excludes values. 1 if every set holds them all."""
+        return Fraction(int(self.silent))
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: only the domain and l are described."""
+        return ()
+
+    def mean_norm(self, attributes: Iterable[str]) -> float:
+        """Return the expected sum of squared weights of one record over the cells of a marginal.
+
+        The weight of a cell that gathers t values, of which the set holds m, is w = (m - t P_E)/(1 - P_E). A record
+        with a value of the cell has m - 1 hypergeometric of t-1 among S-1 in l-1 draws, any other m of t among S-1.
+
+        Args:
+            attributes: of the marginal, some of this axis at least.
+        """
+        wanted = set(attributes)
+        cells = math.prod(len(d.labels) for d in self.original if d.attribute in wanted)
+        gathered = self.original_size // cells
+        spread = self._spread(gathered - 1) + (cells - 1) * self._spread(gathered)
+        return float(1 + spread / (1 - self.other_included) ** 2)
+
+    def _spread(self, marked: int) -> Fraction:
+        """Return the variance of how many of so many other values a set holds."""
+        others = self.original_size - 1
+        if others == 1:
+            return Fraction(0)
+        share = Fraction(marked, others)
+        return (self.set_size - 1) * share * (1 - share) * Fraction(others - self.set_size + 1, others - 1)
+
+    def sections(self, records: int) -> tuple[Section, ...]:
+        """Return how values are hidden, in plain words, and what that costs."""
+        from rrpolicy.channels.axes.sets_section import sets_section
+
+        return (sets_section(self, records),)
+
+
+def entries(column: Column) -> Column:
+    """Return the column that the entries of a list column would stand in by themselves."""
+    return replace(column, kind="category", type=column.type.removesuffix(_LIST))

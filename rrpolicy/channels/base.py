@@ -1,0 +1,339 @@
+"""The two ideas of the room: a `Channel` is what is released given the original; an `Axis` is a factor of a product.
+
+Nothing here imports numpy, pyarrow or duckdb: `check` works without them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
+
+from rrpolicy.canonical import Json
+from rrpolicy.channels.decoders import Decoder
+from rrpolicy.channels.probability import log_up
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.report_blocks import Section
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channels.sampling.streams import Stream, Streams
+    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+
+class Sink(Protocol):
+    """Where a draw goes. The writer behind it puts rows in canonical order and never sees the original."""
+
+    def write(
+        self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
+    ) -> None:
+        """Take released rows.
+
+        Args:
+            table: the `TableSpec`'s name.
+            batch: released values under the released names; categories may be dictionary arrays.
+            n: (rows,) how often each row stands; None for once.
+            in_order: the caller hands distinct rows in the table's canonical order over all calls, so that nothing
+                needs sorting.
+            sorted_by: by how many of the first columns of the table's `sort` the rows come sorted over all calls.
+        """
+        ...
+
+
+class Channel(ABC):
+    """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded.
+
+    A frozen dataclass is written and read by its fields, which may be text, numbers, fractions, enumerations, tuples
+    and mappings of these, and dataclasses of such fields; one with `metadata=AUDIT` stays out of what is published, and
+    needs a default.
+
+    Attributes:
+        kind: its name in documents, such as `acme.sample`; `rrpolicy_channels` offers the class by it.
+        version: of its fields: another one is refused when it is read.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+
+    @abstractmethod
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return what is released."""
+
+    @abstractmethod
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return how to undo it; one decoder an axis."""
+
+    @abstractmethod
+    def settle(self, original: Original) -> Self:
+        """Return the channel as it will be drawn: engine types filled in, and how it is drawn, by what is public."""
+
+    @abstractmethod
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Draw once and hand the released rows to the sink."""
+
+    @abstractmethod
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Test what was released against what was promised, at a false-alarm rate of at most 1e-9.
+
+        Args:
+            original: the table it was drawn from.
+            released: for each table a reader of distinct rows under the released names, with a last column
+                `rrpolicy.plugin.MULTIPLICITY`.
+        """
+
+    @abstractmethod
+    def discloses(self) -> tuple[str, ...]:
+        """Return the ids of what the public description itself tells of the original, such as `marginal:education`."""
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return what the report says of this channel beyond its attributes and findings; nothing by default.
+
+        Args:
+            records: N.
+            original: the table, for the audit page; None for the public one.
+        """
+        del records, original
+        return ()
+
+    def to_json(self) -> Json:
+        """Return all of it, `{"kind", "version", …}`; audit-class."""
+        return record(self)
+
+    def to_public_json(self) -> Json:
+        """Return what an analyst and a public verification need: no field that is marked for the audit."""
+        return record(self, public=True)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Self:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Args:
+            document: the description.
+            kinds: channel and axis classes by kind; the parts of a channel are looked up in it.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+        del kinds
+        return read(cls, document)
+
+
+class Axis(ABC):
+    """One factor of a product channel: a column-stochastic matrix over one attribute, or several coupled ones.
+
+    The original's codes are positions in the attribute's domain; of coupled attributes, positions in the C-order
+    product of their domains.
+
+    Attributes:
+        kind: its name in documents.
+        version: of its fields.
+        one_number: whether `split` draws each of many cells of one record by a single uniform number, as
+            `rrpolicy.plugin.split_by_columns` does, or by none; only then can the axis stand in a series.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    one_number: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def attributes(self) -> tuple[str, ...]:
+        """Return the original attributes; more than one if they are coupled."""
+
+    @property
+    @abstractmethod
+    def original_size(self) -> int:
+        """Return the number of original categories (of the product, if coupled)."""
+
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Return the released columns, one for each attribute."""
+
+    @abstractmethod
+    def decoder(self) -> Decoder:
+        """Return how to undo the axis."""
+
+    @abstractmethod
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Randomise counts exactly: every cell's count by a multinomial of its column of the matrix.
+
+        Args:
+            codes: (cells,) original code of each cell.
+            n: (cells,) records in each cell.
+            stream: cryptographic bits of this axis alone.
+
+        Returns:
+            cell: (k,) index into `codes` that each part comes from, non-decreasing.
+            released: (k, len(columns())) released code of each column; of an axis that overrides `values`, (k, any
+                width) whatever that turns into released values.
+            count: (k,) records; all > 0.
+        """
+
+    def values(self, released: Codes) -> tuple[pa.Array, ...]:
+        """Return released codes, as `split` gives them, as one array of values a column.
+
+        Override it where a released value is not one of a column's labels.
+        """
+        from rrpolicy.channels.values import dictionary, labels
+
+        return tuple(dictionary(released[:, place], labels(c)) for place, c in enumerate(self.columns()))
+
+    @abstractmethod
+    def max_ratio(self) -> Fraction | None:
+        """Return e^epsilon = max_u max_v P[u,v] / min_v P[u,v], exact (or rounded up), all-zero rows dropped.
+
+        None stands for infinity: a released value excludes an original one.
+        """
+
+    def log_ratio(self) -> Measure:
+        """Return epsilon, rounded up in the last place."""
+        return Measure(log_up(self.max_ratio()))
+
+    @abstractmethod
+    def min_cross_ratio(self) -> Fraction:
+        """Return min P[u',v] P[v',u] / (P[u',u] P[v',v]), exact or rounded down: Pk-anonymity's factor of the axis."""
+
+    @abstractmethod
+    def discloses(self) -> tuple[str, ...]:
+        """Return the ids of what the description tells of the original."""
+
+    def sections(self, records: int) -> tuple[Section, ...]:
+        """Return what the report says of this axis beyond its parameters; nothing by default.
+
+        Args:
+            records: N.
+        """
+        del records
+        return ()
+
+    def to_json(self) -> Json:
+        """Return all of it, `{"kind", "version", …}`."""
+        return record(self)
+
+    def to_public_json(self) -> Json:
+        """Return what may be published of it: no field that is marked for the audit."""
+        return record(self, public=True)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Self:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+        return read(cls, document)
+
+
+Layout: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
+"""Of each axis of a channel the attributes and the class."""
+
+
+@runtime_checkable
+class Transition(Protocol):
+    """An axis whose released values can be listed: its matrix can be applied along one axis of an array."""
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of released categories (rows of P)."""
+        ...
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the exact non-zero entries of one column: released code -> probability."""
+        ...
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P (or its elementwise square) applied to x along an axis: original -> released."""
+        ...
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T (or its elementwise square) applied to x along an axis: released -> original."""
+        ...
+
+
+def lists_values(kind: type[Axis]) -> bool:
+    """Return whether the axes of a class are `Transition`s; `issubclass` cannot tell, as that has a property."""
+    return all(hasattr(kind, name) for name in ("column", "forward", "back"))
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """An axis too wide to list its released values, but still assessable."""
+
+    def expected_posterior(self, prior: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of each original value's expected posterior, the same where it is exact.
+
+        That is E Pr(own value | released value) over what a record with that value releases; of what does not occur, 0.
+
+        Args:
+            prior: (…, size) shares of the original values.
+
+        Returns:
+            (…, size) each.
+        """
+        ...
+
+
+@runtime_checkable
+class Guessed(Protocol):
+    """An axis too wide to list its released values that tells how often the likeliest value is the true one."""
+
+    def best_guess(self, prior: Array) -> Array:
+        """Return E max_u Pr(u | released value) over what records with all original values release.
+
+        Args:
+            prior: (…, size) shares of the original values.
+
+        Returns:
+            (…,).
+        """
+        ...
+
+    def exact_best_guess(self, counts: Sequence[int]) -> Fraction:
+        """Return the same times the sum of the counts, exactly.
+
+        Args:
+            counts: (size,) records with each original value.
+        """
+        ...
+
+
+@runtime_checkable
+class Readable(Posterior, Protocol):
+    """A `Posterior` axis of which more is known; what only this tells is bounded more loosely, or left out, without."""
+
+    def worst_posterior(self, prior: Array | Ints) -> Array:
+        """Return (…, size) the largest posterior of the own value, over what a record with it may release.
+
+        Args:
+            prior: (…, size) shares or counts.
+        """
+        ...
+
+    def expected_ratio(self, weight: Array, prior: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of E (P w)_s / (P c)_s over what a record with each original value releases.
+
+        Args:
+            weight: (…, size) w, 0 or more.
+            prior: (…, size) c, shares.
+
+        Returns:
+            (…, size) each; 0 for what does not occur. An upper bound may be infinite.
+        """
+        ...
+
+    def exact_ratio(self, weight: Sequence[int], prior: Sequence[int], own: int, most: int) -> Fraction | None:
+        """Return one such expectation exactly, of w and c in integers over one denominator each.
+
+        Args:
+            weight: (size,) w.
+            prior: (size,) c.
+            own: the original value; it occurs.
+            most: operations beyond which None is returned.
+        """
+        ...

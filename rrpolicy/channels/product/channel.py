@@ -1,0 +1,223 @@
+"""The product channel: attributes are randomised independently, axis by axis; what has no domain is carried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
+
+from rrpolicy.canonical import Json
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.channels.decoders import Decoder, IdentityDecoder
+from rrpolicy.channels.table import Column, TableSpec, carried_first
+from rrpolicy.frozen import frozen
+from rrpolicy.serialization.fields import AUDIT
+from rrpolicy.serialization.reading import MalformedError, read
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channels.base import Sink
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import Attribute
+    from rrpolicy.report_blocks import Section
+    from rrpolicy.source.protocol import Original
+
+_FEW_CELLS = 1 << 16
+_MANY_CELLS = 1 << 23
+"""The cell path holds every released cell in memory: about 160 bytes each at its peak."""
+
+
+@runtime_checkable
+class _Described(Protocol):
+    def with_columns(self, columns: Sequence[Column]) -> Axis: ...
+
+
+def _typed(axis: Axis, types: Mapping[str, str]) -> Axis:
+    """Return the axis with the engine types of its released labels, if it lets itself be described otherwise."""
+    from rrpolicy.channels.values import engine_type
+
+    if not isinstance(axis, _Described):
+        return axis
+    known = [replace(c, type=types.get(c.attribute, c.type)) for c in axis.columns()]
+    return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
+
+
+def _named(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
+    """Return an axis with its columns described as the policy says."""
+    if not isinstance(axis, _Described):
+        return axis
+    stated = [(column, attributes[column.attribute]) for column in axis.columns()]
+    return axis.with_columns([_described(column, attribute) for column, attribute in stated])
+
+
+def _described(column: Column, attribute: Attribute) -> Column:
+    kind = "interval" if attribute.bins is not None and column.kind == "category" else column.kind
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    return replace(column, name=name, kind=kind, assume_unlinkable=reason)
+
+
+def _unchanged(attribute: Attribute) -> Axis:
+    from rrpolicy.channels.axes.identity import Identity
+
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    return Identity.of(attribute.name, attribute.domain)
+
+
+@frozen
+class Product(Channel):
+    """P = P_1 (x) … (x) P_m over the axes, the identity over the carried columns.
+
+    Attributes:
+        axes: every categorical attribute that is released is on exactly one; those not randomised on an Identity axis.
+        carried: released columns without a domain.
+        order: the released columns' names, in file order.
+        sampler: `cells` splits counts, `records/2` draws blocks of records; the same distribution. `series` draws each
+            record by the lasting numbers of its person.
+    """
+
+    kind: ClassVar[str] = "product"
+    version: ClassVar[int] = 1
+
+    axes: tuple[Axis, ...]
+    carried: tuple[Column, ...]
+    order: tuple[str, ...]
+    sampler: Literal["cells", "records/2", "series"] = field(default="cells", metadata=AUDIT)
+
+    def __post_init__(self) -> None:
+        columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]
+        attributes = [a for axis in self.axes for a in axis.attributes]
+        if sorted(columns) != sorted(self.order) or len(set(columns)) != len(columns):
+            raise ValueError("`order` must name every released column once")
+        if len(set(attributes)) != len(attributes):
+            raise ValueError("an attribute stands on two axes")
+
+    @classmethod
+    def of(cls, attributes: Sequence[Attribute], axes: Iterable[Axis]) -> Product:
+        """Build the channel over a policy's released attributes, in their order.
+
+        Args:
+            attributes: what is released, domains known.
+            axes: of what is randomised; their columns get the policy's released names. Every other attribute with
+                categories is released on an Identity axis, and one without is carried.
+
+        Raises:
+            ValueError: if a domain is not known.
+        """
+        own = {name: axis for axis in axes for name in axis.attributes}
+        stated = {a.name: a for a in attributes}
+        built, carried = [], []
+        for a in attributes:
+            if not a.categorical:
+                carried.append(Column(a.release_as or a.name, "carried", (), "", a.name, a.assume_unlinkable))
+            elif a.name not in own or own[a.name].attributes[0] == a.name:
+                built.append(_named(own.get(a.name) or _unchanged(a), stated))
+        columns = [*(c for axis in built for c in axis.columns()), *carried]
+        order = tuple(c.name for a in attributes for c in columns if c.attribute == a.name)
+        return cls(tuple(built), tuple(carried), order)
+
+    def locate(self, name: str) -> tuple[int, int]:
+        """Return (slot, place) of a released column: the axis and the place on it; carried columns come last."""
+        for slot, axis in enumerate(self.axes):
+            for place, column in enumerate(axis.columns()):
+                if column.name == name:
+                    return slot, place
+        return len(self.axes) + [c.name for c in self.carried].index(name), 0
+
+    @property
+    def sort(self) -> tuple[str, ...]:
+        """Return the released columns in the order that rows are sorted by; see `carried_first`."""
+        return self.tables()[0].sort
+
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return the one table `data`, sorted by all its columns, what is carried first."""
+        named = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
+        columns = tuple(named[name] for name in self.order)
+        return (TableSpec("data", columns, carried_first(columns)),)
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return the axes' decoders, then an identity without labels for every carried column."""
+        carried = (IdentityDecoder((c.attribute,), c.name, ()) for c in self.carried)
+        return (*(axis.decoder() for axis in self.axes), *carried)
+
+    @property
+    def countable(self) -> bool:
+        """Whether all that axes release is places among labels, so that released cells can be counted."""
+        return all(c.kind in {"category", "interval"} for axis in self.axes for c in axis.columns())
+
+    def settle(self, original: Original) -> Product:
+        """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
+
+        The path is a function of what is public, so that two tables that differ in one record take the same: cells, if
+        there cannot be many distinct original rows (65,536, or half the records) and the released cells that they can
+        become fit in memory (2^23); else records, out of core. A series is drawn person by person.
+        """
+        carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
+        axes = tuple(_typed(axis, original.types) for axis in self.axes)
+        sampler = self._path(original.records) if original.policy.release.series is None else "series"
+        return replace(self, axes=axes, carried=carried, sampler=sampler)
+
+    def described(self) -> Product:
+        """Return the channel with the engine types that labels have by themselves, where there is no table to ask."""
+        return replace(self, axes=tuple(_typed(axis, {}) for axis in self.axes))
+
+    def _path(self, records: int) -> Literal["cells", "records/2", "series"]:
+        columns = [c for axis in self.axes for c in axis.columns()]
+        if not self.countable:
+            return "records/2"
+        # A carried column may have as many values as there are records.
+        cells, released = (
+            records if self.carried else min(math.prod(sizes), records)
+            for sizes in ([axis.original_size for axis in self.axes], [len(c.labels) for c in columns])
+        )
+        few = cells <= max(_FEW_CELLS, records // 2) and released <= _MANY_CELLS
+        return "cells" if few else "records/2"
+
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Draw once, by the path that `settle` chose."""
+        from rrpolicy.channels.product.draw import draw_cells, draw_records, draw_series
+
+        {"cells": draw_cells, "records/2": draw_records, "series": draw_series}[self.sampler](
+            self, original, streams, sink
+        )
+
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Test the released counts against what is expected given the original.
+
+        See `rrpolicy.channels.product.conform`.
+        """
+        from rrpolicy.channels.product.conform import conforms
+
+        return conforms(self, original, released["data"])
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return what the axes' descriptions disclose."""
+        return tuple(dict.fromkeys(item for axis in self.axes for item in axis.discloses()))
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return what the axes say of themselves, and of the classes that recoded ones make together."""
+        from rrpolicy.channels.product.section import recode_sections
+
+        own = tuple(section for axis in self.axes for section in axis.sections(records))
+        return (*own, *recode_sections(self, original))
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Product:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Args:
+            document: the description.
+            kinds: axis kind -> class.
+
+        Raises:
+            ValueError: if the version is unknown, or the document is not of this kind or holds unknown axes.
+        """
+        from rrpolicy.channels.reading import axis_from_json
+
+        axes = document.get("axes")
+        if not isinstance(axes, list):
+            raise MalformedError("must be a list", "axes")
+        return read(cls, document, {"axes": tuple(axis_from_json(axis, kinds) for axis in axes)})

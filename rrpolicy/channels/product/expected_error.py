@@ -1,0 +1,254 @@
+"""The error of moment estimates that is expected of a product channel: one place for every formula.
+
+With pi^ = L lambda^ and L P = I, axis by axis, the estimate of N records has
+
+    E||pi^ - pi||^2 = (sum_beta lambda[beta] prod_a ||L_a[., beta_a]||^2 - 1)/N          for this table,
+                      (… - ||pi||^2)/N                                                  for the population it came from
+
+(Chaudhuri, Mukerjee 1988, chapter 3; Guo, Ying, Wu 2011, eq. 2). The sum over released cells equals the mean over
+records of prod_a h_a(v_a), h_a = P_a^T ||L_a[., u]||^2, so no array of the released domain is ever built. For retention
+without blocks h_a is a constant and no data are needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.axes.several import Several
+from rrpolicy.channels.base import Axis, Transition
+from rrpolicy.channels.decoders import Block
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Counts, Ints
+    from rrpolicy.source.protocol import Original
+
+Target: TypeAlias = Literal["table", "population"]
+
+_SOLVED = 1e-9
+
+
+def expected_squared_error(
+    product: Product,
+    original: Original | Counts | int,
+    attributes: Sequence[str] | None = None,
+    target: Target = "table",
+) -> float | None:
+    """Return E||pi^ - pi||^2 of a marginal's proportions, over the draws of a release.
+
+    Args:
+        product: the channel.
+        original: the table, its counts over at least the attributes that matter, or only N.
+        attributes: of the marginal; by default all randomised ones, which gives the whole table's error for this table.
+        target: the proportions of this table (a census), or of the population that its records are a sample of.
+
+    Returns:
+        None if N and the channel do not tell and the counts are not at hand.
+
+    Raises:
+        DataError: RR335 if the released values do not determine the marginal.
+        ValueError: if an attribute is not on an axis.
+    """
+    import numpy as np
+
+    wanted = randomised(product) if attributes is None else tuple(attributes)
+    known = {name for axis in product.axes for name in axis.attributes}
+    if not known.issuperset(wanted):
+        raise ValueError(f"not on an axis of the channel: {', '.join(a for a in wanted if a not in known)}")
+    norms = [(axis, mean_norms(axis, wanted)) for axis in product.axes]
+    varying = [(axis, h) for axis, h in norms if isinstance(h, np.ndarray)]
+    total = math.prod(h for _, h in norms if isinstance(h, float))
+    if isinstance(original, int):
+        if varying or target == "population":
+            return None
+        return (total - 1) / original
+    total *= _mean_product(original, varying) if varying else 1.0
+    records = original.records
+    own = 1.0
+    if target == "population":
+        n = _counts(original, wanted).n / records
+        own = float(n @ n)
+    return max(total - own, 0.0) / records
+
+
+def root_mean_squared_error(
+    product: Product, original: Original | Counts | int, attributes: Sequence[str], target: Target = "table"
+) -> float | None:
+    """Return the root mean squared error of a marginal's shares: sqrt(E||pi^ - pi||^2 / cells).
+
+    Arguments, errors and None as for `expected_squared_error`.
+    """
+    squared = expected_squared_error(product, original, attributes, target)
+    if squared is None:
+        return None
+    return math.sqrt(squared / cells_of(product, attributes))
+
+
+def cells_of(product: Product, attributes: Sequence[str]) -> int:
+    """Return how many cells a marginal of some attributes has."""
+    sizes = {name: size for axis in product.axes for name, size in zip(axis.attributes, _shape(axis), strict=True)}
+    return math.prod(sizes[name] for name in attributes)
+
+
+def randomised(product: Product) -> tuple[str, ...]:
+    """Return the attributes on axes that are not the identity."""
+    return tuple(name for axis in product.axes if not isinstance(axis, Identity) for name in axis.attributes)
+
+
+def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
+    """Return h(v) = sum_u P[u,v] ||L[., u]||^2 of an axis for the estimate of a marginal.
+
+    Args:
+        axis: sets, or any whose released values can be listed.
+        attributes: of the marginal. None of the axis: its weights are 1, and so is h. Some of coupled ones: L estimates
+            their sums.
+
+    Returns:
+        a constant where h is one, else (original_size,).
+
+    Raises:
+        DataError: RR335 if the matrix cannot be undone.
+        ValueError: if the axis does not list its released values.
+    """
+    import numpy as np
+
+    wanted = frozenset(attributes) & set(axis.attributes)
+    if not wanted or isinstance(axis, Identity):
+        return 1.0
+    sizes = axis.sizes_in(wanted) if isinstance(axis, Retention) else None
+    if isinstance(axis, Retention) and sizes is not None:
+        parts = [(b.members, _inverse_norm(axis, b, size)) for b, size in zip(axis.blocks, sizes, strict=True)]
+        if len({norm for _, norm in parts}) == 1:
+            return parts[0][1]
+        h = np.empty(axis.original_size)
+        for members, norm in parts:
+            h[list(members)] = norm
+        return h
+    if isinstance(axis, Recode) or (isinstance(axis, Sets) and axis.silent):
+        raise _singular(axis)
+    if isinstance(axis, Sets):
+        return axis.mean_norm(wanted)
+    norms = _weights_squared(axis, wanted)
+    assert isinstance(axis, Transition)
+    return axis.back(norms, 0)
+
+
+def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
+    """Return the original cell of each row of counts on each axis; coupled attributes share one.
+
+    Args:
+        counts: over the attributes of the axes, in their order.
+        axes: those axes.
+    """
+    import numpy as np
+
+    codes, place = [], 0
+    for axis in axes:
+        span = slice(place, place + len(axis.attributes))
+        place = span.stop
+        codes.append(np.ravel_multi_index(tuple(counts.codes[:, span].T), counts.shape[span]))
+    return codes
+
+
+def _mean_product(original: Original | Counts, varying: Sequence[tuple[Axis, Array]]) -> float:
+    """Return the mean over records of the product of h_a at their values, from occupied cells alone."""
+    counts = _counts(original, [name for axis, _ in varying for name in axis.attributes])
+    product = counts.n / counts.records
+    for code, (_, h) in zip(axis_codes(counts, [axis for axis, _ in varying]), varying, strict=True):
+        product = product * h[code]
+    return float(product.sum())
+
+
+def _counts(original: Original | Counts, attributes: Sequence[str]) -> Counts:
+    from rrpolicy.source.counts import Counts
+
+    return original.marginal(*attributes) if isinstance(original, Counts) else original.counts(*attributes)
+
+
+def _shape(axis: Axis) -> tuple[int, ...]:
+    """Return the number of original categories of each attribute of an axis."""
+    if isinstance(axis, Several):
+        return tuple(len(domain.labels) for domain in axis.original)
+    if len(axis.attributes) == 1:
+        return (axis.original_size,)
+    shape = tuple(len(column.labels) for column in axis.columns())
+    if math.prod(shape) != axis.original_size:
+        raise ValueError(f"an axis of kind '{axis.kind}' does not tell the domains of its attributes apart")
+    return shape
+
+
+def _inverse_norm(axis: Retention, block: Block, size: int) -> float:
+    """Return ||L[., u]||^2 for the cells that a block's categories lie in."""
+    cells = block if size == block.size else block.of(block.retention, range(size))
+    try:
+        return float(cells.inverse_norm())
+    except ZeroDivisionError as error:
+        raise _singular(axis) from error
+
+
+def _weights_squared(axis: Axis, wanted: frozenset[str]) -> Array:
+    """Return sum_j W[u, j]^2 over the cells j of a marginal, for the weights W of least variance with P^T W = targets.
+
+    They minimise sum_u mass[u] W[u]^2 with mass the released proportions under a uniform original (Gauss, Markov); for
+    an invertible matrix they are P^-T. Estimates from a release use the same.
+    """
+    import numpy as np
+
+    P = _listed(axis).forward(np.eye(axis.original_size), 0)
+    rows, columns = _of_use(axis, P.shape)
+    dense, targets = P[np.ix_(rows, columns)], _targets(axis, wanted)[columns]
+    mass = dense.sum(axis=1)
+    root = np.sqrt(np.where(mass > 0, mass, 1.0))
+    scaled = (dense / root[:, None]).T
+    inverse = np.linalg.pinv(scaled, rcond=1e-12)
+    weights = inverse @ targets
+    weights += inverse @ (targets - scaled @ weights)
+    if np.abs(targets - scaled @ weights).max() > _SOLVED * max(1.0, float(np.abs(weights).max())):
+        raise _singular(axis)
+    squared: Array = np.zeros(P.shape[0])
+    squared[rows] = ((weights / root[:, None]) ** 2).sum(axis=1)
+    return squared
+
+
+def _of_use(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """Return the rows and columns of P that estimates use."""
+    import numpy as np
+
+    rows, columns = axis.support() if isinstance(axis, Matrix) else (range(shape[0]), range(shape[1]))
+    return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+
+def _targets(axis: Axis, wanted: frozenset[str]) -> Array:
+    """Return (original_size, cells of the marginal): which original cell counts for which cell of the marginal."""
+    import numpy as np
+
+    targets: Array = np.ones((1, 1))
+    for name, size in zip(axis.attributes, _shape(axis), strict=True):
+        factor = np.eye(size) if name in wanted else np.ones((size, 1))
+        targets = np.asarray(np.kron(targets, factor), dtype=np.float64)
+    return targets
+
+
+def _listed(axis: Axis) -> Transition:
+    if not isinstance(axis, Transition):
+        raise ValueError(f"an axis of kind '{axis.kind}' does not list its released values")  # noqa: TRY004
+    return axis
+
+
+def _singular(axis: Axis) -> DataError:
+    names = ", ".join(f"'{name}'" for name in axis.attributes)
+    return DataError(
+        Problem(
+            "RR335",
+            f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart",
+            hint="change the matrix, or raise its keep probability above 1/d",
+        )
+    )

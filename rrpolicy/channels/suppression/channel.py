@@ -1,0 +1,200 @@
+"""The channel of tuple suppression: some records keep their quasi-identifiers, the others are released as `*`.
+
+Which ones depends on what the sensitive values are, and records that are equal may be parted, so that no matrix of
+values tells it. How many records of each cell are suppressed is fixed by the plan; records of one cell are equal in all
+that is released, so that nothing needs to be drawn.
+
+References:
+    Xiao, Yi, Tao 2010, "The Hardness and Approximation Algorithms for L-Diversity" (tuple minimisation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.axes.categories import check_labels
+from rrpolicy.channels.axes.recode import ANYTHING
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.decoders import Decoder, IdentityDecoder, RecodeDecoder
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.finding import Finding
+from rrpolicy.frozen import frozen
+from rrpolicy.serialization.fields import AUDIT
+from rrpolicy.source.protocol import MULTIPLICITY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channels.base import Sink
+    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.policy.model import Attribute
+    from rrpolicy.report_blocks import Section
+    from rrpolicy.source.counts import Counts
+    from rrpolicy.source.protocol import Original
+
+TABLE = "data"
+
+
+@frozen
+class SuppressionChannel(Channel):
+    """Records that are released as they are, and some of each cell as `*`.
+
+    Attributes:
+        known: the columns that make classes; the last label of each is `*`, the others are the categories.
+        sensitive: the column of the sensitive attribute, released as it is.
+        moved: (code of each known attribute, of the sensitive value, how many records of this cell are suppressed);
+            None in a public description, for it tells who occurs.
+    """
+
+    kind: ClassVar[str] = "suppression"
+    version: ClassVar[int] = 1
+
+    known: tuple[Column, ...]
+    sensitive: Column
+    moved: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in (*self.known, self.sensitive)]
+        if not self.known or len(set(names)) < len(names):
+            raise ValueError("records are parted by columns of different names, one at least")
+        for column in (*self.known, self.sensitive):
+            check_labels(column.name, column.labels)
+        if any(len(c.labels) < 2 or c.labels[-1] != ANYTHING for c in self.known):  # noqa: PLR2004 a category, and *
+            raise ValueError(f"the last label of a column that makes classes is '{ANYTHING}'")
+        sizes = [*(len(c.labels) - 1 for c in self.known), len(self.sensitive.labels)]
+        for *codes, n in self.moved or ():
+            if len(codes) != len(sizes) or n < 1 or not all(0 <= c < s for c, s in zip(codes, sizes, strict=True)):
+                raise ValueError("what is suppressed is no cell of the table")
+
+    @classmethod
+    def of(cls, known: Sequence[Attribute], sensitive: Attribute, moved: Sequence[Sequence[int]]) -> SuppressionChannel:
+        """Build the channel.
+
+        Args:
+            known: what makes classes, domains known.
+            sensitive: with its domain.
+            moved: as the attribute says.
+        """
+        columns = (_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
+        rows = tuple(sorted(tuple(map(int, row)) for row in moved))
+        return cls(tuple(columns), _column(sensitive, sensitive.domain or ()), rows)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the original attributes: those that make classes, then the sensitive one."""
+        return tuple(c.attribute for c in (*self.known, self.sensitive))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the released columns."""
+        return (*self.known, self.sensitive)
+
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return the one table `data`, sorted by all its columns."""
+        return (TableSpec(TABLE, self.columns, tuple(c.name for c in self.columns)),)
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return the recode form of what makes classes, and an identity."""
+        whole = [tuple(range(len(column.labels) - 1)) for column in self.known]
+        recode = RecodeDecoder(
+            self.attributes[:-1],
+            tuple(column.name for column in self.known),
+            tuple(column.labels for column in self.known),
+            tuple(column.labels[:-1] for column in self.known),
+            tuple((*((code,) for code in codes), codes) for codes in whole),
+            unbiased=False,
+            independent=False,
+        )
+        return recode, IdentityDecoder(self.attributes[-1:], self.sensitive.name, self.sensitive.labels)
+
+    def settle(self, original: Original) -> SuppressionChannel:
+        """Fill in engine types."""
+        from rrpolicy.channels.values import engine_type
+
+        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in self.columns]
+        described = tuple(replace(c, type=engine_type(c)) for c in typed)
+        return replace(self, known=described[:-1], sensitive=described[-1])
+
+    def released(self, original: Original) -> Counts:
+        """Return how many records are released with each combination of labels.
+
+        Raises:
+            DataError: RR334 if the table has not the records that are to be suppressed.
+        """
+        import numpy as np
+
+        from rrpolicy.source.counts import tabulate
+
+        if self.moved is None:
+            raise ValueError("a public description does not tell which records are suppressed")
+        counts = original.counts(*self.attributes)
+        moved = np.array(self.moved, dtype=np.int64).reshape(len(self.moved), len(self.attributes) + 1)
+        codes, gone = moved[:, :-1], moved[:, -1]
+        stars = codes.copy()
+        stars[:, :-1] = [len(c.labels) - 1 for c in self.known]
+        shape = tuple(len(c.labels) for c in self.columns)
+        rows = np.concatenate([counts.codes, codes.astype(np.int32), stars.astype(np.int32)])
+        found = tabulate(self.attributes, shape, rows, np.concatenate([counts.n, -gone, gone]))
+        if int(found.n.sum()) != counts.records:
+            raise DataError(Problem("RR334", "the table has fewer records in a cell than are to be suppressed"))
+        return found
+
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Hand on the released rows; no bit is drawn."""
+        import pyarrow as pa
+
+        from rrpolicy.channels.values import dictionary, labels
+
+        del streams
+        counts = self.released(original)
+        arrays = [dictionary(counts.codes[:, i], labels(c)) for i, c in enumerate(self.columns)]
+        sink.write(TABLE, pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns]), counts.n)
+
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Compare what was released with what follows from the original."""
+        import numpy as np
+
+        from rrpolicy.channels.product.conform import following
+
+        expected, found = self.released(original), self.read(released[TABLE])
+        same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)
+        return following(None if same else "the counts of the released rows")
+
+    def read(self, released: pa.RecordBatchReader) -> Counts:
+        """Return how many records were released with each combination of labels; -1 is the code of what is no label.
+
+        Args:
+            released: distinct rows with a column `MULTIPLICITY`.
+        """
+        import numpy as np
+
+        from rrpolicy.channels.values import read_codes
+        from rrpolicy.source.counts import tabulate
+
+        parts, counts = [], []
+        for batch in released:
+            parts.append(np.stack([read_codes(c, batch.column(c.name)) for c in self.columns], axis=1))
+            counts.append(as_numpy(batch.column(MULTIPLICITY)).astype(np.int64))
+        rows = np.concatenate([np.zeros((0, len(self.columns)), np.int64), *parts]).astype(np.int32)
+        shape = tuple(len(c.labels) for c in self.columns)
+        return tabulate(self.attributes, shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""
+        return ()
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return how records were parted; on the audit page class sizes and how many were suppressed."""
+        from rrpolicy.channels.suppression.section import suppression_sections
+
+        return suppression_sections(self, records, original)
+
+
+def _column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    return Column(name, "category" if attribute.bins is None else "interval", labels, "", attribute.name, reason)

@@ -1,0 +1,87 @@
+"""What a channel releases: columns and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Literal
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.escaping import formulas
+from rrpolicy.frozen import frozen
+
+_TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
+"""The engine's names of text."""
+
+
+def type_of(labels: tuple[Value, ...]) -> str:
+    """Return the engine's type (DuckDB's name) for a column of these labels; "" if there are none."""
+    if not labels:
+        return ""
+    if all(isinstance(v, bool) for v in labels):
+        return "BOOLEAN"
+    if any(isinstance(v, (str, bool)) for v in labels):
+        return "VARCHAR"
+    return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
+
+
+@frozen
+class Column:
+    """One released column.
+
+    Attributes:
+        name: its released name.
+        kind: category (labels listed), interval, set (a list of labels), group (an id), count, or carried (values as
+            they are, no domain).
+        labels: the released categories in domain order; empty for carried, group and count.
+        type: the engine type (DuckDB's name): VARCHAR, BIGINT, DOUBLE, BOOLEAN, VARCHAR[], …; "" if not known yet.
+        attribute: the original attribute it tells of.
+        assume_unlinkable: the steward's reason for leaving it out of record scope; None if not assumed.
+    """
+
+    name: str
+    kind: Literal["category", "interval", "set", "group", "count", "carried"]
+    labels: tuple[Value, ...]
+    type: str
+    attribute: str
+    assume_unlinkable: str | None = None
+
+    @property
+    def spelled(self) -> tuple[Value, ...]:
+        """Return the labels as data files hold them: a domain that mixes numbers and text is text there."""
+        return tuple(map(category_text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
+
+    @property
+    def escapable(self) -> bool:
+        """Whether it may hold text that CSV escapes; see `rrpolicy.escaping.formulas`."""
+        if self.kind in {"set", "group", "count"} or (self.type and self.type.partition("(")[0] not in _TEXT):
+            return False
+        if not self.labels:
+            return True
+        known = self.type or any(isinstance(label, str) for label in self.labels)
+        return bool(known) and any(formulas.escaped(label) != label for label in map(category_text, self.labels))
+
+
+def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the columns' names in the order that rows of one table are sorted by: what is carried comes first.
+
+    It keeps its place when the rest is drawn, so that sorted records stay sorted but for those alike in it.
+    """
+    return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
+
+
+@frozen
+class TableSpec:
+    """One released table.
+
+    Attributes:
+        name: of the file without its suffix: `data`, or `qit` and `st`.
+        columns: in file order.
+        sort: the column names that rows are sorted by (values ascending, text by code points, nulls last).
+        joins: column -> (other table, its column).
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...]
+    joins: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -1,0 +1,78 @@
+"""What stays the same of an entry when its file changes around it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import canonical, digest
+from rrpolicy.ci_reports.outcome import Entry, Outcome, Subject
+from rrpolicy.errors import Place
+from rrpolicy.safe_io.file import read_regular
+
+NAME = "rrpolicy/v1"
+"""What the fingerprints are called; another way to make them has another name."""
+LARGEST = 2**24
+_NAMING = ("model", "metric", "finding", "version", "name")
+"""Keys that tell one table of an array from another."""
+_INDEX = re.compile(r"(\.\d+)+$")
+
+
+def fingerprinted(outcome: Outcome) -> Iterator[tuple[Subject, Entry, str]]:
+    """Yield every entry with its fingerprint.
+
+    It is made of the policy's name, the entry's identity and the code: neither a line nor an entry that is put before
+    another changes it. What those three do not tell apart is counted.
+    """
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for subject, entry in outcome.entries():
+        told = (subject.name, entry.identity, entry.rule)
+        seen[told] += 1
+        yield subject, entry, digest(canonical([*told, seen[told]])).removeprefix("sha256:")[:32]
+
+
+def key_identity(place: Place | None) -> str:
+    """Return what a key of a policy is called that could not be resolved, such as `privacy/pk-anonymity:k`.
+
+    Args:
+        place: of the key; None for what stands nowhere, which is called "".
+    """
+    if place is None or not place.key:
+        return ""
+    section, _, rest = place.key.partition(".")
+    index, _, key = rest.partition(".")
+    if not index.isdigit():
+        return _INDEX.sub("", place.key)
+    items = _tables(place.file).get(section, [])
+    named = _said(items[int(index)]) if isinstance(items, list) and int(index) < len(items) else ""
+    return f"{section}/{named or 'unnamed'}" + (f":{_INDEX.sub('', key)}" if key else "")
+
+
+def _said(item: Any) -> str:
+    """Return what a table of an array names itself by, with the subgroup that it is limited to."""
+    if not isinstance(item, dict):
+        return ""
+    name = next((str(item[key]) for key in _NAMING if isinstance(item.get(key), str)), "")
+    where = item.get("where")
+    limited = [f"where.{key}={value}" for key, value in sorted(where.items())] if isinstance(where, dict) else []
+    return name + ("?" + "&".join(limited) if limited else "")
+
+
+def _tables(file: str) -> dict[str, Any]:
+    """Return what a policy's file states, if it can be read."""
+    try:
+        return tomllib.loads(read_regular(Path(file), LARGEST).decode())
+    except (OSError, ValueError):
+        return {}
+
+
+def stated_name(file: str) -> tuple[str, str]:
+    """Return the name and version that a policy's file states; of one that states none, its own name and ""."""
+    head = _tables(file).get("policy")
+    name, version = (head.get("name"), head.get("version")) if isinstance(head, dict) else (None, None)
+    own = re.split(r"[/\\]", file)[-1]
+    return (name if isinstance(name, str) and name else own), (version if isinstance(version, str) else "")

@@ -1,0 +1,23 @@
+"""The formats for machines, by the word that the command line knows them by."""
+
+from __future__ import annotations
+
+import importlib
+
+from rrpolicy.ci_reports.outcome import Outcome
+
+FORMATS = ("sarif", "code-scanning", "junit", "github", "gitlab", "markdown")
+"""Each a module of this room, with a function of the same name; a dash is an underscore there."""
+
+
+def formatted(outcome: Outcome, name: str) -> str:
+    """Return an outcome in a format, with a final newline.
+
+    Args:
+        outcome: what a command found.
+        name: one of `FORMATS`.
+    """
+    own = name.replace("-", "_")
+    module = importlib.import_module(f"rrpolicy.ci_reports.{own}")
+    text: str = getattr(module, own)(outcome)
+    return text

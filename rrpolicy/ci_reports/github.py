@@ -1,0 +1,51 @@
+"""Annotations of GitHub: a workflow command for each entry that asks for attention, at its line of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rrpolicy.ci_reports.outcome import Entry, Level, Outcome, Subject
+from rrpolicy.escaping.printable import visible, visible_lines
+
+COMMANDS: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
+"""The loudest first: a step shows only so many of each."""
+
+
+def github(outcome: Outcome) -> str:
+    """Return an outcome as workflow commands, and a last line that says how it ended."""
+    told = [(_command(entry), subject, entry) for subject, entry in outcome.entries()]
+    lines = [
+        _line(outcome, command, subject, entry)
+        for wanted in COMMANDS.values()
+        for command, subject, entry in told
+        if command == wanted
+    ]
+    counted = ", ".join(f"{sum(word == w for w, _, _ in told)} {word}s" for word in COMMANDS.values())
+    end = f"rrpolicy {outcome.command}: exit status {outcome.exit_status}, {outcome.meaning} ({counted})"
+    return "\n".join([*lines, end]) + "\n"
+
+
+def _command(entry: Entry) -> str | None:
+    return "notice" if entry.waived is not None else COMMANDS.get(entry.level)
+
+
+def _line(outcome: Outcome, command: str | None, subject: Subject, entry: Entry) -> str:
+    path = subject.path(entry)
+    at: dict[str, str] = {"file": outcome.relative(path) or path} if path else {}
+    if entry.place is not None:
+        end = entry.place.column + entry.place.width
+        at |= {"line": str(entry.place.line), "col": str(entry.place.column), "endColumn": str(end)}
+    at["title"] = entry.rule if entry.waived is None else f"{entry.rule}, waived"
+    told = (entry.message, entry.waived and str(entry.waived), entry.expected and f"expected: {entry.expected}")
+    message = "\n".join(text for text in (*told, entry.hint and f"hint: {entry.hint}") if text)
+    properties = ",".join(f"{name}={_property(value)}" for name, value in at.items())
+    return f"::{command} {properties}::{_data(visible_lines(message))}"
+
+
+def _data(text: str) -> str:
+    """Return text that no runner takes for the end of a command, or for another one."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(visible(text)).replace(":", "%3A").replace(",", "%2C")

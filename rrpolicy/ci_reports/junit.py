@@ -1,0 +1,100 @@
+"""JUnit XML: a suite for each policy, a case for each thing that was asked of it.
+
+A case that fails has a `failure`, one that cannot be decided for a mistake in policy, call or data an `error`, a waived
+one is skipped. What holds given derived statistics passes, and names them in what it printed. What `check` leaves to
+`plan` is skipped, too: it neither holds nor fails.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from rrpolicy.ci_reports.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.escaping.printable import lines, listed
+from rrpolicy.planning.gate import shown
+
+NOTED = frozenset({Kind.REVIEW, Kind.INFORMATIONAL})
+"""What is asked of nobody: it stands in what the suite printed."""
+_NO_XML = re.compile("[\ufffe\uffff]")
+
+
+def junit(outcome: Outcome) -> str:
+    """Return an outcome as JUnit XML."""
+    root = ET.Element("testsuites", {"name": f"rrpolicy {outcome.command}".strip()})
+    for subject in outcome.subjects:
+        root.append(_suite(outcome, subject))
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(outcome: Outcome, subject: Subject) -> ET.Element:
+    cases = [_case(outcome, subject, entry) for entry in subject.entries if not _noted(entry)]
+    name = _text(f"{subject.name} {subject.version}".strip())
+    suite = ET.Element("testsuite", {"name": name, "tests": str(len(cases)), "time": "0"})
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+    suite.extend(cases)
+    told = [f"{entry.part}: {entry.message}" for entry in subject.entries if _noted(entry)]
+    told += [f"{note.title}: {line}" for note in subject.notes for line in note.lines]
+    if told:
+        ET.SubElement(suite, "system-out").text = _text("\n".join(told))
+    return suite
+
+
+def _noted(entry: Entry) -> bool:
+    return entry.kind in NOTED and entry.waived is None
+
+
+def _case(outcome: Outcome, subject: Subject, entry: Entry) -> ET.Element:
+    case = ET.Element("testcase", {"classname": _text(subject.name), "name": _text(_name(entry)), "time": "0"})
+    path = subject.path(entry)
+    relative = outcome.relative(path) or path
+    if relative:
+        case.set("file", _text(relative))
+    if entry.place is not None:
+        case.set("line", str(entry.place.line))
+    told = _text("\n".join(filter(None, (_where(relative, entry), entry.message, _advice(entry)))))
+    if entry.waived is not None:
+        ET.SubElement(case, "skipped", {"message": _text(str(entry.waived)), "type": "waived"})
+    elif entry.kind is Kind.ERROR:
+        ET.SubElement(case, "error", {"message": _text(entry.message), "type": _text(entry.rule)}).text = told
+    elif entry.kind is Kind.FAIL or entry.blocking:
+        kind = "undecided" if entry.kind is Kind.OPEN else entry.rule
+        ET.SubElement(case, "failure", {"message": _text(entry.message), "type": _text(kind)}).text = told
+    elif entry.kind is Kind.OPEN:
+        ET.SubElement(case, "skipped", {"message": _text(entry.message), "type": "undecided"})
+    if entry.part is not Part.CHECK and entry.kind in {Kind.MET, Kind.CONDITIONAL}:
+        ET.SubElement(case, "system-out").text = _text(_numbers(entry))
+    return case
+
+
+def _name(entry: Entry) -> str:
+    """Return what a case is called from run to run: as machines call the entry, whatever its limit and its line."""
+    return f"{entry.rule} {entry.identity}".strip() if entry.part is Part.PROBLEM else entry.identity or entry.title
+
+
+def _numbers(entry: Entry) -> str:
+    """Return what is told of a case that passes."""
+    told = [entry.message]
+    told += [f"conditional on what is derived from the data: {listed(entry.derived)}"] if entry.derived else []
+    told += [f"achieved {shown(entry.achieved)} ({entry.achieved.standing})"] if entry.achieved else []
+    told += [f"limit {entry.limit}"] if entry.limit is not None else []
+    told += [f"decided by {entry.assessor}"] if entry.assessor else []
+    return "\n".join(told)
+
+
+def _where(path: str, entry: Entry) -> str:
+    return "" if entry.place is None else f"{path}:{entry.place.line}:{entry.place.column}"
+
+
+def _advice(entry: Entry) -> str:
+    told = (entry.expected and f"expected: {entry.expected}", entry.hint and f"hint: {entry.hint}")
+    return "\n".join(text for text in told if text)
+
+
+def _text(text: str) -> str:
+    """Return text as XML may hold it: what it may not is spelled out."""
+    return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], lines(text))

@@ -1,0 +1,141 @@
+"""SARIF 2.1.0: one run, one result an entry, for viewers and other programs.
+
+What holds given derived statistics is a `pass` with the level `warning`, so that no viewer shows it as one without a
+condition; what is undecided is `open`, with the level `error` where it stands in the way. A waived entry keeps its kind
+and is suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from rrpolicy import __version__
+from rrpolicy.canonical import Json, number, pretty
+from rrpolicy.ci_reports.fingerprint import NAME, fingerprinted
+from rrpolicy.ci_reports.outcome import Entry, Kind, Level, Outcome, Subject
+from rrpolicy.ci_reports.rules import Rule, rules
+from rrpolicy.errors import Place
+from rrpolicy.escaping.printable import inert
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+ROOT = "SRCROOT"
+MOST_RESULTS = 25_000
+"""A run may hold as many for code scanning; the loudest are kept."""
+REFUSED = 4
+"""From this exit status on, the command did not do what it was asked."""
+KINDS: Mapping[Kind, str] = {
+    Kind.MET: "pass",
+    Kind.CONDITIONAL: "pass",
+    Kind.FAIL: "fail",
+    Kind.ERROR: "fail",
+    Kind.OPEN: "open",
+    Kind.REVIEW: "review",
+    Kind.INFORMATIONAL: "informational",
+}
+_LOUDEST = (Level.ERROR, Level.WARNING, Level.NOTE, Level.NONE)
+
+
+def sarif(outcome: Outcome) -> str:
+    """Return an outcome as a SARIF log."""
+    found = sorted(fingerprinted(outcome), key=lambda item: _LOUDEST.index(item[1].level))
+    kept = found[:MOST_RESULTS]
+    known = rules(entry for _, entry, _ in kept)
+    order = {name: index for index, name in enumerate(known)}
+    run: dict[str, Json] = {
+        "tool": {
+            "driver": {
+                "name": "rrpolicy",
+                "semanticVersion": __version__,
+                "rules": [_rule(rule, kept) for rule in known.values()],
+            }
+        },
+        "invocations": [_invocation(outcome, left_out=len(found) - len(kept))],
+        "originalUriBaseIds": {ROOT: {"description": {"text": "the folder that files are named from"}}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(outcome, subject, entry, mark, order[entry.rule]) for subject, entry, mark in kept],
+    }
+    return inert(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
+
+
+def _rule(rule: Rule, kept: list[tuple[Subject, Entry, str]]) -> Json:
+    loudest = min((entry.level for _, entry, _ in kept if entry.rule == rule.id), key=_LOUDEST.index)
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.about},
+        "help": {"text": rule.page, "markdown": rule.page},
+        "defaultConfiguration": {"level": loudest.value},
+        "properties": {"tags": list(rule.tags)},
+    }
+
+
+def _invocation(outcome: Outcome, *, left_out: int) -> Json:
+    said: dict[str, Json] = {
+        "exitCode": outcome.exit_status,
+        "exitCodeDescription": outcome.meaning,
+        "executionSuccessful": outcome.exit_status < REFUSED,
+        "properties": {"command": outcome.command},
+    }
+    if left_out:
+        text = f"{left_out:,} results of the lowest levels are left out: a run holds at most {MOST_RESULTS:,}"
+        said["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
+    return said
+
+
+def _result(outcome: Outcome, subject: Subject, entry: Entry, mark: str, index: int) -> Json:
+    told = (entry.message, entry.expected and f"Expected: {entry.expected}", entry.hint and f"Hint: {entry.hint}")
+    result: dict[str, Json] = {
+        "ruleId": entry.rule,
+        "ruleIndex": index,
+        "kind": KINDS[entry.kind],
+        "level": entry.level.value,
+        "message": {"text": "\n".join(text for text in told if text)},
+        "locations": [_location(outcome, subject.path(entry) or ".", entry.place)],  # code scanning asks for one
+        "partialFingerprints": {NAME: mark},
+        "properties": _properties(subject, entry),
+    }
+    if entry.waived is not None:
+        suppression: dict[str, Json] = {
+            "kind": "external",
+            "status": "accepted",
+            "justification": str(entry.waived),
+        }
+        if entry.waived.place is not None:
+            where = _location(outcome, entry.waived.place.file, entry.waived.place)
+            suppression |= {"kind": "inSource", "location": where}
+        result["suppressions"] = [suppression]
+    return result
+
+
+def _location(outcome: Outcome, path: str, place: Place | None) -> Json:
+    """Return where a file is, named from the root where it lies under it, and the part of it that is meant."""
+    relative = outcome.relative(path)
+    artifact: dict[str, Json] = {"uri": Path(path).resolve().as_uri()}
+    if relative is not None:
+        artifact = {"uri": quote(relative), "uriBaseId": ROOT}
+    physical: dict[str, Json] = {"artifactLocation": artifact}
+    if place is not None:
+        column = place.column
+        physical["region"] = {"startLine": place.line, "startColumn": column, "endColumn": column + place.width}
+    return {"physicalLocation": physical}
+
+
+def _properties(subject: Subject, entry: Entry) -> Json:
+    said: dict[str, Json] = {
+        "entry": entry.identity,
+        "part": entry.part.value,
+        "outcome": entry.kind.value,
+        "policy": subject.name,
+        "version": subject.version,
+    }
+    if entry.achieved is not None:
+        said["achieved"] = number(entry.achieved.value)
+        said["standing"] = entry.achieved.standing.value
+        said |= {"error": entry.achieved.error} if entry.achieved.error else {}
+    said |= {"limit_exact": str(entry.limit)} if entry.limit is not None else {}
+    said |= {"basis": entry.basis.name.lower()} if entry.basis is not None else {}
+    said |= {"assessor": entry.assessor} if entry.assessor else {}
+    said |= {"derived": list(entry.derived)} if entry.derived else {}
+    return said

@@ -1,0 +1,255 @@
+"""The public part of a plan that was made without data: what people are asked, and how their answers are randomised.
+
+It holds no secret and no statistic of anybody: anyone who has it can randomise a record and check the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from rrpolicy.canonical import Json, Value, own_digest
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.finding import Measure
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.manifest import PolicyIdentity
+from rrpolicy.plugin_spec import Software
+from rrpolicy.policy.model import Bins, Policy
+from rrpolicy.privacy.epsilon.exposure import attribute_epsilon, exposure
+from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rrpolicy.channels.base import Channel
+    from rrpolicy.finding import Derived
+    from rrpolicy.registry import Registry
+
+NAME = "questionnaire.json"
+"""Of the file in public/ of what was collected with it."""
+
+
+@frozen
+class Question:
+    """What is asked of a person.
+
+    Attributes:
+        attribute: its name, as records have it before they are randomised.
+        categories: what can be answered, in the policy's order.
+        bins: how a number, date or time becomes a category; None where a category is the answer.
+        outside: the category of answers that are none of the others; None refuses them.
+        nulls: the category of no answer; None refuses it.
+    """
+
+    attribute: str
+    categories: tuple[Value, ...]
+    bins: Bins | None
+    outside: Value | None
+    nulls: Value | None
+
+
+@frozen(slots=False)
+class Questionnaire:
+    """What goes to the field.
+
+    Attributes:
+        policy: that it was made of.
+        software: that it was made with; of an axis of a plugin, that plugin is needed.
+        max_records: the most records that a unit of protection gives.
+        questions: in the policy's order.
+        channel: by which answers are randomised, each record by itself.
+        unchanged: attributes that are sent as they are answered.
+        epsilon: of all records of a unit, all answers that are randomised together.
+        promise: what that says of a person, in words.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.questionnaire/1"
+
+    policy: PolicyIdentity
+    software: Software
+    max_records: int
+    questions: tuple[Question, ...]
+    channel: Product
+    unchanged: tuple[str, ...]
+    epsilon: Measure
+    promise: str
+
+    @classmethod
+    def of(cls, policy: Policy, policy_digest: str, channel: Channel, software: Software) -> Questionnaire:
+        """Return the public part of a plan that can be collected for; see `uncollectable`.
+
+        Args:
+            policy: resolved.
+            policy_digest: of the policy as its file states it.
+            channel: planned.
+            software: that planned it.
+
+        Raises:
+            PolicyError: RR520 if records cannot be randomised one by one by it.
+        """
+        problems = tuple(uncollectable(policy, channel))
+        if problems:
+            raise PolicyError(problems)
+        assert isinstance(channel, Product)
+        head = PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, policy_digest)
+        questions = tuple(Question(a.name, a.domain or (), a.bins, a.outside, a.nulls) for a in policy.released)
+        return cls._promising(head, software, policy.source.max_records, questions, channel.described())
+
+    @classmethod
+    def _promising(
+        cls, policy: PolicyIdentity, software: Software, most: int, questions: tuple[Question, ...], channel: Product
+    ) -> Questionnaire:
+        """Return the questionnaire with what its channel keeps."""
+        sent = tuple(a.attribute for a in channel.axes if isinstance(a, Identity) and a.original_size > 1)
+        epsilon = attribute_epsilon(exposure(channel, most)).measure
+        promise = _promise([q.attribute for q in questions], sent, most, bounded=math.isfinite(epsilon.value))
+        return cls(policy, software, most, questions, channel, sent, epsilon, promise)
+
+    def promised_again(self) -> Questionnaire:
+        """Return it with what its channel keeps found and said again."""
+        return self._promising(self.policy, self.software, self.max_records, self.questions, self.channel)
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of all of it."""
+        return own_digest(record(self, public=True))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document; `from_json` reads it back."""
+        return {**record(self, public=True), "digest": self.digest}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Json], registry: Registry) -> Questionnaire:
+        """Read what `to_json` wrote; it fits its schema.
+
+        Raises:
+            RefusedError: RR404, RR412 if the plugin of an axis is not loaded.
+            DataError: RR334 if the channel contradicts itself.
+            ValueError: if the document does, or promises what the channel does not keep.
+        """
+        with registry.naming_absent():
+            channel = channel_from_json(document["channel"], registry.kinds)
+        stated = {key: value for key, value in document.items() if key != "digest"}
+        found = read(cls, stated, {"channel": channel})
+        asked = {q.attribute: len(q.categories) for q in found.questions}
+        axes = channel.axes if isinstance(channel, Product) else ()
+        known = sorted(a for axis in axes for a in axis.attributes) == sorted(asked)
+        if not known or any(math.prod(asked[a] for a in axis.attributes) != axis.original_size for axis in axes):
+            raise ValueError("the questions are not the channel's")
+        kept = found.promised_again()
+        if found.unchanged != kept.unchanged or not math.isclose(found.epsilon.value, kept.epsilon.value, rel_tol=1e-9):
+            raise ValueError("the channel does not keep what is promised")
+        return found
+
+
+def _promise(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: bool) -> str:
+    """Return what a person is promised, in words."""
+    hidden, open_ = (", ".join(f"'{n}'" for n in asked if (n in sent) is told) for told in (False, True))
+    each = "the record" if most == 1 else f"all of up to {most} records of a person, linked with each other"
+    kept = f" Sent as it is answered, and not protected: {open_}." if sent else ""
+    if not bounded:
+        return (
+            f"Answers to {hidden} are randomised, and still what is sent excludes some: epsilon is infinite, and "
+            f"nothing is promised against an attacker who receives {each} and knows whose it is.{kept}"
+        )
+    return (
+        f"For an attacker who receives {each} the odds of any two guesses at the answers to {hidden} change by a "
+        "factor of at most e^epsilon, even if he knows whose it is, and whatever else he knows. Each further record of "
+        f"the same person adds as much again.{kept}"
+    )
+
+
+def uncollectable(policy: Policy, channel: Channel, derived: Sequence[Derived] = ()) -> Iterator[Problem]:
+    """Yield why no record can be collected for a plan (RR520).
+
+    Args:
+        policy: resolved.
+        channel: planned.
+        derived: what the plan takes from a table.
+    """
+
+    def refused(message: str, hint: str) -> Problem:
+        said = f"nothing can be collected in the field: {message}"
+        return Problem("RR520", said, policy.place("mechanism"), hint=hint)
+
+    if policy.release.series is not None:
+        yield refused(
+            f"releases of the series '{policy.release.series}' are drawn with one key, and people have none",
+            "take `series` out of [release]",
+        )
+    if policy.release.withholds:
+        yield refused(
+            "people randomise by the matrices, so that they cannot be withheld",
+            "take `decoders` out of [release]",
+        )
+    for statistic in derived:
+        yield refused(
+            f"{statistic.id} would be taken from a table, and there is none",
+            "declare domains, and fix parameters by the policy or by requirements that need no data, such as local-dp",
+        )
+    if not isinstance(channel, Product):
+        yield refused(
+            f"{policy.mechanism.name} deals with the records of one table together, so that none is drawn by itself",
+            "choose a mechanism that randomises values, such as pram",
+        )
+        return
+    if all(isinstance(axis, Identity) for axis in channel.axes):
+        yield refused("no answer would be randomised", "choose a mechanism that randomises values, such as pram")
+    for column in channel.carried:
+        yield refused(
+            f"'{column.attribute}' has no list of answers, so that anything could be sent in it",
+            "give it a domain or bins, or a dropped role",
+        )
+    for column in (c for axis in channel.axes for c in axis.columns() if c.kind not in {"category", "interval"}):
+        yield refused(
+            f"'{column.attribute}' is released as sets, which collected tables cannot hold",
+            "choose a mechanism that releases one value a record, such as pram",
+        )
+
+
+def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire:
+    """Read a questionnaire, every field checked.
+
+    Args:
+        path: of the file.
+        plugins: distributions that may be imported if it names them.
+
+    Raises:
+        PolicyError: RR521 if it is none, or was changed.
+        RefusedError: RR404 to RR406, RR412 for plugins.
+    """
+    from rrpolicy.discovery import load_allowed
+
+    try:
+        document = read_document(path)
+    except UnreadableError as error:
+        raise _none(path, str(error)) from error
+    if document.get("schema") != Questionnaire.schema:
+        raise _none(path, f"its schema is {document.get('schema')!r}")
+    wrong = faults(document, Questionnaire.schema)
+    if wrong:
+        raise _none(path, "; ".join(wrong[:SHOWN]))
+    if document["digest"] != own_digest(document):
+        raise _none(path, "it was changed after it was written")
+    registry = load_allowed(read(Software, document["software"]), plugins)
+    try:
+        return Questionnaire.from_json(document, registry)
+    except RRPolicyError as error:
+        if error.problems[0].code != "RR334":
+            raise
+        raise _none(path, "it contradicts itself") from error
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise _none(path, "it contradicts itself") from error
+
+
+def _none(path: Path, why: str) -> PolicyError:
+    hint = "`rrpolicy plan POLICY --expected-rows N --out plan.json` writes plan.questionnaire.json"
+    return PolicyError(Problem("RR521", f"{path} is no questionnaire: {why}", expected=Questionnaire.schema, hint=hint))

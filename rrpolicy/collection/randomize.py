@@ -1,0 +1,49 @@
+"""Randomising records where they are: exactly, with bits of the operating system that nobody keeps."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.product.draw import axis_stream, flatten, one_each
+from rrpolicy.channels.sampling.streams import KEY_BYTES, Streams
+from rrpolicy.collection.answers import codes_of
+from rrpolicy.collection.questionnaire import Questionnaire
+
+PATH = "field"
+"""The sampler's path, which the streams of a draw are bound to."""
+
+
+def randomize(
+    questionnaire: Questionnaire, records: Sequence[Mapping[str, object]], *, text: bool = False
+) -> list[dict[str, Value]]:
+    """Return what is sent in place of records, each drawn by itself, in their order.
+
+    The key is fresh for each call, 256 bits of the operating system, and is gone with it: nobody can draw again, and
+    who calls twice has answered twice.
+
+    Args:
+        questionnaire: what is asked, and how answers are randomised.
+        records: attribute -> answer; None is no answer.
+        text: answers are the text of a CSV file.
+
+    Returns:
+        Released column -> category, one dictionary a record, the columns in the order of the released table.
+
+    Raises:
+        DataError: RR522, everything that is wrong with any of them, at once; nothing is drawn.
+    """
+    product, questions = questionnaire.channel, questionnaire.questions
+    codes = np.array(codes_of(questions, records, text=text), dtype=np.int64).reshape(len(records), len(questions))
+    place = {question.attribute: (i, len(question.categories)) for i, question in enumerate(questions)}
+    streams = Streams(secrets.token_bytes(KEY_BYTES), b"", questionnaire.digest.encode(), PATH)
+    released: dict[str, list[Value]] = {}
+    for axis in product.axes:
+        columns, sizes = zip(*(place[name] for name in axis.attributes), strict=True)
+        drawn = one_each(axis, flatten(codes[:, list(columns)], sizes), axis_stream(streams, axis))
+        for column, labels in zip(axis.columns(), drawn.T, strict=True):
+            released[column.name] = [column.spelled[label] for label in labels.tolist()]
+    return [{name: released[name][i] for name in product.order} for i in range(len(records))]

@@ -1,0 +1,336 @@
+"""What of a release can be cited, by name. Each cites what is there and says what is missing; none guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from rrpolicy.attacks.result import Attacked, Outcome
+from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.compliance.evidence import Citation, Judgement, Kind
+from rrpolicy.escaping.printable import listed
+from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.planning.gate import expectation, shown
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.risks import bounded_by, differential_privacy
+from rrpolicy.privacy.units import HOW_MANY
+from rrpolicy.report_blocks import figure
+from rrpolicy.reports.attributes import treated_so
+from rrpolicy.reports.before_after import protection_panel
+from rrpolicy.reports.context import declared
+from rrpolicy.reports.not_covered import not_covered
+
+RELEASE = "public/release.json"
+AUDIT = "audit/findings.json"
+ATTACK = f"audit/{ATTACKED}"
+EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
+
+
+@frozen
+class Release:
+    """What is cited from.
+
+    Attributes:
+        manifest: release.json.
+        findings: with the numbers that may be shown.
+        utility: likewise.
+        file: where the findings stand.
+        dropped: columns that are not released, with the reason; None where that is not known.
+        population: that the records are drawn from; None where that is not stated, or not known here.
+        models: privacy models by name.
+        signed: whether there are signed statements beside it.
+        together: what it comes to together with earlier releases of the same people, an entry of the budget each.
+        attacked: the adversarial test; None where none was written, or it may not be shown.
+        tested: whether audit/ says that it was tested how many records a person has.
+        protection: how strong the release is; None where that may not be shown.
+    """
+
+    manifest: Manifest
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+    file: str
+    dropped: tuple[str, ...] | None
+    population: str | None
+    models: Mapping[str, object]
+    signed: bool
+    together: tuple[str, ...] = ()
+    attacked: Attacked | None = None
+    tested: bool = False
+    protection: Protection | None = None
+
+
+Cite = Callable[[Release], Iterator[Citation]]
+
+
+def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None]:
+    """Return what a release says under a name, and in words what is missing if it says nothing.
+
+    Raises:
+        KeyError: if there is no such name.
+    """
+    if name.startswith("context."):
+        found = tuple(_context(name.removeprefix("context."), release))
+        return found, None if found else f"{name.removeprefix('context.')} under [context]"
+    cite, missing = KNOWN[name]
+    found = tuple(cite(release))
+    return found, missing or None if not found else None
+
+
+def _context(key: str, release: Release) -> Iterator[Citation]:
+    fact = declared(release.manifest.governance.context).get(key)
+    if fact is not None:
+        yield Citation(Kind.DECLARATION, f"{fact.name}: {fact.value}", f"{RELEASE}, governance.context.{key}")
+
+
+def _owner(release: Release) -> Iterator[Citation]:
+    if release.manifest.policy.owner:
+        yield Citation(Kind.DECLARATION, f"Owner: {release.manifest.policy.owner}", f"{RELEASE}, policy.owner")
+
+
+def _purpose(release: Release) -> Iterator[Citation]:
+    if release.manifest.policy.purpose:
+        yield Citation(Kind.DECLARATION, f"Purpose: {release.manifest.policy.purpose}", f"{RELEASE}, policy.purpose")
+
+
+def _public(_release: Release) -> Iterator[Citation]:
+    text = "What was done to the data, what is guaranteed and what is assumed is published with them"
+    yield Citation(Kind.RECORD, text, "public/report.html")
+
+
+def _roles(release: Release) -> Iterator[Citation]:
+    roles: dict[str, list[str]] = {}
+    for attribute in release.manifest.attributes:
+        roles.setdefault(attribute.role.value, []).append(attribute.name)
+    for role, names in roles.items():
+        yield Citation(Kind.DECLARATION, f"{role.capitalize()}: {listed(names)}", f"{RELEASE}, attributes")
+
+
+def _units(release: Release) -> Iterator[Citation]:
+    units = release.manifest.units
+    most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
+    text = f"Each person, or other unit of protection, has {most}"
+    if release.tested:
+        yield Citation(Kind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
+    elif units.max_records == 1:
+        yield Citation(Kind.DECLARATION, HOW_MANY.removesuffix("."), f"{RELEASE}, units")
+    else:
+        yield Citation(Kind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
+
+
+def _treatment(release: Release) -> Iterator[Citation]:
+    released = len(release.manifest.attributes)
+    treated = f"{released}: {treated_so(release.manifest.decoders, released)}"
+    yield Citation(Kind.RECORD, f"Released attributes: {treated}", f"{RELEASE}, decoders")
+    for attribute in release.manifest.attributes:
+        reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
+        if reason is not None:
+            text = f"'{attribute.name}' may be released as it is: {reason}"
+            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, attributes")
+
+
+def _mechanism(release: Release) -> Iterator[Citation]:
+    manifest = release.manifest
+    text = f"Mechanism {manifest.mechanism}, under policy {manifest.policy.name} {manifest.policy.version}"
+    yield Citation(Kind.RECORD, text, f"{RELEASE}, mechanism")
+
+
+def _software(release: Release) -> Iterator[Citation]:
+    software = release.manifest.software
+    others = sorted({f"{p.distribution} {p.version}" for p in software.plugins if p.distribution != "rrpolicy"})
+    text = ", ".join([f"rrpolicy {software.rrpolicy}", *others])
+    yield Citation(Kind.RECORD, f"Written by {text}; rrpolicy verify computes it again", f"{RELEASE}, software")
+
+
+def _sampling(release: Release) -> Iterator[Citation]:
+    if any(decoder.drawn for decoder in release.manifest.decoders):
+        yield Citation(Kind.RECORD, EXACT_DRAWS.capitalize(), f"{RELEASE}, decoders")
+
+
+def _dropped(release: Release) -> Iterator[Citation]:
+    for column in release.dropped or ():
+        yield Citation(Kind.RECORD, column, "audit/policy.json, attributes")
+
+
+def _derived(release: Release) -> Iterator[Citation]:
+    for statistic in release.manifest.derived:
+        yield Citation(Kind.RECORD, f"Derived from the table, {statistic}", f"{RELEASE}, derived")
+
+
+def _assumptions(release: Release) -> Iterator[Citation]:
+    for text in release.manifest.assumptions:
+        yield Citation(Kind.RECORD, f"Assumption: {text}", f"{RELEASE}, assumptions")
+
+
+def _utility(release: Release) -> Iterator[Citation]:
+    for finding in release.utility:
+        over = f" of {finding.over}" if finding.over else ""
+        number = "" if finding.expected is None else f", expected {expectation(finding)}"
+        waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
+        let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
+        requirement = f"{finding.metric}{over} {finding.asked}"
+        text = f"{requirement}: {finding.verdict.value}{number}{let_be}"
+        yield Citation(Kind.FINDING, text, f"{release.file}, utility", Judgement(requirement, finding.verdict))
+
+
+def _decisions(release: Release) -> Iterator[Citation]:
+    governance = release.manifest.governance
+    for waiver in governance.waivers:
+        yield Citation(Kind.DECLARATION, f"{waiver.finding}: {waiver}", f"{RELEASE}, governance.waivers")
+    for change in governance.changes:
+        text = f"Made weaker in {change.version}, {change.what}: {change.why} ({change.who})"
+        yield Citation(Kind.DECLARATION, text, f"{RELEASE}, governance.changes")
+
+
+def _population(release: Release) -> Iterator[Citation]:
+    if release.population is not None:
+        yield Citation(Kind.DECLARATION, f"Population: {release.population}", "audit/policy.json, source.population")
+
+
+def _ledger(release: Release) -> Iterator[Citation]:
+    if release.manifest.ledger is not None:
+        text = "It stands in a ledger of releases of the same people, which holds all of them to one budget"
+        yield Citation(Kind.RECORD, text, f"{RELEASE}, ledger")
+    for told in release.together:
+        yield Citation(Kind.RECORD, f"Together with earlier releases: {told}", "audit/audit.json, together")
+
+
+def _signatures(release: Release) -> Iterator[Citation]:
+    if release.signed:
+        text = "Signed statements stand beside the release; rrpolicy verify --signed-by KEY tells whose they are"
+        yield Citation(Kind.RECORD, text, "attestations/")
+
+
+def _adversaries(release: Release) -> Iterator[Citation]:
+    seen = {finding.adversary: finding for finding in release.findings if finding.adversary}
+    for adversary, finding in seen.items():
+        yield Citation(Kind.FINDING, f"The adversary of {finding.model}: {adversary}", f"{release.file}, findings")
+
+
+def _not_covered(release: Release) -> Iterator[Citation]:
+    texts = dict.fromkeys(text for f in release.findings for text in not_covered(f.model, release.models))
+    for text in texts:
+        yield Citation(Kind.RECORD, f"Not said by any finding: {text}", "public/report.html")
+
+
+def _findings(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        yield _finding(finding, release)
+
+
+def _protection(release: Release) -> Iterator[Citation]:
+    """Yield how strong the release is, and what an attacker attains without it and with it."""
+    found = release.protection
+    if found is None:
+        return
+    panel = protection_panel(found, release.findings)
+    assert panel is not None
+    texts = [f"{row.name} ({row.grade}): {row.told} {row.worst} {row.certain}" for row in panel.rows]
+    for text in (f"{panel.heading} {panel.rule}", *texts):
+        yield Citation(Kind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
+
+
+def _of(speaks: Callable[[str], bool]) -> Cite:
+    def cite(release: Release) -> Iterator[Citation]:
+        for finding in release.findings:
+            if speaks(finding.model):
+                yield _finding(finding, release)
+
+    return cite
+
+
+def _largest(release: Release) -> Iterator[Citation]:
+    """Yield what bounds the risk of everybody: every requirement with a number but a mean of the most at risk."""
+    for finding in release.findings:
+        if finding.achieved is not None and not finding.requirement.startswith("mean"):
+            yield _finding(finding, release)
+
+
+def _average(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        if finding.requirement.startswith("mean"):
+            yield _finding(finding, release)
+
+
+def _limits(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        if Risk.LINKING in bounded_by(finding.model):
+            text = f"Required: {finding.model}: {finding.requirement}"
+            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, requirements")
+
+
+def _finding(finding: Finding, release: Release) -> Citation:
+    """Return a finding with its standing: nobody is to take an estimate, or what holds under a condition, for more."""
+    verdict = "measured" if finding.verdict is None else finding.verdict.value
+    number = ""
+    if finding.achieved is not None:
+        number = f", achieved {shown(finding.achieved)} ({finding.achieved.standing.value})"
+    elif finding.verdict is Verdict.SATISFIED:
+        number = ", the number stands in audit/"
+    condition = f", {CONDITION}: {listed(finding.given)}" if finding.given else ""
+    requirement = f"{finding.model}: {finding.requirement}"
+    judged = None if finding.verdict is None else Judgement(requirement, finding.verdict, finding.given)
+    text = f"{requirement}: {verdict}{number}{condition}"
+    return Citation(Kind.FINDING, text, f"{release.file}, findings", judged)
+
+
+def _attack(release: Release) -> Iterator[Citation]:
+    for attack in () if release.attacked is None else release.attacked.every:
+        of = f" ({attack.of})" if attack.of else ""
+        told = f"{attack.outcome}: "
+        if attack.successes is None or attack.predicted is None:
+            told += attack.reason
+        else:
+            trials = f" of {attack.trials:,}" if attack.trials > 1 else ""
+            told += f"{figure(attack.successes)}{trials} {attack.counts}, predicted {figure(attack.predicted)}"
+            told += f"; the attacker knows {attack.knows}"
+        requirement = f"Adversarial test, {attack.name}{of}: as predicted"
+        judged = Judgement(requirement, _VERDICTS[attack.outcome])
+        text = f"Adversarial test, {attack.name}{of}: {told}"
+        yield Citation(Kind.FINDING, text, f"{ATTACK}, attacks", judged)
+
+
+_VERDICTS = {
+    Outcome.AS_PREDICTED: Verdict.SATISFIED,
+    Outcome.NOT_AS_PREDICTED: Verdict.FAILED,
+    Outcome.UNDECIDED: Verdict.UNDECIDED,
+}
+
+
+KNOWN: Mapping[str, tuple[Cite, str]] = {
+    "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
+    "assumptions": (_assumptions, "assumptions"),
+    "attack": (_attack, "an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write"),
+    "decisions": (_decisions, ""),
+    "derived": (_derived, "statistics of the table that the release tells: there are none"),
+    "dropped": (_dropped, "the columns that were not released: audit/ lists them"),
+    "findings": (_findings, "a [[privacy]] entry"),
+    "ledger": (_ledger, "[ledger]: whether there were other releases of these people"),
+    "limits.identity": (_limits, "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
+    "mechanism": (_mechanism, "the mechanism"),
+    "not_covered": (_not_covered, "a [[privacy]] entry, which says what it leaves open"),
+    "owner": (_owner, "owner under [policy]"),
+    "population": (_population, "population under [source]; audit/ has it"),
+    "protection": (_protection, ""),
+    "public": (_public, "the public report"),
+    "purpose": (_purpose, "purpose under [policy]"),
+    "risk.attribute": (
+        _of(lambda model: Risk.READING in bounded_by(model)),
+        "an entry of attribute-disclosure, l-diversity, t-closeness, beta-likeness, delta-disclosure or local-dp",
+    ),
+    "risk.average": (_average, "an entry of identity-disclosure with a percentile"),
+    "risk.identity": (
+        _of(lambda model: Risk.LINKING in bounded_by(model)),
+        "an entry of identity-disclosure, pk-anonymity or k-anonymity",
+    ),
+    "risk.largest": (_largest, "a requirement whose number may be shown here"),
+    "risk.local-dp": (_of(differential_privacy), "an entry of local-dp"),
+    "roles": (_roles, "attributes"),
+    "sampling": (_sampling, "a random draw: nothing is drawn"),
+    "signatures": (_signatures, "signed statements: rrpolicy sign"),
+    "software": (_software, "software"),
+    "treatment": (_treatment, "decoders"),
+    "units": (_units, "units of protection"),
+    "utility": (_utility, "a [[utility]] entry"),
+}
+"""Name -> what is cited under it, and what is missing where that is nothing."""

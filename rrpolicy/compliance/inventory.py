@@ -1,0 +1,338 @@
+"""Every release that a repository and its ledgers know, and what has to be decided: for a board, once a quarter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+from rrpolicy.attacks.result import Attacked, Outcome
+from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.canonical import Json
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import RequirementError, RRPolicyError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.chain import Ledger
+from rrpolicy.governance.ledger.entry import Release
+from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.promises import unkept
+from rrpolicy.governance.ledger.verify import find, no_longer_used, outdated_by, sealed_manifest, unlike
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.policy.governance import Governance
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.document import policies_named
+from rrpolicy.report_blocks import Fact
+from rrpolicy.reports.fill import read_report
+from rrpolicy.safe_io.document import UnreadableError, read_document
+from rrpolicy.serialization.writing import record
+from rrpolicy.signing.check import attested, refuse_recalled
+
+SOON = timedelta(days=60)
+"""How long before a review, or the end of a waiver, it is listed."""
+
+
+@frozen
+class Listed:
+    """One release.
+
+    Attributes:
+        policy: its name and version.
+        label: of the release; None if it has none.
+        state: in use, an older version, replaced, recalled, withdrawn, open (it is not known whether it appeared), or
+            in no ledger.
+        date: the day on which it was entered; None if no ledger has it.
+        ledger: the file; None if none has it.
+        entry: hash of its line.
+        digest: of release.json.
+        bundle: its folder; None if that is not at hand.
+        purpose: of the policy; "" if it is not at hand.
+        recipients: who gets the data.
+        grade: of protection; None if audit/ is not at hand.
+        risks: what an attacker reads and finds, without the release and with it, a sentence each.
+        review_by: the day until which the policy holds.
+        soon: what ends within sixty days.
+        attested: who verified, signed and approved it, by the statements in its folder.
+        attacked: how its attacks came out; "" if nobody attacked it, or audit/ is not at hand.
+        decide: what somebody has to decide.
+    """
+
+    policy: str
+    label: str | None
+    state: str
+    date: str | None = None
+    ledger: str | None = None
+    entry: str | None = None
+    digest: str | None = None
+    bundle: str | None = None
+    purpose: str = ""
+    recipients: tuple[str, ...] = ()
+    grade: str | None = None
+    risks: tuple[str, ...] = ()
+    review_by: str | None = None
+    soon: tuple[str, ...] = ()
+    attested: tuple[Fact, ...] = ()
+    attacked: str = ""
+    decide: tuple[str, ...] = ()
+
+
+@frozen
+class Inventory:
+    """All releases that a repository and its ledgers know.
+
+    Attributes:
+        day: on which reviews and waivers are looked at.
+        releases: in the order of the ledgers, then those that no ledger has.
+        unreleased: policies of which nothing is known to be released.
+        decide: what somebody has to decide beside the releases: broken promises, policies that cannot be read.
+    """
+
+    day: str
+    releases: tuple[Listed, ...]
+    unreleased: tuple[str, ...]
+    decide: tuple[str, ...]
+
+    @property
+    def decisions(self) -> tuple[tuple[str, str], ...]:
+        """Return what has to be decided, each with the release that it is of; "" for the repository."""
+        own = [(called(one), what) for one in self.releases for what in one.decide]
+        return (*(("", what) for what in self.decide), *own)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy inventory --json`."""
+        return {"schema": "rrpolicy.inventory/1", "passed": not self.decisions, **record(self)}
+
+
+def called(one: Listed) -> str:
+    """Return what people call a release."""
+    return one.policy if one.label is None else f"{one.policy} as {one.label}"
+
+
+def inventory(paths: Sequence[Path], bundles: Sequence[Path], day: date, plugins: Sequence[str] = ()) -> Inventory:
+    """Return the inventory of policies, the ledgers that they name, and the bundles below some folders.
+
+    Args:
+        paths: policies, or folders of policies.
+        bundles: folders in which bundles lie, at any depth.
+        day: on which reviews and waivers are looked at.
+        plugins: distributions to load for what bundles and ledgers name.
+
+    Raises:
+        PolicyError: RR200 if a folder holds no policy.
+        RefusedError: RR440, RR443 for a ledger.
+    """
+    policies: dict[str, Policy] = {}
+    decide = []
+    for path in policies_named(paths):
+        try:
+            policy = open_policy(path).policy
+        except RRPolicyError as error:
+            decide.append(f"{path} cannot be read: {error.problems[0].message}")
+            continue
+        policies[policy.name] = policy
+    named = (Path(p.folder) / p.ledger.file for p in policies.values() if p.ledger is not None)
+    ledgers = {file: read_ledger(file) for file in dict.fromkeys(map(Path.resolve, named))}
+    registry = load_registry(plugins)
+    for ledger in ledgers.values():
+        decide += [f"{ledger.name}: {each}" for each in unkept(ledger, registry) if each.broken]
+    folders = _found(bundles)
+    at: dict[tuple[Path, str], Path] = {}
+    alone: list[Path] = []
+    for folder in folders:
+        place = _place(folder, ledgers)
+        if place is None:
+            alone.append(folder)
+        else:
+            at[place] = folder
+    releases = [
+        _entered(ledger, file, own, entry, at.get((file, own)), policies, day)
+        for file, ledger in ledgers.items()
+        for own, entry in ledger.entries.items()
+        if isinstance(entry, Release)
+    ]
+    releases += [_alone(folder, policies, day) for folder in alone]
+    known = {one.policy.rpartition(" ")[0] for one in releases}
+    return Inventory(day.isoformat(), tuple(releases), tuple(n for n in policies if n not in known), tuple(decide))
+
+
+def _found(folders: Sequence[Path]) -> list[Path]:
+    """Return the bundles below some folders, each once."""
+    released = (file for folder in folders for file in sorted(folder.rglob(f"public/{NAME}")))
+    return list(dict.fromkeys(file.parent.parent for file in released))
+
+
+def _place(bundle: Path, ledgers: Mapping[Path, Ledger]) -> tuple[Path, str] | None:
+    """Return where a bundle stands in a ledger."""
+    with suppress(RRPolicyError):
+        manifest = sealed_manifest(bundle)
+        for file, ledger in ledgers.items():
+            own = find(ledger, manifest)
+            if own is not None:
+                return file, own
+    return None
+
+
+def _entered(  # noqa: PLR0917 each is another thing
+    ledger: Ledger,
+    file: Path,
+    own: str,
+    entry: Release,
+    bundle: Path | None,
+    policies: Mapping[str, Policy],
+    day: date,
+) -> Listed:
+    """Return a release of a ledger, with its bundle where that is at hand."""
+    settled, gone = ledger.settled.get(own), no_longer_used(ledger, own, entry.name)
+    older = outdated_by(ledger, entry)
+    outcome = "open" if settled is None else settled.outcome
+    state = {"open": "open", "withdrawn": "withdrawn"}.get(outcome, "in use" if older is None else "an older version")
+    state = state if gone is None else "recalled" if own in ledger.recalled else "replaced"
+    decide = ["it was entered, and whether it appeared is not known"] if state == "open" else []
+    manifest = None
+    if bundle is not None:
+        manifest = sealed_manifest(bundle)
+        differs = unlike(ledger, manifest, str(bundle))
+        decide += [] if differs is None else [differs.message]
+        decide += [] if gone is None else [f"{gone.message}; its bundle is still at {bundle}"]
+    policy = policies.get(entry.policy)
+    known = policy.governance if manifest is None and policy is not None else None
+    return _with_bundle(
+        Listed(
+            f"{entry.policy} {entry.version}",
+            entry.label,
+            state,
+            entry.date,
+            str(file),
+            own,
+            None if settled is None else settled.release,
+            purpose=policy.purpose if policy is not None else "",
+            decide=tuple(decide),
+        ),
+        bundle,
+        manifest,
+        known,
+        day,
+    )
+
+
+def _alone(bundle: Path, policies: Mapping[str, Policy], day: date) -> Listed:
+    """Return a bundle that no ledger has."""
+    try:
+        manifest = sealed_manifest(bundle)
+    except RRPolicyError as error:
+        return Listed(str(bundle), None, "unreadable", bundle=str(bundle), decide=(error.problems[0].message,))
+    policy = policies.get(manifest.policy.name)
+    lost = policy is not None and policy.ledger is not None
+    decide = (f"it stands in no ledger, and the policy keeps {policy.ledger.file}",) if lost else ()  # type: ignore[union-attr]
+    head = manifest.policy
+    one = Listed(f"{head.name} {head.version}", manifest.release, "in no ledger", digest=manifest.digest, decide=decide)
+    return _with_bundle(one, bundle, manifest, None, day)
+
+
+def _with_bundle(
+    one: Listed, bundle: Path | None, manifest: Manifest | None, known: Governance | None, day: date
+) -> Listed:
+    """Return a release with what its bundle says; without one, with what its policy declares now."""
+    governance = known if manifest is None else manifest.governance
+    if governance is not None and one.state not in {"withdrawn", "recalled", "replaced"}:
+        overdue, soon = _ends(governance, day)
+        one = replace(one, soon=soon, decide=(*one.decide, *overdue))
+    if governance is not None:
+        context = governance.context
+        one = replace(one, recipients=context.recipients, review_by=context.review_by)
+    if bundle is None or manifest is None:
+        return one
+    decide = [*one.decide]
+    try:
+        refuse_recalled(bundle)
+    except RequirementError as error:
+        decide.append(error.problems[0].message)
+        one = replace(one, state="recalled")
+    facts = attested(bundle)
+    signed = any(fact.name == "Signed" for fact in facts)
+    if not signed and (manifest.require_signatures or manifest.require_roles):
+        decide.append("it requires signatures, and nobody has signed it")
+    grade, risks = _risks(bundle)
+    return replace(
+        one,
+        bundle=str(bundle),
+        digest=manifest.digest,
+        purpose=manifest.policy.purpose,
+        grade=grade,
+        risks=risks,
+        attested=facts,
+        attacked=_attacked(bundle),
+        decide=tuple(decide),
+    )
+
+
+def _ends(governance: Governance, day: date) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what has ended by a day, and what ends soon: the review, and waivers."""
+    review = governance.context.review
+    days = [] if review is None else [("the review is due", review)]
+    days += [
+        (f"the waiver of {w.finding} ({w.approver}) ends", date.fromisoformat(w.until)) for w in governance.waivers
+    ]
+    overdue = tuple(f"{what}: {until}" for what, until in days if until < day)
+    return overdue, tuple(f"{what}: {until}" for what, until in days if day <= until <= day + SOON)
+
+
+def _risks(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
+    """Return the grade of a release, and what an attacker attains without it and with it."""
+    path = bundle / "audit" / "report.json"
+    if not path.is_file():
+        return None, ()
+    try:
+        panel = read_report(read_document(path)).protection
+    except (UnreadableError, ValueError, KeyError, TypeError):
+        return None, ()
+    if panel is None:
+        return None, ()
+    return panel.grade, tuple(f"{row.name}: {row.told}".replace("`", "") for row in panel.rows)
+
+
+def _attacked(bundle: Path) -> str:
+    path = bundle / "audit" / ATTACKED
+    if not path.is_file():
+        return ""
+    try:
+        attacks = Attacked.from_json(read_document(path)).every
+    except (UnreadableError, ValueError, KeyError, TypeError):
+        return f"{path} cannot be read"
+    right = sum(attack.outcome is Outcome.AS_PREDICTED for attack in attacks)
+    return f"{right} of {len(attacks)} attacks came out as predicted"
+
+
+def lines(found: Inventory) -> Iterator[str]:
+    """Yield an inventory for people: what has to be decided first."""
+    yield f"{len(found.releases)} releases, on {found.day}; {len(found.decisions)} to decide"
+    for whose, what in found.decisions:
+        yield f"DECIDE {whose}: {what}" if whose else f"DECIDE: {what}"
+    for one in found.releases:
+        yield ""
+        yield f"{called(one)}: {one.state}" + (f", entered {one.date}" if one.date else "")
+        yield from (f"  {name}: {value}" for name, value in facts(one))
+    if found.unreleased:
+        yield ""
+        yield f"never released: {', '.join(found.unreleased)}"
+
+
+def facts(one: Listed) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a release, in words."""
+    if one.purpose:
+        yield "purpose", one.purpose
+    if one.recipients:
+        yield "recipients", ", ".join(one.recipients)
+    yield "protection", one.grade or "not known: its audit/ is not at hand"
+    yield from (("risk", sentence) for sentence in one.risks)
+    if one.review_by is not None:
+        yield "review by", one.review_by
+    yield from (("soon", what) for what in one.soon)
+    if one.bundle is not None:
+        yield from ((fact.name.lower(), fact.value) for fact in one.attested)
+        told = {fact.name for fact in one.attested}
+        yield from ((name.lower(), "by nobody") for name in ("Verified", "Signed") if name not in told)
+        yield "attacked", one.attacked or "by nobody"
+        yield "bundle", one.bundle

@@ -1,0 +1,289 @@
+"""Evidence as assessment results of OSCAL, NIST's language for assessments of controls (version 1.2, JSON).
+
+No clause is said to be met, here as elsewhere. What is assessed are objectives of our own under each control: that a
+requirement of the policy which speaks to it holds. Where no requirement speaks to a clause, the objective is the clause
+itself, and it stays undecided. A status of OSCAL knows two states, so what is undecided is `not-satisfied` for the
+reason `other`.
+
+Times are those of the release, and every identifier is a UUID of version 5 of the evidence itself: the same bundle
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from urllib.parse import quote
+from uuid import NAMESPACE_URL, uuid5
+
+from rrpolicy.canonical import Json, canonical
+from rrpolicy.compliance.evidence import Answer, Citation, Evidence, Judgement, Kind
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.markdown import prose
+from rrpolicy.escaping.printable import listed, visible
+from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.frozen import frozen
+
+VERSION = "1.2.3"
+OWN = "urn:rrpolicy:oscal"
+"""The namespace of names that are not OSCAL's."""
+CATALOGUE = "NIST SP 800-53 rev. 5, Security and Privacy Controls for Information Systems and Organizations"
+AUDIT = "audit/"
+_METHODS = {Kind.FINDING: "TEST", Kind.DECLARATION: "EXAMINE", Kind.RECORD: "EXAMINE"}
+_STATES = {
+    Verdict.SATISFIED: ("satisfied", "pass"),
+    Verdict.FAILED: ("not-satisfied", "fail"),
+    Verdict.UNDECIDED: ("not-satisfied", "other"),
+}
+_HOW_READ = (
+    "No control is said to be met: that is for people to decide. A finding says of one requirement of the release's "
+    "policy whether it holds; what nothing computed decides is not satisfied for the reason other, as OSCAL has no "
+    "third state. What holds only under a condition is satisfied, and the condition is an observation beside it. Times "
+    "are those of the release, when its findings were computed."
+)
+_NO_PLAN = (
+    "There is no assessment plan. What was assessed is what the release's policy requires, and what the clauses below "
+    "ask; how, is what rrpolicy does in `release` and computes again in `verify`."
+)
+
+
+def as_oscal(evidence: Evidence) -> dict[str, Json]:
+    """Return the evidence as an OSCAL document of assessment results.
+
+    Raises:
+        PolicyError: RR250 if nothing tells when the release was made, which OSCAL demands.
+    """
+    if evidence.released is None:
+        raise PolicyError(
+            Problem(
+                "RR250",
+                "OSCAL asks when evidence was collected, and what is published of this release does not tell",
+                expected="audit/, which holds the moment, or a release whose label is a day",
+                hint="name the bundle's folder and take `--page audit`, or release with `--as 2026-11-30`",
+            )
+        )
+    return {"assessment-results": _Results(evidence, evidence.released).document()}
+
+
+@frozen(slots=False)
+class _Objective:
+    """An objective of our own.
+
+    Attributes:
+        id: its own.
+        answer: to the clause under whose control it stands.
+        citation: of the requirement that it is; None if it is the clause itself.
+    """
+
+    id: str
+    answer: Answer
+    citation: Citation | None
+
+    @property
+    def asks(self) -> str:
+        judged = self.citation and self.citation.judgement
+        if not judged:
+            return f"What the clause asks: {self.answer.title}"
+        return f"A requirement of the policy that speaks to the clause holds: {judged.requirement}"
+
+
+@frozen(slots=False)
+class _Results:
+    """One document.
+
+    Attributes:
+        evidence: that it tells.
+        released: when the release was made.
+    """
+
+    evidence: Evidence
+    released: str
+
+    def document(self) -> dict[str, Json]:
+        found = self.evidence
+        confidential = " Confidential: it holds numbers of the original table." if found.page == "audit" else ""
+        return {
+            "uuid": self.id("document"),
+            "metadata": {
+                "title": prose(f"{found.title}: what the release {found.release} shows"),
+                "last-modified": self.released,
+                "version": visible(found.release).strip(),
+                "oscal-version": VERSION,
+                "props": [
+                    {"name": "marking", "value": self.marking(AUDIT if found.page == "audit" else "public/")},
+                    _own("release-digest", found.digest),
+                    _own("regime", found.regime),
+                ],
+                "remarks": f"Paths of files are relative to the folder of the bundle.{confidential}",
+            },
+            "import-ap": {"href": f"#{self.id('plan')}", "remarks": _NO_PLAN},
+            "local-definitions": {"objectives-and-methods": [self.objectives(answer) for answer in found.answers]},
+            "results": [
+                {
+                    "uuid": self.id("result"),
+                    "title": prose(found.title),
+                    "description": f"What the release, verified first, shows of what is asked: its {found.page} page.",
+                    "start": self.released,
+                    "end": self.released,
+                    "reviewed-controls": self.reviewed(),
+                    "observations": [self.observation(citation) for citation in self.observed],
+                    "findings": [self.finding(objective) for objective in self.all_objectives],
+                    "remarks": _HOW_READ,
+                }
+            ],
+            "back-matter": {"resources": [*self.resources()]},
+        }
+
+    @cached_property
+    def id(self) -> Callable[[str], str]:
+        root = uuid5(uuid5(NAMESPACE_URL, OWN), canonical(self.evidence.to_json()).decode())
+        return lambda name: str(uuid5(root, name))
+
+    def control(self, answer: Answer) -> str:
+        return answer.control or self.own_id(answer)
+
+    def own_id(self, answer: Answer) -> str:
+        words = re.sub(r"[^0-9a-z]+", "-", answer.clause.lower()).strip("-")
+        return f"{self.evidence.regime}-{words}"
+
+    @cached_property
+    def all_objectives(self) -> tuple[_Objective, ...]:
+        return tuple(objective for answer in self.evidence.answers for objective in self.objectives_of(answer))
+
+    def objectives_of(self, answer: Answer) -> Iterator[_Objective]:
+        judged = [citation for citation in answer.citations if citation.judgement is not None]
+        for number, citation in enumerate(judged, 1):
+            yield _Objective(f"{self.own_id(answer)}.{number}", answer, citation)
+        if not judged:
+            yield _Objective(f"{self.own_id(answer)}.0", answer, None)
+
+    def objectives(self, answer: Answer) -> Json:
+        return {
+            "control-id": self.control(answer),
+            "description": prose(f"{answer.clause}: {answer.title}"),
+            "props": [_own("clause", answer.clause)],
+            "parts": [
+                {"id": objective.id, "name": "objective", "ns": OWN, "prose": prose(objective.asks)}
+                for objective in self.objectives_of(answer)
+            ],
+        }
+
+    def reviewed(self) -> Json:
+        nist = dict.fromkeys(answer.control for answer in self.evidence.answers if answer.control)
+        own = [self.own_id(answer) for answer in self.evidence.answers if not answer.control]
+        catalogue: dict[str, Json] = {
+            "description": f"Controls of {CATALOGUE}, by the ids of its catalogue.",
+            "links": [{"href": f"#{self.id('catalogue')}", "rel": "reference"}],
+        }
+        clauses: dict[str, Json] = {
+            "description": "Clauses that are no controls of a catalogue, by ids of rrpolicy's own.",
+            "props": [_own("ids", "rrpolicy")],
+            "links": [{"href": f"#{self.id('regime')}", "rel": "reference"}],
+        }
+        chosen = ((catalogue, nist), (clauses, own))
+        return {
+            "description": "The clauses that were looked at, each a control; of each, objectives of rrpolicy's own.",
+            "control-selections": [
+                {**told, "include-controls": [{"control-id": control} for control in ids]}
+                for told, ids in chosen
+                if ids
+            ],
+            "control-objective-selections": [
+                {"include-objectives": [{"objective-id": objective.id} for objective in self.all_objectives]}
+            ],
+        }
+
+    @cached_property
+    def observed(self) -> Mapping[Citation, str]:
+        """Return what is observed, conditions included, with the id of each."""
+        cited = [c for answer in self.evidence.answers for c in answer.citations]
+        conditions = [_condition(c.judgement) for c in cited if c.judgement is not None and c.judgement.given]
+        return {c: self.id(f"observation {n}") for n, c in enumerate(dict.fromkeys((*cited, *conditions)))}
+
+    def observation(self, citation: Citation) -> Json:
+        files = [file for file in self.evidence.files if _in(file.path, citation.file)]
+        until = self.evidence.holds_until
+        return {
+            "uuid": self.observed[citation],
+            "description": prose(citation.text),
+            "props": [_own("kind", citation.kind.value)],
+            "methods": [_METHODS[citation.kind]],
+            "types": ["control-objective"],
+            "relevant-evidence": [
+                {"href": f"#{self.id(file.path)}", "description": prose(citation.where)} for file in files
+            ],
+            "collected": self.released,
+            **({} if until is None else {"expires": f"{until}T23:59:59Z"}),
+        }
+
+    def finding(self, objective: _Objective) -> Json:
+        answer, decided = objective.answer, objective.citation
+        judged = None if decided is None else decided.judgement
+        beside = [citation for citation in answer.citations if citation.judgement is None]
+        if decided is None or judged is None:
+            state, reason = _STATES[Verdict.UNDECIDED]
+            title = answer.title
+            told = "Nothing computed decides it: people decide whether what is observed is enough." if beside else ""
+        else:
+            state, reason = _STATES[judged.verdict]
+            title, told = judged.requirement, f"{decided.text}."
+            beside = [decided, *([_condition(judged)] if judged.given else []), *beside]
+        missing = [f"Missing: {text}." for text in answer.missing]
+        related: list[Json] = [{"observation-uuid": self.observed[citation]} for citation in beside]
+        return {
+            "uuid": self.id(f"finding {objective.id}"),
+            "title": prose(f"{answer.clause}: {title}"),
+            "description": prose(" ".join([told or "Not covered: nothing of the release speaks to it.", *missing])),
+            "target": {
+                "type": "objective-id",
+                "target-id": objective.id,
+                "description": prose(objective.asks),
+                "status": {"state": state, "reason": reason},
+            },
+            **({"related-observations": related} if related else {}),
+        }
+
+    def resources(self) -> Iterator[Json]:
+        yield {"uuid": self.id("plan"), "title": "No assessment plan", "description": _NO_PLAN}
+        yield {
+            "uuid": self.id("regime"),
+            "title": prose(self.evidence.title),
+            "citation": {"text": prose(self.evidence.source)},
+        }
+        if any(answer.control for answer in self.evidence.answers):
+            yield {
+                "uuid": self.id("catalogue"),
+                "title": CATALOGUE,
+                "rlinks": [{"href": "https://doi.org/10.6028/NIST.SP.800-53r5"}],
+            }
+        for file in self.evidence.files:
+            digest = file.digest.removeprefix("sha256:")
+            yield {
+                "uuid": self.id(file.path),
+                "title": prose(file.path),
+                "props": [{"name": "marking", "value": self.marking(file.path)}],
+                "rlinks": [{"href": quote(file.path), "hashes": [{"algorithm": "SHA-256", "value": digest}]}],
+            }
+
+    @staticmethod
+    def marking(path: str) -> str:
+        """Return who may have a file: what lies in audit/ holds numbers of the original table."""
+        return "confidential" if path.startswith(AUDIT) else "public"
+
+
+def _in(path: str, cited: str) -> bool:
+    return path.startswith(cited) if cited.endswith("/") else path == cited
+
+
+def _own(name: str, value: str) -> Json:
+    return {"name": name, "ns": OWN, "value": visible(value)}
+
+
+def _condition(judged: Judgement) -> Citation:
+    """Return the condition of what holds conditionally, as something observed."""
+    text = (
+        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {listed(judged.given)}. An attacker "
+        "who knows all other records can recompute them."
+    )
+    return Citation(Kind.RECORD, text, "public/release.json, derived")

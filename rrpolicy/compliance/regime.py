@@ -1,0 +1,68 @@
+"""What a regime asks, clause by clause, as data: files in `regimes/`, in our own words, with their source."""
+
+from __future__ import annotations
+
+import importlib.resources
+import tomllib
+from functools import cache
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
+
+_FOLDER = "regimes"
+
+
+@frozen
+class Clause:
+    """One thing that a regime asks.
+
+    Attributes:
+        id: as the regime numbers it.
+        title: what it asks.
+        needs: what of a release speaks to it, by the names of `rrpolicy.compliance.citations`; nothing where no release
+            does.
+        control: of NIST SP 800-53 that it is, as NIST's catalogue of controls calls it; None for any other.
+    """
+
+    id: str
+    title: str
+    needs: tuple[str, ...]
+    control: str | None = None
+
+
+@frozen
+class Regime:
+    """A law, a standard or a guidance.
+
+    Attributes:
+        name: as the command line has it.
+        title: what it is called.
+        source: where it stands, and that the words are ours.
+        clauses: in its order.
+    """
+
+    name: str
+    title: str
+    source: str
+    clauses: tuple[Clause, ...]
+
+
+@cache
+def regimes() -> tuple[str, ...]:
+    """Return the names of all regimes."""
+    folder = importlib.resources.files(__package__).joinpath(_FOLDER)
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def regime(name: str) -> Regime:
+    """Return a regime.
+
+    Raises:
+        PolicyError: RR250 if there is none of that name.
+    """
+    if name not in regimes():
+        raise PolicyError(Problem("RR250", f"there is no regime '{name}'", expected=f"one of: {', '.join(regimes())}"))
+    file = importlib.resources.files(__package__).joinpath(_FOLDER, f"{name}.toml")
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    clauses = tuple(Clause(c["id"], c["title"], tuple(c["needs"]), c.get("control")) for c in document["clause"])
+    return Regime(name, document["title"], document["source"], clauses)

@@ -1,0 +1,85 @@
+"""`demo:survey`, the table of the examples: made on the spot, the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import parse_qsl
+
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import PLAIN, Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+RECORDS = 50_000
+SEED = 20_260_101
+
+
+def survey(records: int = RECORDS, seed: int = SEED) -> pa.Table:
+    """Return the demo table; see `rrpolicy.drafting.demo.survey`.
+
+    Args:
+        records: the number of people.
+        seed: another one gives other people of the same kind.
+
+    Raises:
+        ValueError: if `records` or `seed` is out of range.
+    """
+    from rrpolicy.drafting.demo import survey as generator
+
+    return generator.survey(records, seed)
+
+
+class DemoSource:
+    """Opens `demo:survey`, or `demo:survey?records=1000&seed=7`."""
+
+    schemes: ClassVar[tuple[str, ...]] = ("demo",)
+    paths: ClassVar[bool] = False
+
+    @contextmanager
+    def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
+        """Make the demo table in the scratch folder and open it; see `Source.open`.
+
+        Args:
+            uri: `demo:survey` with the options `records` and `seed`.
+            table: None.
+            scratch: where the table is written.
+            reading: the codes of missing values.
+
+        Raises:
+            DataError: RR300 if there is no such demo table.
+        """
+        import pyarrow.parquet as pq
+
+        from rrpolicy.source.duckdb.source import DuckDBSource
+
+        records, seed = _options(uri)
+        try:
+            made = survey(records, seed)
+        except ValueError as error:
+            raise DataError(Problem("RR300", f"'{uri}': {error}")) from None
+        path = scratch / "survey.parquet"
+        pq.write_table(made, path, compression="none")
+        with DuckDBSource().open(f"parquet:{path}", table, scratch, reading) as snapshot:
+            yield snapshot
+
+
+def _options(uri: str) -> tuple[int, int]:
+    """Return the records and the seed that a uri asks for."""
+    name, _, query = uri.removeprefix("demo:").partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = set(given) - {"records", "seed"}
+    if name != "survey" or unknown or not all(v.isascii() and v.isdigit() for v in given.values()):
+        raise DataError(
+            Problem(
+                "RR300",
+                f"'{uri}': there is no such demo table",
+                expected="demo:survey, or demo:survey?records=1000&seed=7",
+            )
+        )
+    return int(given.get("records", RECORDS)), int(given.get("seed", SEED))

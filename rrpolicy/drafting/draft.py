@@ -1,0 +1,272 @@
+"""A first policy for a table: roles guessed from names and values, to be edited by who knows the people in it.
+
+A draft is no policy: `rrpolicy check` refuses it until what only a person can know is filled in. A column is released
+only if its name says clearly what it is; every other one is excluded, and the draft says how it would be released.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.drafting.detection import missing_codes, says_nothing, settings_of
+from rrpolicy.drafting.guessing import Guess, generalised, guess, listed
+from rrpolicy.drafting.profile import profile, texts
+from rrpolicy.drafting.protection import Protection
+from rrpolicy.engine.column_types import Family, family
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.escaping.printable import visible
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.model import ROWS, CsvSettings, Reading
+from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
+from rrpolicy.source.memory.kinds import SCHEME
+from rrpolicy.source.opening import engine, snapshot_of
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Snapshot, Source
+
+IN_MEMORY = f"{SCHEME}:"
+_NUMBER = re.compile(rf"\+?({NUMBER}|{with_comma(NUMBER)}|-?[0-9]+)")
+_WORDS = frozenset({"none", "nil", "missing", "unknown"})
+"""Texts that may stand for a missing value and may be a category."""
+
+
+@frozen
+class Draft:
+    """A drafted policy.
+
+    Attributes:
+        text: TOML.
+        warnings: what to look at first.
+    """
+
+    text: str
+    warnings: tuple[str, ...]
+
+
+def draft(  # noqa: PLR0917 what a draft is made of
+    uri: str,
+    table: str | None,
+    sources: Mapping[str, Source],
+    plugins: Sequence[str] = (),
+    protected: Protection | None = None,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Draft:
+    """Draft a policy.
+
+    Args:
+        uri: the table, relative to the working directory; or of a table in memory, whose engine is among the sources.
+        table: the table or view inside a database.
+        sources: engines by scheme or ending.
+        plugins: distributions that the draft lists.
+        protected: how; by default with `pram`, under local differential privacy.
+        progress: is called with what is being done, and the share of the work that was.
+
+    Raises:
+        DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
+        RefusedError: RR408 or RR421 for scratch.
+    """
+    source, resolved = engine(uri, sources, Path())
+    csv = settings_of(resolved)
+    with scratch() as spilled:
+        with snapshot_of(source, resolved, table, spilled.folder, Reading(csv, column_wise=True)) as snapshot:
+            named = _each(snapshot.columns(), "looking for missing values", 0.0, progress)
+            codes = {name: found for name in named if (found := _codes(snapshot, name, csv))}
+        own = {n: c for n, c in codes.items() if _own(c)}
+        reading = Reading(csv, _everywhere(codes), own, column_wise=True)
+        with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
+            records = snapshot.records()
+            if records == 0:
+                raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
+            kinds = snapshot.columns()
+            named = _each(kinds, "looking at the columns", 0.5, progress)
+            profiles = {name: profile(snapshot, name, kinds[name]) for name in named}
+        coded = {name: (*reading.codes(name), *column.codes) for name, column in profiles.items() if column.codes}
+        if coded:
+            reading = replace(reading, of={**reading.of, **coded})
+            with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
+                profiles |= {name: profile(snapshot, name, snapshot.columns()[name]) for name in coded}
+    guesses = {name: guess(column, reading) for name, column in profiles.items()}
+    if protected is not None and protected.generalises:
+        guesses = {name: replace(found, keys=generalised(found)) for name, found in guesses.items()}
+    read = "\n".join(_source(uri, table, records, guesses, reading))
+    tables = _USUAL if protected is None else protected.tables()
+    return Draft(_written(_slug(uri), read, guesses, plugins, tables), tuple(_warnings(guesses)))
+
+
+def _each(names: Iterable[str], text: str, share: float, progress: Callable[[str, float], None]) -> Iterator[str]:
+    """Yield names, each after saying how much was done: half of the work, from a share on."""
+    every = list(names)
+    for place, name in enumerate(every):
+        progress(text, share + place / len(every) / 2)
+        yield name
+
+
+def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
+    """Return the codes of missing values in a column of text.
+
+    Beside numbers these may be any words; elsewhere only what is no category either.
+    """
+    if family(snapshot.columns()[name]) is not Family.TEXT:
+        return ()
+    values, n = texts(snapshot, name)
+    found = missing_codes(values, n, comma=csv.decimal == ",")
+    if all(_NUMBER.fullmatch(v) for v in values if v is not None and v not in found):
+        return found if len(found) < len(values) else ()
+    return tuple(code for code in found if not _own([code]))
+
+
+def _own(codes: Sequence[str]) -> bool:
+    """Return whether a code may be a category elsewhere, so that it is the column's own."""
+    return any(code.strip().casefold() in _WORDS or not says_nothing(code) for code in codes)
+
+
+def _everywhere(codes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code for found in codes.values() for code in found if not _own([code])))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else spelled(name)
+
+
+def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
+    yield "every role is a guess from names and counts; nobody knows your data as you do"
+    told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
+    if told:
+        yield f"domains and bins of {', '.join(told)} come from the data: sharing this policy reveals them"
+    unclear = [n for n, g in guesses.items() if g.role == "excluded"]
+    if unclear:
+        yield f"{', '.join(unclear)}: excluded; the draft says why, and how to release what can be"
+    if not any(g.released for g in guesses.values()):
+        yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
+    several = [n for n, g in guesses.items() if g.tells_people]
+    if len(several) > 1:
+        yield f"{', '.join(several)}: name the one that identifies people as `unit` under [source]; else none is tested"
+    for name, found in guesses.items():
+        yield from (f"{name}: {remark}" for remark in found.remarks)
+
+
+def _slug(uri: str) -> str:
+    """Return a policy's name that is made of the table's."""
+    uri = parted(uri)[1]
+    named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
+    return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
+
+
+_USUAL = """\
+# Any two people's randomised values differ in probability by a factor of at most e^epsilon. To count the columns
+# released as they are, too, write scope = "record" and give each of those an assume_unlinkable = "reason".
+[[privacy]]
+model = "local-dp"
+epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
+scope = "attribute"
+
+# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
+# [[privacy]]
+# model = "pk-anonymity"
+# k = 2
+
+[mechanism]
+name = "pram"
+"""
+"""How a draft protects unless the caller names something else."""
+
+
+def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:
+    attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
+    needs = f"\nplugins = {listed(plugins)}" if plugins else ""
+    return f"""\
+#:schema ./policy.schema.json
+# A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
+# "fill in" is: edit the roles, fill in those lines, then check.
+# `rrpolicy schema > policy.schema.json` lets an editor complete and check this file; without it, drop the first line.
+#
+# WARNING: the domains and bins below are taken from the data. Anyone who sees them learns which values occur. Replace
+# them by what is known without the data, such as a classification, or accept that they are told.
+schema = 1
+
+[policy]
+name = "{slug or "release"}"
+version = "0.1.0"
+owner = "fill in: who answers for this policy"
+purpose = "fill in: what the release is for"{needs}
+
+{source}
+
+# identifier, excluded: never released    quasi-identifier: what others may know    sensitive: what nobody should learn
+# insensitive: released as it is, for which `unchanged` must state the reason
+# A column is excluded unless its name says clearly what it is; the line below it would release it.
+[attributes]
+{attributes}
+
+{tables}
+# [release]
+# format = "csv" # or "duckdb"; without it, "parquet"
+"""
+
+
+def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
+    """Yield the lines of [source] and [source.csv]."""
+    yield "[source]"
+    multiplicity, uri = parted(uri)
+    if uri.startswith(IN_MEMORY):
+        yield f"uri = {spelled(IN_MEMORY)} # a table in memory, handed over with each call"
+    else:
+        yield f"uri = {spelled(uri)}" + ("" if ":" in uri or Path(uri).is_absolute() else " # relative to this file")
+    if multiplicity is not None:
+        yield f"multiplicity = {spelled(multiplicity)} # how many records each row stands for"
+    if table:
+        yield f"table = {spelled(table)}"
+    yield f"min_rows = {_floor(records)} # about nine tenths of the rows: a table that lacks more is refused"
+    yield from _unit(guesses)
+    if reading.missing:
+        yield f"missing = {listed(reading.missing)} # read as no value, in every column"
+    plain = CsvSettings()
+    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
+    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
+    if own:
+        yield from ("", "[source.csv]", *(f"{key} = {spelled(value)}" for key, value in own.items()))
+
+
+def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
+    """Yield the line that says which of several identifiers identifies people."""
+    identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
+    people = [name for name in identifiers if guesses[name].tells_people]
+    if len(identifiers) > 1 and len(people) == 1:
+        yield f"unit = {spelled(people[0])} # identifies people: more than one record of each is refused"
+    elif len(people) > 1:
+        others = visible(", ".join(people[1:]))
+        yield f"# unit = {spelled(people[0])} # or {others}: which identifies people; else none of them is tested"
+    shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
+    for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
+        told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"
+        told = f"{told}; if not, `unit = {spelled(ROWS)}`"
+        yield f"# unit = {spelled(name)} # {told}"
+        yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
+
+
+def _floor(records: int) -> int:
+    """Return nine tenths of the records, rounded down to two digits, and at least 1: the exact number would tell it."""
+    most = records * 9 // 10
+    return max(int(str(most)[:2].ljust(len(str(most)), "0")), 1)
+
+
+def _lines(name: str, found: Guess) -> Iterator[str]:
+    """Yield a column's line; of one that is excluded and could be released, also the line that would release it."""
+    keys = found.keys if found.released else {}
+    comment = visible("; ".join([found.comment, *found.remarks]))
+    yield f"{_line(name, found.role, keys)} # {comment}"
+    if found.keys and not found.released:
+        why = "if others may know it; else sensitive" if found.otherwise == "quasi-identifier" else "to release it"
+        yield f"# {_line(name, found.otherwise, found.keys)} # {why}"
+
+
+def _line(name: str, role: str, keys: Mapping[str, str]) -> str:
+    described = {"role": f'"{role}"', **keys}
+    return f"{_key(name)} = {{ {', '.join(f'{k} = {v}' for k, v in described.items())} }}"

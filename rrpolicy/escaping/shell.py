@@ -1,0 +1,41 @@
+"""Commands as they are printed: quoted for a shell, so that they can be pasted whatever names they hold."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rrpolicy.escaping.printable import line, visible
+
+
+def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
+    """Return a command that starts rrpolicy.
+
+    Args:
+        words: the command's name, then files; one that begins with a dash is written so that it is no option.
+        options: such as {"--key": path}; None leaves one out, several values repeat it.
+    """
+    parts = ["rrpolicy", *(f"./{word}" if str(word).startswith("-") else str(word) for word in words)]
+    for name, values in (options or {}).items():
+        for value in () if values is None else (values,) if isinstance(values, (str, Path)) else values:
+            parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
+    return " ".join(map(quoted, parts))
+
+
+def shortest(path: str | Path) -> str:
+    """Return a path without the steps back that it holds, unless a link makes it another one."""
+    short = os.path.normpath(path)
+    return short if os.path.realpath(short) == os.path.realpath(path) else str(path)
+
+
+def quoted(word: str) -> str:
+    """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
+    if line(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal(c) for c in word) + "'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))

@@ -1,0 +1,32 @@
+"""What public/ holds for analysts without rrpolicy: weight tables, a plain estimate.sql, and a README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rrpolicy.exports.contents import contents
+from rrpolicy.exports.templates import environment
+from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.manifest.manifest import Manifest
+
+
+def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, bytes]:
+    """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
+
+    estimate.sql runs as it is in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
+    table of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each
+    with both standard errors and the interval of this table; of dealt groups, both tables and their join; where
+    matrices are withheld, the released tables.
+
+    Args:
+        manifest: of the release; its `files` and `digest` are not needed yet.
+        formats: that are known; that of the release among them.
+
+    Returns:
+        estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
+    """
+    filled = contents(manifest, formats[manifest.data.format])
+    named = {"estimate.sql": f"{filled['kind']}.sql", "README.md": f"{filled['kind']}.md"}
+    written = {path: environment().get_template(name).render(filled) for path, name in named.items()}
+    written |= {file.path: file.text for file in filled["weights"]}
+    return {path: text.encode() for path, text in written.items()}

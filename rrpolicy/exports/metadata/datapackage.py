@@ -1,0 +1,162 @@
+"""public/datapackage.json: the release as a Data Package (v2), for tools that know nothing of rrpolicy.
+
+A function of the manifest and the data files' sizes and digests; verify writes it again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rrpolicy.canonical import Json, category_text, file_digest
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.escaping import formulas
+from rrpolicy.exports.metadata.columns import holds_lists, value_type
+from rrpolicy.exports.metadata.sentences import limitations
+from rrpolicy.formats.format import CORE, Format, Formats
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.serialization.writing import plain
+
+NAME = "datapackage.json"
+PROFILES = "https://datapackage.org/profiles/2.0"
+
+
+def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict[str, Json]:
+    """Return the data package's description.
+
+    Args:
+        manifest: of the release, without need of `files` and `digest`.
+        public: the folder with the data files.
+        formats: that are known; that of the release among them.
+    """
+    policy = manifest.policy
+    return {
+        "$schema": f"{PROFILES}/datapackage.json",
+        "name": _slug(policy.name),
+        "title": policy.name,
+        "version": policy.version,
+        "description": policy.purpose,
+        "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
+        **_licences(manifest.governance.context.licence),
+        "resources": [
+            _resource(table, part, manifest, public, formats[manifest.data.format])
+            for table in manifest.tables
+            for part in range(len(manifest.data.tables[table.name].files))
+        ],
+        "rrpolicy": {
+            "schema": manifest.schema,
+            "release": manifest.release,
+            "records": manifest.records,
+            "note": " ".join(limitations(manifest.decoders)),
+            "channel": plain(manifest.channel),
+            "decoders": plain(manifest.decoders),
+            "assumptions": plain(manifest.assumptions),
+            "governance": manifest.governance.to_json(),
+            "governance_digest": manifest.governance_digest,
+        },
+    }
+
+
+def _licences(licence: str | None) -> dict[str, Json]:
+    """Return the licence as the standard has it: by the name of a known one, or by an address."""
+    if licence is None:
+        return {}
+    if re.fullmatch(r"https?://\S+", licence):
+        return {"licenses": [{"path": licence}]}
+    if re.fullmatch(r"[A-Za-z0-9._+-]+", licence):
+        return {"licenses": [{"name": licence}]}
+    return {}  # in words it stands in the governance alone
+
+
+def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, written: Format) -> Json:
+    """Return a file of a table: files of one resource would have to be one when they are laid end to end."""
+    form, data, cut = written.name, manifest.data.tables[table.name], manifest.data.rows_per_file
+    path = public / data.files[part]
+    blank = _may_be_blank(table, manifest)
+    held: dict[str, Json] = {"rows": data.rows, "digest": data.digest}
+    if cut is not None:
+        held = {"table": table.name, "rows": min(cut, data.rows - part * cut)}
+    resource: dict[str, Json] = {
+        "name": _slug(table.name if cut is None else f"{table.name}-{part:05d}"),
+        "path": data.files[part],
+        "$schema": f"{PROFILES}/dataresource.json",
+        "format": form,
+        "mediatype": written.media_type,
+        "hash": file_digest(path),
+        "schema": {
+            "$schema": f"{PROFILES}/tableschema.json",
+            "fields": [_field(column, manifest, blank=blank) for column in table.columns],
+            "missingValues": [""],
+        },
+        "rrpolicy": {**held, "sort": plain(table.sort), **_joins(table)},
+    }
+    if written.packaged:
+        resource["type"] = "table"
+    if form == "csv":
+        resource["bytes"] = path.stat().st_size  # the client cannot count those of Parquet, and then calls it invalid
+        resource["encoding"] = "utf-8"
+        resource["dialect"] = {
+            "$schema": f"{PROFILES}/tabledialect.json",
+            "delimiter": ",",
+            "quoteChar": '"',
+            "doubleQuote": True,
+            "lineTerminator": "\r\n",
+        }
+    return resource
+
+
+def _joins(table: TableSpec) -> dict[str, Json]:
+    """Return the columns by which a table is joined with others: many rows with many, so that none is a foreign key."""
+    return {"joins": plain(table.joins)} if table.joins else {}
+
+
+def _may_be_blank(table: TableSpec, manifest: Manifest) -> bool:
+    """Return whether a row may hold nothing but missing values, which clients take for an error of the file."""
+    return all(c.kind == "carried" or manifest.missing(c) in c.labels for c in table.columns)
+
+
+def _field(column: Column, manifest: Manifest, *, blank: bool) -> Json:
+    form, attribute = manifest.data.format, manifest.of_column.get(column.name)
+    field: dict[str, Json] = {"name": column.name, "type": _type(column, form)}
+    if manifest.escaped(column):
+        field["description"] = formulas.CONVENTION
+    if column.kind == "set":
+        field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
+    elif column.labels:
+        spelled = dict(zip(column.labels, _spelled(column, manifest), strict=True))
+        missing = manifest.missing(column)
+        field["constraints"] = {"enum": list(spelled.values()), "required": True}
+        if missing in spelled and blank:
+            told = f"{missing!r} stands for a value that is missing"
+            field["description"] = "; ".join([told, *([str(field["description"])] if "description" in field else [])])
+        elif missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
+            field["missingValues"] = ["", str(spelled.pop(missing))]
+            field["constraints"] = {"enum": list(spelled.values())}
+    field["rrpolicy"] = {
+        "kind": column.kind,
+        "attribute": column.attribute,
+        "labels": plain(column.labels),
+        "role": None if attribute is None else attribute.role.value,
+        "scale": None if attribute is None else attribute.scale,
+        **({} if attribute is None or attribute.design is None else {"design": attribute.design}),
+    }
+    return field
+
+
+def _spelled(column: Column, manifest: Manifest) -> list[Json]:
+    """Return a column's labels as the data file holds them."""
+    if _type(column, manifest.data.format) != "string":
+        return [*column.labels]
+    texts = map(category_text, column.labels)
+    return [formulas.escaped(t) if manifest.escaped(column) else t for t in texts]
+
+
+def _type(column: Column, form: str) -> str:
+    """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
+    if holds_lists(column):
+        return "any" if form == "parquet" else "array"
+    return value_type(column)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-") or "release"

@@ -1,0 +1,220 @@
+"""public/dpv.jsonld: the release in the Data Privacy Vocabulary (DPV 2.3), as far as it has terms.
+
+It has none for randomised response, PRAM, k-anonymity and their like: those stand as classes of a namespace of our own,
+below terms that it has. `DifferentialPrivacy` is said of a requirement of `local-dp` that holds without condition, with
+its scope, and of nothing else. What people wrote stands in literals and never names a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from rrpolicy.canonical import Json
+from rrpolicy.channels.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Decoder,
+    MatrixDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+    WithheldDecoder,
+)
+from rrpolicy.escaping.printable import listed
+from rrpolicy.exports.metadata.sentences import Treatment, changed, treatments
+from rrpolicy.finding import Finding, Risk, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.manifest import Manifest, StatedRequirement
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.epsilon.exposure import LINKING
+from rrpolicy.privacy.risks import bounded_by, differential_privacy, likelihood_in
+from rrpolicy.reports.context import declared
+from rrpolicy.reports.wording import worded
+
+NAME = "dpv.jsonld"
+OWN = "urn:rrpolicy:term:"
+"""Namespace of the terms that DPV has not."""
+_CONTEXT: Mapping[str, Json] = {
+    "dpv": "https://w3id.org/dpv#",
+    "risk": "https://w3id.org/dpv/risk#",
+    "dct": "http://purl.org/dc/terms/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "rrpolicy": OWN,
+}
+_FORMS: Mapping[type[Decoder], tuple[str, str]] = {
+    RetentionDecoder: ("RandomisedResponse", "randomised response"),
+    MatrixDecoder: ("PostRandomisation", "post-randomisation (PRAM)"),
+    WithheldDecoder: ("PostRandomisation", "post-randomisation (PRAM)"),
+    AdditionDecoder: ("SensitiveAddition", "addition of sensitive values"),
+    AnatomyDecoder: ("Anatomy", "anatomy"),
+    RecodeDecoder: ("Generalisation", "generalisation"),
+}
+"""Forms of decoders -> the term and its name."""
+_READING = "AttributeDisclosure"
+
+
+@frozen
+class _Held:
+    """A requirement that is met, with its finding and its node.
+
+    Attributes:
+        id: of the node in the file.
+        stated: what the policy requires.
+        finding: what was found.
+    """
+
+    id: str
+    stated: StatedRequirement
+    finding: Finding
+
+    @property
+    def family(self) -> str:
+        """Return the model's name, without its kind."""
+        return self.stated.model.partition("/")[0]
+
+    @property
+    def words(self) -> str:
+        """Return the requirement in words, with the number reached where the public may know it."""
+        reached = self.finding.achieved
+        return f"{self.finding.model}: {self.finding.stated}" + (f"; achieved {worded(reached)}" if reached else "")
+
+
+def dpv(manifest: Manifest) -> dict[str, Json]:
+    """Return the release as JSON-LD.
+
+    Args:
+        manifest: of the release, without need of `files` and `digest`.
+    """
+    pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify says so where they are not
+    held = [
+        _Held(f"_:requirement{number}", stated, finding)
+        for number, (stated, finding) in enumerate(pairs, 1)
+        if finding.verdict is Verdict.SATISFIED
+    ]
+    treated = [treatment for treatment in treatments(manifest.decoders) if treatment.changed]
+    measures: list[Json] = [
+        *map(_treatment, treated),
+        *(_requirement(each, manifest) for each in held),
+        *_organisational(manifest),
+    ]
+    process: dict[str, Json] = {
+        "@type": "dpv:Process",
+        "dct:title": manifest.policy.name,
+        "dct:hasVersion": manifest.policy.version,
+        "dct:identifier": manifest.policy.digest,
+        "dpv:hasProcessing": {"@id": "dpv:MakeAvailable"},
+        **_declared(manifest),
+        "dpv:hasTechnicalOrganisationalMeasure": measures,
+        "dpv:hasRisk": [*_risks(held, manifest)],
+    }
+    return {"@context": dict(_CONTEXT), "@graph": [process, *_terms(treated, held)]}
+
+
+def _declared(manifest: Manifest) -> dict[str, Json]:
+    """Return purpose, controller, recipients, legal basis and licence, as far as anybody stated them."""
+    policy, context = manifest.policy, manifest.governance.context
+    found: dict[str, Json] = {}
+    if policy.purpose:
+        found["dpv:hasPurpose"] = {"@type": "dpv:Purpose", "dct:description": policy.purpose}
+    if policy.owner:
+        found["dpv:hasDataController"] = {"@type": "dpv:DataController", "dpv:hasName": policy.owner}
+    if context.recipients:
+        found["dpv:hasRecipient"] = [{"@type": "dpv:Recipient", "dpv:hasName": name} for name in context.recipients]
+    if context.legal_basis:
+        found["dpv:hasLegalBasis"] = {"@type": "dpv:LegalBasis", "dct:description": context.legal_basis}
+    if context.licence:
+        found["dct:license"] = {"@type": "dct:LicenseDocument", "dct:title": context.licence}
+    return found
+
+
+def _treatment(treatment: Treatment) -> Json:
+    term, _ = _FORMS[treatment.form]
+    return {"@type": f"rrpolicy:{term}", "dct:description": treatment.words}
+
+
+def _requirement(held: _Held, manifest: Manifest) -> Json:
+    own = f"rrpolicy:{_term(held.family)}"
+    node: dict[str, Json] = {"@id": held.id, "@type": own, "dct:description": f"{held.words}. {held.finding.adversary}"}
+    if differential_privacy(held.family) and not held.finding.given:
+        scope: dict[str, Json] = {"@type": "dpv:Scope", "dct:description": _scope(held, manifest)}
+        node |= {"@type": [own, "dpv:DifferentialPrivacy"], "dpv:hasScope": scope}
+    return node
+
+
+def _scope(held: _Held, manifest: Manifest) -> str:
+    """Return over what an epsilon speaks: a column that a record's scope leaves out is protected by neither."""
+    scope = held.stated.options.get("scope")
+    left_out = {a.name for a in manifest.attributes if scope == "record" and a.assume_unlinkable is not None}
+    names = [name for d in manifest.decoders if changed(d) for name in d.attributes if name not in left_out]
+    epsilon = "" if held.finding.achieved is None else f"epsilon {worded(held.finding.achieved)}, "
+    scoped = "" if scope is None else f"{scope} scope: "
+    return f"local, {epsilon}{scoped}{listed(names)}"
+
+
+def _organisational(manifest: Manifest) -> Iterator[Json]:
+    facts, context = declared(manifest.governance.context), manifest.governance.context
+    for key in ("release_model", "environment"):
+        if key in facts:
+            told = f"{facts[key].name}: {facts[key].value}"
+            yield {"@type": "dpv:TechnicalOrganisationalMeasure", "dct:description": told}
+    if context.review_by:
+        day: dict[str, Json] = {"@type": "xsd:date", "@value": context.review_by}
+        yield {"@type": "dpv:ReviewProcedure", "dct:description": "review of the policy", "dct:valid": day}
+
+
+def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
+    """Return what may happen to a person, the measures against it, and what remains.
+
+    How likely it is, findings alone say.
+    """
+    unchanged = {name for d in manifest.decoders if not changed(d) for name in d.attributes}
+    for term, what, role in (
+        ("risk:UnauthorisedReidentification", Risk.LINKING, Role.QUASI_IDENTIFIER),
+        (f"rrpolicy:{_READING}", Risk.READING, Role.SENSITIVE),
+    ):
+        against = [each for each in held if what in bounded_by(each.family)]
+        likely = list(dict.fromkeys(text for each in against for text in _likelihoods(each, what)))
+        names = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
+        left = [f"Released unchanged: {listed(names)}."] if names else []
+        left += manifest.assumptions if against else [f"No requirement is known to bound {what.meaning}."]
+        residual: dict[str, Json] = {"@type": "dpv:ResidualRisk", "dct:description": [*left]}
+        if likely:
+            residual["dpv:hasLikelihood"] = [{"@type": "dpv:Likelihood", "dct:description": text} for text in likely]
+        risk: dict[str, Json] = {"@type": ["dpv:Risk", term], "dct:description": what.meaning}
+        if against:
+            risk["dpv:isMitigatedByMeasure"] = [{"@id": each.id} for each in against]
+        yield {**risk, "dpv:hasResidualRisk": residual}
+
+
+def _likelihoods(held: _Held, risk: Risk) -> Iterator[str]:
+    """Yield what a finding says of how likely a risk is."""
+    if likelihood_in(held.family) is risk:
+        yield held.words
+    for companion in held.finding.companions:
+        if risk is Risk.LINKING and companion.name == LINKING and not companion.given:
+            yield f"{companion.name} = {worded(companion.measure)}: {companion.meaning}"
+
+
+def _terms(treated: Sequence[Treatment], held: Sequence[_Held]) -> list[Json]:
+    """Return the classes of our own that the file uses, each below one that DPV has."""
+    found = {_READING: ("attribute disclosure", "risk:UnauthorisedInformationDisclosure")}
+    found |= {term: (name, "dpv:Deidentification") for term, name in (_FORMS[t.form] for t in treated)}
+    found |= {_term(each.family): (each.family, "dpv:TechnicalMeasure") for each in held}
+    return [
+        {
+            "@id": f"rrpolicy:{term}",
+            "@type": "rdfs:Class",
+            "rdfs:subClassOf": {"@id": above},
+            "skos:broader": {"@id": above},
+            "skos:prefLabel": {"@value": name, "@language": "en"},
+        }
+        for term, (name, above) in found.items()
+    ]
+
+
+def _term(model: str) -> str:
+    """Return the term of a privacy model: a plugin names its own."""
+    return f"model-{quote(model, safe='')}"

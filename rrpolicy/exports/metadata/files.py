@@ -1,0 +1,26 @@
+"""The descriptions of a release that stand in public/, for tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rrpolicy.canonical import pretty
+from rrpolicy.exports.metadata import croissant, datapackage, dpv
+from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.manifest.manifest import Manifest
+
+
+def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping[str, bytes]:
+    """Return the descriptions, by path in public/; the same bytes for the same manifest and data.
+
+    Args:
+        manifest: of the release, without need of `files` and `digest`.
+        public: the folder with the data files.
+        formats: that are known; that of the release among them.
+    """
+    return {
+        datapackage.NAME: pretty(datapackage.datapackage(manifest, public, formats)),
+        croissant.NAME: pretty(croissant.croissant(manifest, public, formats)),
+        dpv.NAME: pretty(dpv.dpv(manifest)),
+    }

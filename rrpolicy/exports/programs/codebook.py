@@ -1,0 +1,215 @@
+"""The code book of a release: what each variable of its tables is, for programs that number and label categories."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.channels.decoders import AdditionDecoder, IdentityDecoder, RecodeDecoder, WithheldDecoder
+from rrpolicy.engine.asking import asking
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping import formulas
+from rrpolicy.estimate.counts.scan import relation, unlike_description
+from rrpolicy.frozen import frozen
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.decoders import Decoder
+    from rrpolicy.channels.table import Column
+    from rrpolicy.estimate.counts.scan import DataFile
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.manifest.manifest import Data
+
+Kind: TypeAlias = Literal["coded", "number", "text"]
+_NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL.*")
+
+
+@frozen
+class Variable:
+    """A released column as a program holds it.
+
+    Attributes:
+        name: as released.
+        label: what it is, and how it was released.
+        kind: coded: each category has a number; number, or text as it is.
+        categories: of a coded variable, as the data file spells them.
+        codes: of a coded variable its categories' numbers: their own where they are numbers, else from 1 on.
+        labels: of a coded variable by code, as people read them; numbers have none.
+        missing: codes, or values of a number, that stand for no value.
+        scale: nominal, ordinal, or numbers.
+        width: of text, how many bytes it has at most.
+        escaped: text that begins with an apostrophe has one that is not part of it.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    categories: tuple[str, ...]
+    codes: tuple[int | float, ...]
+    labels: Mapping[int | float, str]
+    missing: tuple[int | float, ...]
+    scale: Literal["nominal", "ordinal", "scale"]
+    width: int
+    escaped: bool
+
+
+@frozen
+class Book:
+    """One released table.
+
+    Attributes:
+        table: its name; its file is `<table>.csv`.
+        variables: in file order.
+        made_by: the call of DuckDB that writes this file; empty if the release has it.
+    """
+
+    table: str
+    variables: tuple[Variable, ...]
+    made_by: str
+
+
+def books(release: Release) -> tuple[Book, ...]:
+    """Return the code book of each released table.
+
+    Raises:
+        PolicyError: RR513 for data in a format of a plugin's.
+    """
+    return tuple(_book(release, file) for file in release.files)
+
+
+def legal(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
+    """Return names that a program takes, none twice however it tells cases apart: letters, digits and underscores.
+
+    Args:
+        names: of the variables.
+        longest: of its names.
+        reserved: words that are no names there, in lower case.
+    """
+    taken: set[str] = set()
+    for name in names:
+        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+        stem = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_") or "column"
+        if not stem[0].isalpha() or stem.lower() in reserved or re.fullmatch(r"(?i)(v|str)\d+", stem):
+            stem = f"x_{stem}"
+        found, again = stem[:longest].rstrip("_"), 1
+        while found.lower() in taken:
+            again += 1
+            found = f"{stem[: longest - len(str(again)) - 1]}_{again}"
+        taken.add(found.lower())
+        yield found
+
+
+def _book(release: Release, file: DataFile) -> Book:
+    told = {name: _how(decoder) for decoder in release.manifest.decoders for name in decoder.columns}
+    widths = _widths(file)
+    variables = tuple(_variable(release, column, told.get(column.name, ""), widths) for column in file.columns)
+    return Book(file.table, variables, _made_by(release.manifest.data, file.table))
+
+
+def _made_by(data: Data, table: str) -> str:
+    """Return the call of DuckDB that writes a table's CSV, of names that rrpolicy gave alone."""
+    file = f"{table}.{data.format}" if data.rows_per_file is None else f"{table}/*.{data.format}"
+    match data.format:
+        case "csv" if data.rows_per_file is None:
+            return ""
+        case "csv":
+            source = f"FROM read_csv('{file}', all_varchar = true)"
+        case "duckdb":
+            return f"duckdb -readonly {file} \"COPY {table} TO '{table}.csv' (HEADER)\""
+        case "parquet":
+            source = f"FROM '{file}'"
+        case other:
+            message = f"the data are in the format {other!r}, which no other program is known to read"
+            raise PolicyError(Problem("RR513", message, expected="csv, parquet or duckdb"))
+    return f"duckdb -c \"COPY ({source}) TO '{table}.csv' (HEADER)\""
+
+
+def _variable(release: Release, column: Column, how: str, widths: dict[str, int]) -> Variable:
+    manifest = release.manifest
+    escaped = manifest.escaped(column)
+    name = column.name if column.attribute in {column.name, ""} else f"{column.name} (of {column.attribute})"
+    label = f"{name}: {how}" if how else name
+    stated = manifest.of_column.get(column.name)
+    missing = manifest.missing(column)
+    numbers = [v for v in column.labels if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    if column.kind == "set" or column.type.endswith("[]"):
+        return Variable(column.name, label, "text", (), (), {}, (), "nominal", widths[column.name], escaped=False)
+    if len(numbers) == len(column.labels) and _NUMBERS.fullmatch(column.type):
+        value = (missing,) if isinstance(missing, (int, float)) and not isinstance(missing, bool) else ()
+        return Variable(column.name, label, "number", (), (), {}, value, "scale", 0, escaped=False)
+    if not column.labels:
+        width = widths[column.name]
+        return Variable(column.name, label, "text", (), (), {}, (), "nominal", width, escaped=escaped)
+    texts = tuple(map(category_text, column.labels))
+    spelled = tuple(map(formulas.escaped, texts)) if escaped else texts
+    if numbers and _without_number(release, column, missing) == len(column.labels) - len(numbers):
+        codes = _beside_numbers(column.labels, numbers)
+        words = {code: t for v, code, t in zip(column.labels, codes, texts, strict=True) if isinstance(v, str)}
+        absent: tuple[int | float, ...] = (*words, *(v for v in numbers if _is(v, missing)))
+        return Variable(column.name, label, "coded", spelled, codes, words, absent, "scale", 0, escaped=False)
+    codes = tuple(range(1, len(texts) + 1))
+    absent = tuple(code for code, v in zip(codes, column.labels, strict=True) if _is(v, missing))
+    ordered = column.kind == "interval" or (stated is not None and stated.scale == "ordinal")
+    scale: Literal["ordinal", "nominal"] = "ordinal" if ordered else "nominal"
+    labels = dict(zip(codes, texts, strict=True))
+    return Variable(column.name, label, "coded", spelled, codes, labels, absent, scale, 0, escaped=False)
+
+
+def _without_number(release: Release, column: Column, missing: Value | None) -> int:
+    """Return how many categories are texts that stand for no number: missing, outside of the numbers, or suppressed."""
+    texts = [v for v in column.labels if isinstance(v, str)]
+    groups = release.columns.spread.get(column.name)
+    if groups is None:
+        return len(texts)
+    held = groups.categories_of
+    return sum(_is(v, missing) or len(held[v]) == len(groups.original) for v in texts)
+
+
+def _beside_numbers(labels: Sequence[Value], numbers: Sequence[int | float]) -> tuple[int | float, ...]:
+    """Return numbers as they are, and for each text beside them a negative code that is none of them."""
+    free = itertools.count(min(-1, math.floor(min(numbers)) - 1), -1)
+    return tuple(v if isinstance(v, (int, float)) else next(free) for v in labels)
+
+
+def _is(value: Value, missing: Value | None) -> bool:
+    return missing is not None and same_category(value, missing)
+
+
+def _how(decoder: Decoder) -> str:
+    match decoder:
+        case WithheldDecoder():
+            return "randomised; the matrix is withheld, so that counts of it cannot be corrected"
+        case AdditionDecoder():
+            return "a set that holds the value, and others drawn at random; JSON"
+        case RecodeDecoder():
+            return "generalised"
+        case IdentityDecoder():
+            return "as it is"
+        case _ if decoder.drawn:
+            return "randomised; plain counts are biased"
+    return "as it is"
+
+
+def _widths(file: DataFile) -> dict[str, int]:
+    """Return how many bytes the values of text columns have at most in the file, one more where text is escaped."""
+    texts = [c for c in file.columns if not c.labels or c.kind == "set" or c.type.endswith("[]")]
+    if not texts:
+        return {}
+    import duckdb
+
+    longest = ", ".join(f"coalesce(max(strlen({identifier(c.name)}::VARCHAR)), 0)" for c in texts)
+    with asking(alone=file.form.alone) as connection:
+        try:
+            (found,) = connection.execute(f"SELECT {longest} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
+        except duckdb.Error as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
+    return {
+        c.name: max(1, n + 1) if not c.labels else max(1, len(json.dumps(c.labels, ensure_ascii=False).encode()) + n)
+        for c, n in zip(texts, found, strict=True)
+    }

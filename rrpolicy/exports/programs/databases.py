@@ -1,0 +1,334 @@
+"""Programs for databases: the released rows, the weights and the views of estimate.sql, in the SQL of other engines.
+
+A program is all of a release that its counts need, as statements that any client of the engine runs: no client has to
+read a file, and text, nulls and sets are what they are in the release, whatever its format is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from rrpolicy.canonical import category_text
+from rrpolicy.engine.asking import asking
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
+from rrpolicy.estimate.counts.scan import relation, sql_of, unlike_description
+from rrpolicy.exports.contents import contents
+from rrpolicy.exports.programs.views import Engine, views
+from rrpolicy.exports.templates import environment
+from rrpolicy.exports.weights import WeightFile, rows_of, typed
+from rrpolicy.formats.column_types import engine_type
+from rrpolicy.formats.format import CORE
+from rrpolicy.frozen import frozen
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.table import Column
+    from rrpolicy.estimate.counts.scan import DataFile
+    from rrpolicy.estimate.release import Release
+
+_VALUES = 3_000_000
+"""The most values that a program holds; a program with more is better read as files."""
+_BATCH = 500
+"""Rows of an INSERT: SQL Server takes a thousand."""
+_WHOLE = re.compile(r"(TINY|SMALL|BIG)INT|INTEGER|U(TINY|SMALL)INT|UINTEGER")
+_LARGE = re.compile(r"U?HUGEINT|UBIGINT")
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
+_MOMENTS = {"DATE": "DATE", "TIME": "TIME"} | dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP")
+_DIGITS = 15
+"""Decimal digits that a double always holds."""
+
+
+@frozen
+class Database:
+    """An engine that a program is written for.
+
+    Attributes:
+        name: in words.
+        engine: what its views are written with.
+        run: how the program is run, as comments.
+        begin: what opens a transaction; "" if that is left to the client.
+        text: its type of text; "" for one that has to say how long text is.
+        typed: whether it has truth values, dates, infinite numbers and NaN; if not, the first two are text.
+        exact: whether it holds decimal numbers of any length.
+        longest: bytes of a name.
+        numbered: whether rows have a number of the engine's own, so that none can be entered twice.
+        collates: whether it may take texts for equal that differ in case, accents or blanks at their end.
+    """
+
+    name: str
+    engine: Engine
+    run: tuple[str, ...]
+    begin: str = ""
+    text: str = ""
+    typed: bool = False
+    exact: bool = True
+    longest: int = 128
+    numbered: bool = False
+    collates: bool = False
+
+
+_POSTGRES = Database(
+    "PostgreSQL",
+    Engine("postgres"),
+    ("psql --set ON_ERROR_STOP=1 --file FILE", "It makes tables and views in the first schema of search_path."),
+    "SET client_encoding = 'UTF8';\nBEGIN;",
+    text="TEXT",
+    typed=True,
+    longest=63,
+)
+_SQLITE = Database(
+    "SQLite",
+    Engine("sqlite", extremes=False, roots=False),
+    ("sqlite3 NEW.db < FILE", "It makes tables and views, and needs no extension; SQLite 3.8.8 or later."),
+    "BEGIN;",
+    text="TEXT",
+    exact=False,
+    longest=1_000_000,
+    numbered=True,
+)
+_ANSI = Database(
+    "engines with standard SQL",
+    Engine("postgres", extremes=False),
+    (
+        "run it in an empty schema, and stop at the first error",
+        "It needs WITH, SQRT, INSERT of several rows, and names in double quotes. Truth values and dates are text.",
+        "Released text must be told apart exactly: no collation of the schema may ignore what differs.",
+    ),
+    collates=True,
+)
+
+
+@frozen
+class Table:
+    """A table of a program.
+
+    Attributes:
+        name: of the table.
+        columns: their names, and the types that DuckDB calls them by.
+        rows: values as Python has them: text of everything but numbers and truth values.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    rows: Sequence[Sequence[Any]]
+
+
+def postgres(release: Release) -> str:
+    """Return the program for PostgreSQL; it raises as `_program` does."""
+    return _program(release, _POSTGRES)
+
+
+def sqlite(release: Release) -> str:
+    """Return the program for SQLite; it raises as `_program` does."""
+    return _program(release, _SQLITE)
+
+
+def ansi(release: Release) -> str:
+    """Return the program for any other engine that knows standard SQL; it raises as `_program` does."""
+    return _program(release, _ANSI)
+
+
+def _program(release: Release, database: Database) -> str:
+    """Return the program: tables with their rows, views, and the queries of estimate.sql.
+
+    Raises:
+        PolicyError: RR512 for what the engine cannot hold or tell apart; RR513 for a release of too many values.
+    """
+    data = replace(release.manifest.data, format="parquet")  # estimate.sql without a word of how CSV is read
+    filled = contents(replace(release.manifest, data=data), CORE["parquet"])
+    text = str(environment().get_template(f"{filled['kind']}.sql").render(filled))
+    weights: Sequence[WeightFile] = filled["weights"]
+    tables, held = _released(release, [file for file in weights if file.sets])
+    tables += [_weights(file, release.data.columns) for file in weights]
+    for table in tables:
+        _holdable(table, database)
+    statements = [*views(text, database.engine, {table.name for table in tables}, held)]
+    views_made = [s.this.name for _, s in statements if isinstance(s, exp.Create)]
+    names = dict(_named([*(table.name for table in tables), *views_made], database.longest))
+    lines = [f"-- A release for {database.name}: {database.run[0]}", *(f"-- {line}" for line in database.run[1:])]
+    lines += [f"-- {visible(line)}".rstrip() for line in statements[0][0][1:]]  # the first is of DuckDB
+    lines += ["", *([database.begin, ""] * bool(database.begin))]
+    for table in tables:
+        lines += _filled(table, names[table.name], database)
+    made_here = [entry for entry in statements if not isinstance(entry[1], exp.Select)]
+    for comments, statement in made_here[1:]:
+        lines += _written(comments, statement, names, database)
+    lines += ["COMMIT;", ""] * bool(database.begin)
+    for comments, query in statements[len(made_here) :]:
+        lines += _written(comments, query, names, database)
+    return "\n".join(lines)
+
+
+def _written(
+    comments: Iterable[str], statement: exp.Expr | None, names: Mapping[str, str], database: Database
+) -> Iterator[str]:
+    """Yield a statement with the comments before it; a table or view has the name that it has in the engine."""
+    yield from (f"-- {visible(line)}" for line in comments)
+    if statement is not None:
+        for node in statement.find_all(exp.Table):
+            node.this.set("this", names.get(node.name, node.name))
+        yield statement.sql(database.engine.writer, pretty=True, identify=True, comments=False) + ";"
+        yield ""
+
+
+def _released(release: Release, sets: Sequence[WeightFile]) -> tuple[list[Table], dict[tuple[str, ...], str]]:
+    """Return the released tables and one of what each set holds, and where the sets of which columns are.
+
+    Raises:
+        PolicyError: RR513 for too many values.
+    """
+    files = release.files
+    size = sum(release.manifest.data.tables[file.table].rows * len(file.columns) for file in files)
+    if size > _VALUES:
+        message = f"the release holds {size:,} values, and such a program at most {_VALUES:,}"
+        hint = "estimate.sql in public/ counts in DuckDB, which reads the files as they are"
+        raise PolicyError(Problem("RR513", message, hint=hint))
+    tables = [Table("release" if len(files) == 1 else f.table, _columns(f), _rows(f)) for f in files]
+    held: dict[tuple[str, ...], str] = {}
+    for file in sets:
+        names = file.axis.columns
+        places = [[c.name for c in release.data.columns].index(name) for name in names]
+        found = {tuple(row[place] for place in places) for row in tables[0].rows}
+        members = [(*cell, *one) for cell in sorted(found) for one in zip(*map(json.loads, cell), strict=True)]
+        ends = [""] if len(names) == 1 else [f"_{i}" for i in range(1, len(names) + 1)]
+        headings = [f"{kind}{end}" for kind in ("released", "original") for end in ends]
+        kinds = ["VARCHAR"] * len(names) + [kind for _, kind in typed(file, release.data.columns)[: len(names)]]
+        held[names] = "_".join(["held", *names])
+        tables.append(Table(held[names], tuple(zip(headings, kinds, strict=True)), members))
+    return tables, held
+
+
+def _columns(file: DataFile) -> tuple[tuple[str, str], ...]:
+    kinds = ((column.name, engine_type(column)) for column in file.columns)
+    return tuple((name, "VARCHAR" if kind.endswith("[]") else kind) for name, kind in kinds)
+
+
+def _rows(file: DataFile) -> list[Sequence[Any]]:
+    """Return a released table's rows: sets as JSON, all but numbers and truth values as text.
+
+    Raises:
+        PolicyError: RR269 if the data are not what the manifest says.
+    """
+    import duckdb
+
+    asked = []
+    for column in file.columns:
+        kind = engine_type(column)
+        own = sql_of(column, file.form) if column.labels and not kind.endswith("[]") else identifier(column.name)
+        plain = _WHOLE.fullmatch(kind) or kind in {"DOUBLE", "FLOAT", "BOOLEAN"} or kind.endswith("[]")
+        asked.append(f"CAST({own} AS {kind if plain else 'VARCHAR'})")
+    with asking(alone=file.form.alone) as connection:
+        try:
+            found = connection.execute(f"SELECT {', '.join(asked)} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
+        except duckdb.Error as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
+    if not any(engine_type(column).endswith("[]") for column in file.columns):
+        return [*found]
+    return [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in row] for row in found]
+
+
+def _weights(file: WeightFile, columns: Sequence[Column]) -> Table:
+    return Table(file.view, typed(file, columns), [(*cell, *weights) for cell, weights in rows_of(file.axis)])
+
+
+def _named(names: Iterable[str], longest: int) -> Iterator[tuple[str, str]]:
+    """Yield each name with the one that it has in an engine: what is too long is cut, and numbered."""
+    taken: set[str] = set()
+    for name in names:
+        found = name
+        tried = count(2)
+        while len(found.encode()) > longest or found.casefold() in taken:
+            end = f"_{next(tried)}"
+            found = name.encode()[: longest - len(end)].decode(errors="ignore") + end
+        taken.add(found.casefold())
+        yield name, found
+
+
+def _holdable(table: Table, database: Database) -> None:
+    """Refuse names, numbers and texts that the engine cannot hold or tell apart.
+
+    Raises:
+        PolicyError: RR512.
+    """
+    for place, (name, kind) in enumerate(table.columns):
+        why = ""
+        decimal = _DECIMAL.fullmatch(kind)
+        if len(name.encode()) > database.longest:
+            why = f"has a name of more than {database.longest} bytes"
+        elif not database.exact and (_LARGE.fullmatch(kind) or (decimal and int(decimal[1]) > _DIGITS)):
+            why = f"holds numbers of more than {_DIGITS} digits"
+        values = {row[place] for row in table.rows}
+        if not database.typed and any(isinstance(v, float) and not math.isfinite(v) for v in values):
+            why = "holds numbers that are infinite, or none"
+        texts = {v for v in values if isinstance(v, str)} if kind == "VARCHAR" else set()
+        if database.collates and len({_alike(v) for v in texts}) < len(texts):
+            why = "holds texts that differ in case, accents or blanks at their end alone"
+        if why:
+            message = f"{visible(repr(name))} of {visible(table.name)} {why}, and {database.name} cannot take that"
+            hint = "recode it in the policy, or use estimate.sql in public/, which runs in DuckDB"
+            raise PolicyError(Problem("RR512", message, hint=hint))
+
+
+def _alike(text: str) -> str:
+    """Return what texts have in common that a collation may take for one."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in plain if not unicodedata.combining(c)).rstrip(" ")
+
+
+def _filled(table: Table, name: str, database: Database) -> Iterator[str]:
+    """Yield the statements that make a table and enter its rows."""
+    columns = [identifier(column) for column, _ in table.columns]
+    cells = [
+        [_spelled(row[place], kind, database) for row in table.rows] for place, (_, kind) in enumerate(table.columns)
+    ]
+    types = [_type(kind, part, database) for (_, kind), part in zip(table.columns, cells, strict=True)]
+    yield f"CREATE TABLE {identifier(name)} ("
+    yield ",\n".join(f"  {column} {kind}" for column, kind in zip(columns, types, strict=True)) + "\n);"
+    if database.numbered:
+        taken = {column.casefold() for column, _ in table.columns}
+        columns.insert(0, next(c for c in ("rowid", "oid", "_rowid_") if c not in taken))
+        cells.insert(0, [str(place) for place in range(1, len(table.rows) + 1)])
+    rows = [f"({', '.join(row)})" for row in zip(*cells, strict=True)]
+    for start in range(0, len(rows), _BATCH):
+        yield f"INSERT INTO {identifier(name)} ({', '.join(columns)}) VALUES"
+        yield ",\n".join(rows[start : start + _BATCH]) + ";"
+    yield ""
+
+
+def _type(kind: str, cells: Sequence[str], database: Database) -> str:
+    """Return the engine's type of a column."""
+    if _WHOLE.fullmatch(kind):
+        return "BIGINT"
+    if kind in {"DOUBLE", "FLOAT"}:
+        return "DOUBLE PRECISION"
+    if _LARGE.fullmatch(kind) or _DECIMAL.fullmatch(kind):
+        return kind.replace("DECIMAL", "NUMERIC") if kind.startswith("DECIMAL") else "NUMERIC(39, 0)"
+    if database.typed and kind in {"BOOLEAN", *_MOMENTS}:
+        return _MOMENTS.get(kind, kind)
+    return database.text or f"VARCHAR({max((len(cell.encode()) for cell in cells), default=1)})"
+
+
+def _spelled(value: Any, kind: str, database: Database) -> str:
+    """Return a value as a literal."""
+    if value is None:
+        return "NULL"
+    if _LARGE.fullmatch(kind) or _DECIMAL.fullmatch(kind):
+        return str(value)
+    if kind == "FLOAT":
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if kind in {"DOUBLE", "FLOAT"}:
+        return repr(float(value)) if math.isfinite(value) else f"'{value!r}'"
+    if _WHOLE.fullmatch(kind) or (kind == "BOOLEAN" and database.typed):
+        return category_text(value)
+    return literal(category_text(value))

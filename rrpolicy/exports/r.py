@@ -1,0 +1,39 @@
+"""Names, texts and classes of columns in R."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.table import Column
+from rrpolicy.exports.weights import WeightFile, sides
+
+
+def text(value: str) -> str:
+    """Return an R string literal."""
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else _escape(c) for c in value)
+    return f'"{escaped}"'
+
+
+def column_class(column: Column) -> str:
+    """Return R's class for a released column in CSV, as R; NA where R may choose."""
+    if column.kind == "set":
+        return text("character")
+    return text(_class(column.labels)) if column.labels else "NA"
+
+
+def classes(file: WeightFile) -> list[str]:
+    """Return R's classes for the columns of the weight table of one column, as R."""
+    cells = [_class(tuple(value for (value,) in side)) for side in sides(file.axis)]
+    return [text(name) for name in [*cells, "numeric", "numeric"][:3]]
+
+
+def _class(labels: Sequence[Value]) -> str:
+    """Return R's class for a column of these labels, so that released values and weights are spelled alike."""
+    if all(isinstance(v, bool) for v in labels):
+        return "logical"
+    return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"
+
+
+def _escape(character: str) -> str:
+    return "\\" + character if character in '"\\' else f"\\U{{{ord(character):x}}}"

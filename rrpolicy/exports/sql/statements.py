@@ -1,0 +1,175 @@
+"""The statements of a policy: what counts a table, what tests whose its records are, what makes records of counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.exports.sql.columns import Column, column
+from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Sql
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import Attribute, Policy
+
+_PART = re.compile(r'"((?:[^"\0]|"")+)"|`([^`\0]+)`|\[([^\]\0]+)\]|([\w$-]+)')
+_NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{0,2}}")
+LEVELS = (10**9, 10**6, 10**3, 1)
+"""A count below 10^12 in thousands of thousands: a number of the one below begins at each of these."""
+
+
+@frozen
+class Statements:
+    """The statements of a policy in one dialect.
+
+    Attributes:
+        dialect: such as `postgres`.
+        multiplicity: the column that says how many records a row stands for.
+        counts: recodes every released column as the policy says, and counts; one row a combination. It names no column
+            that is dropped.
+        units: tests how many records a person has: one row of four numbers, of which the last two must be 0; None if
+            the policy does not say which column identifies people. No other statement names that column.
+        expansion: makes records of a table of released rows with counts.
+    """
+
+    dialect: str
+    multiplicity: str
+    counts: str
+    units: str | None
+    expansion: str
+
+
+def statements(policy: Policy, dialect: str, table: str) -> Statements:
+    """Return the statements of a policy.
+
+    Args:
+        policy: resolved; observed domains stay as the table has them.
+        dialect: one of `DIALECTS`.
+        table: the table's name in the engine, its parts with dots between: `people`, `survey.people`.
+
+    Raises:
+        PolicyError: RR250 if there is no such dialect; RR590 with every column that cannot be recoded in it; RR591 if
+            the name of the table, or of a column, cannot be written in it.
+    """
+    if dialect not in DIALECTS:
+        raise PolicyError(Problem("RR250", f"there is no dialect '{dialect}'", expected=", ".join(DIALECTS)))
+    engine, source = DIALECTS[dialect], _table(table, dialect)
+    names = {a.name.lower() for a in policy.released} | {a.release_as.lower() for a in policy.released}
+    multiplicity = next(n for n in ("n", "records", *(f"n{i}" for i in range(len(names) + 1))) if n not in names)
+    _sayable([*(a.name for a in policy.released), *(a.release_as for a in policy.released)], policy, dialect)
+    made = (
+        _counts(policy, engine, source, multiplicity),
+        _units(policy, engine, source),
+        _expansion(policy.released, source, multiplicity, engine),
+    )
+    counts, units, expansion = (s if s is None else s.sql(dialect, pretty=True, comments=False) + ";" for s in made)
+    assert counts is not None
+    assert expansion is not None
+    return Statements(dialect, multiplicity, counts, units, expansion)
+
+
+def _table(name: str, dialect: str) -> exp.Table:
+    """Return a table's name, each part of it as it is."""
+    if not _NAME.fullmatch(name):
+        expected = "a name such as people or survey.people"
+        raise PolicyError(Problem("RR591", f"{name!r} is no name of a table in {dialect}", expected=expected))
+    parts = ["".join(groups).replace('""', '"') for groups in _PART.findall(name)]
+    *catalog, db = [*([None] * (3 - len(parts))), *parts][:-1]
+    return exp.table_(parts[-1], db=db, catalog=catalog[0], quoted=True)
+
+
+def _sayable(names: Iterable[str], policy: Policy, dialect: str) -> None:
+    """Refuse names of columns that are not read as they are written."""
+    for name in names:
+        said = column(name).sql(dialect)
+        try:
+            found = exp.column(exp.maybe_parse(said, dialect=dialect).name).name
+        except SqlglotError:
+            found = None
+        if found != name or any(character in name for character in DIALECTS[dialect].unnamed):
+            attribute = policy.attributes.get(name)
+            message = f"no column can have the name {name!r} in {dialect}"
+            raise PolicyError(Problem("RR591", message, attribute.place if attribute else None))
+
+
+def _counts(policy: Policy, dialect: Dialect, source: exp.Table, multiplicity: str) -> exp.Select:
+    recoded: list[Sql] = []
+    problems: list[Problem] = []
+    for attribute in policy.released:
+        try:
+            sql = Column(attribute, policy.reading.codes(attribute.name), dialect).recoded
+            recoded.append(exp.alias_(sql, attribute.name, quoted=True))
+        except PolicyError as error:
+            problems += error.problems
+    if problems:
+        raise PolicyError(problems)
+    names = [column(a.name) for a in policy.released]
+    inner = exp.select(*recoded).from_(source.copy()).subquery("recoded")
+    return exp.select(*names, _counting(multiplicity)).from_(inner).group_by(*(name.copy() for name in names))
+
+
+def _counting(name: str) -> Sql:
+    return exp.alias_(exp.Count(this=exp.Star(), big_int=True), name, quoted=True)
+
+
+def _units(policy: Policy, dialect: Dialect, source: exp.Table) -> exp.Select | None:
+    """Return the statement that tests how many records a unit of protection has."""
+    if policy.unit is None:
+        return None
+    unit = column(policy.unit)
+    told = [_coded(unit, code, dialect) for code in policy.reading.codes(policy.unit)]
+    absent = exp.or_(unit.is_(exp.null()), *told)
+    most = exp.Literal.number(str(policy.source.max_records))
+    each = exp.select(_counting("records")).from_(source.copy()).where(exp.not_(exp.paren(absent.copy())))
+    sizes = each.group_by(unit.copy()).subquery("units")
+    records = column("records")
+    excess = exp.Case().when(
+        exp.GT(this=records, expression=most), exp.Sub(this=records.copy(), expression=most.copy())
+    )
+    without = exp.select(_counting("records_without_unit")).from_(source.copy()).where(absent)
+    people = exp.select(
+        _counting("units"),
+        exp.alias_(exp.Max(this=records.copy()), "most_records", quoted=True),
+        exp.alias_(exp.Sum(this=excess.else_(exp.Literal.number("0"))), "records_too_many", quoted=True),
+    ).from_(sizes)
+    names = ("units", "most_records", "records_too_many", "records_without_unit")
+    return (
+        exp.select(*(column(name) for name in names))
+        .from_(people.subquery("people"))
+        .join(without.subquery("others"), join_type="cross")
+    )
+
+
+def _coded(x: Sql, code: Value, dialect: Dialect) -> Sql:
+    """Return SQL that is true where a column spells a code of missing values."""
+    text = code if isinstance(code, str) else f"{float(code):.15g}"
+    return dialect.same(dialect.as_text(x.copy()), text)
+
+
+def _expansion(released: Sequence[Attribute], source: exp.Table, multiplicity: str, dialect: Dialect) -> exp.Select:
+    """Return the statement that repeats each row of released counts.
+
+    A number below a count is told by how many thousands of millions, millions, thousands and ones it has. Each is
+    joined where such numbers begin below the count, so that hardly any row is made that is not a record.
+    """
+    cells = exp.alias_(source.copy(), exp.to_identifier("cells", quoted=True), table=True)
+    each = [exp.select(exp.alias_(exp.Literal.number(str(d)), "d")) for d in range(10)]
+    digits = exp.union(*(digit.from_(dialect.dual) if dialect.dual else digit for digit in each), distinct=False)
+    weights = (("a", 1), ("b", 10), ("c", 100))
+    parts = [exp.Mul(this=exp.column("d", name), expression=exp.Literal.number(str(w))) for name, w in weights]
+    number = exp.cast(exp.Add(this=exp.Add(this=parts[0], expression=parts[1]), expression=parts[2]), "bigint")
+    thousand = exp.select(exp.alias_(number, "i")).from_(exp.alias_(exp.to_table("digits"), "a", table=True))
+    for name in ("b", "c"):
+        thousand = thousand.join(exp.alias_(exp.to_table("digits"), name, table=True), join_type="cross")
+    found = exp.select(*(exp.column(a.release_as, "cells", quoted=True) for a in released)).from_(cells)
+    begun: Sql | None = None
+    for place, unit in enumerate(LEVELS):
+        part: Sql = exp.column("i", f"t{place}")
+        part = part if unit == 1 else exp.Mul(this=part, expression=exp.Literal.number(str(unit)))
+        begun = part if begun is None else exp.Add(this=begun.copy(), expression=part)
+        below = exp.LT(this=begun.copy(), expression=exp.column(multiplicity, "cells", quoted=True))
+        found = found.join(exp.alias_(exp.to_table("thousand"), f"t{place}", table=True), on=below)
+    return found.with_("digits", as_=digits).with_("thousand", as_=thousand)

@@ -1,0 +1,99 @@
+"""The environment of the templates: every value that they write has passed the filter of the language it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from typing import ParamSpec
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from rrpolicy.engine import quoting
+from rrpolicy.escaping import formulas, markdown
+from rrpolicy.escaping.printable import visible
+from rrpolicy.escaping.templates import template_environment
+from rrpolicy.exports import r
+from rrpolicy.exports.treatment import treatment
+from rrpolicy.exports.weights import typed
+
+P = ParamSpec("P")
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates' environment: nothing may be undefined, and no text is written that passed no filter.
+
+    Filters return `Markup`, which marks text as written for its place; `finalize` refuses any other. So nothing is
+    left for autoescape to escape, which is on for the sake of the mark: macros and blocks keep it.
+    """
+    made = template_environment("rrpolicy.exports", _checked, keep_trailing_newline=True)
+    filters: dict[str, Callable[..., str]] = {
+        "prose": markdown.prose,
+        "code": lambda value: markdown.code(str(value)),
+        "cell": lambda value: markdown.cell(str(value)),
+        "fenced": markdown.fenced,
+        "thousands": lambda number: f"{number:,}",
+        "treatment": treatment,
+        "identifier": quoting.identifier,
+        "literal": quoting.literal,
+        "kind": quoting.type_name,
+        "unescaped": lambda name: formulas.unescaped_sql(quoting.identifier(name)),
+        "scan": lambda columns, path, data, form: form.sql(path, columns, data.csv_formulas),
+        "comment": visible,
+        "r": r.text,
+        "r_column": r.column_class,
+        "python": repr,
+    }
+    made.filters |= {name: _written(write) for name, write in filters.items()}
+    made.filters |= {"join": _joined, "r_classes": _each(r.classes), "typed": typed}
+    made.globals |= {
+        "free": _free,
+        "formula_begins": Markup(formulas.TOLD),  # noqa: S704 - a constant
+        "formula_convention": Markup(formulas.CONVENTION),  # noqa: S704 - likewise
+    }
+    return made
+
+
+def _checked(value: object) -> object:
+    """Return what is written: numbers, and text that passed a filter.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(value, (int, float, Markup)) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"a template writes {value!r}, which passed no filter")
+
+
+def _written(write: Callable[P, str]) -> Callable[P, Markup]:
+    @wraps(write)
+    def filtered(*args: P.args, **kwargs: P.kwargs) -> Markup:
+        return Markup(write(*args, **kwargs))  # noqa: S704 - the mark says that this filter wrote it
+
+    return filtered
+
+
+def _each(write: Callable[P, Iterable[str]]) -> Callable[P, list[Markup]]:
+    @wraps(write)
+    def filtered(*args: P.args, **kwargs: P.kwargs) -> list[Markup]:
+        return [Markup(text) for text in write(*args, **kwargs)]  # noqa: S704 - likewise
+
+    return filtered
+
+
+def _joined(texts: Iterable[object], by: str) -> Markup:
+    """Join what filters wrote; Jinja's own filter would escape the rest for HTML."""
+    return Markup(by).join(map(_checked, texts))  # type: ignore[arg-type]  # noqa: S704 - a template's own text
+
+
+def _free(columns: Iterable[str], *names: str) -> list[Markup]:
+    """Return a view's own column names, each with underscores behind it if a column is called so already."""
+    taken = {column.casefold() for column in columns}
+    found = []
+    for name in names:
+        free = name
+        while free in taken:
+            free += "_"
+        found.append(Markup(free))  # noqa: S704 - a template's own name
+    return found

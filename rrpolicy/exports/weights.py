@@ -1,0 +1,187 @@
+"""Weight tables: one CSV an axis, what a record's weight is in the count of each original category."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.channels.decoders import Cell, Decoder
+from rrpolicy.channels.table import Column, type_of
+from rrpolicy.errors import PolicyError
+from rrpolicy.escaping import formulas
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.frozen import frozen
+
+WEIGHT_ROWS = 1_000_000
+"""A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
+
+
+@frozen
+class WeightFile:
+    """One weight table.
+
+    Attributes:
+        axis: the columns it undoes and their cells.
+        text: of the file.
+        escaped: the headings of columns with text that is escaped: a spreadsheet would run it as a formula.
+    """
+
+    axis: AxisWeights
+    text: str = field(repr=False)
+    escaped: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Return where it lies, relative to public/."""
+        return f"weights/{file_stem(' '.join(self.axis.columns))}.csv"
+
+    @property
+    def view(self) -> str:
+        """Return its name in estimate.sql."""
+        return "_".join(["weights", *self.axis.columns])
+
+    @property
+    def sets(self) -> bool:
+        """Whether it is of sets, whose weights depend on whether a record's set holds the category."""
+        return isinstance(self.axis, SetWeights)
+
+    @property
+    def originals(self) -> tuple[tuple[str, str], ...]:
+        """Return the heading of each column's original categories, and the column."""
+        return tuple(zip(_numbered("original", self.axis), self.axis.columns, strict=True))
+
+    @property
+    def first(self) -> Value:
+        """Return the first original category of a single column as its view holds it: a number beside text is text."""
+        labels = tuple(label for (label,) in self.axis.original)
+        return category_text(labels[0]) if type_of(labels) == "VARCHAR" else labels[0]
+
+    @property
+    def releaseds(self) -> tuple[tuple[str, str], ...]:
+        """Return the heading of each column's released values, and the column; not of sets."""
+        return tuple(zip(_numbered("released", self.axis), self.axis.columns, strict=True))
+
+
+def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tuple[WeightFile, ...]:
+    """Return the weight table of each axis that is randomised or generalised and has one.
+
+    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
+    A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
+    read is the double that was written. Of sets: `original`, `weight_held`, `weight_not_held`, the weights of records
+    whose set holds the category and of those whose does not. Generalised columns have one table each; rows without
+    weight are left out.
+
+    Args:
+        axes: of all decoders.
+        handling: of text that a spreadsheet would run as a formula.
+    """
+    chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
+    files = (WeightFile(axis, _table(axis, handling), _escaped(axis, handling)) for axis in chosen)
+    return tuple(file for file in files if file.text)
+
+
+def rows_of(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
+    """Yield the rows of a weight table: what is in its columns of cells, and in those of weights.
+
+    Raises:
+        PolicyError: RR267 if there are no such weights.
+    """
+    if isinstance(axis, SetWeights):
+        yield from ((cell, (axis.held, axis.not_held)) for cell in axis.original)
+        return
+    table = axis.table
+    for u, released in enumerate(axis.released):
+        for v, original in enumerate(axis.original):
+            if axis.unbiased or table[u, v]:
+                yield (*released, *original), (float(table[u, v]),)
+
+
+def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
+    if not isinstance(axis, SetWeights) and len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+        return ""
+    try:
+        rows = list(rows_of(axis))
+    except PolicyError:
+        return ""
+    lines = [
+        [*(_field(handling, value) for value in cell), *(format(weight, ".17g") for weight in weights)]
+        for cell, weights in ([(headings(axis), ()), *rows])
+    ]
+    return "".join(",".join(line) + "\n" for line in lines)
+
+
+def sides(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
+    """Return the cells that a weight table has columns of: released and original ones; of sets, original ones."""
+    return (axis.original,) if isinstance(axis, SetWeights) else (axis.released, axis.original)
+
+
+def headings(axis: AxisWeights) -> tuple[str, ...]:
+    """Return the column names of an axis' weight table."""
+    if isinstance(axis, SetWeights):
+        return (*_numbered("original", axis), "weight_held", "weight_not_held")
+    return (*_numbered("released", axis), *_numbered("original", axis), "weight")
+
+
+def _numbered(name: str, axis: AxisWeights) -> list[str]:
+    width = len(axis.columns)
+    return [name] if width == 1 else [f"{name}_{i}" for i in range(1, width + 1)]
+
+
+def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+    """Return the heading and the engine type of each column of a weight table.
+
+    Args:
+        file: the table.
+        columns: the released columns.
+    """
+    kinds = {c.name: c.type or "VARCHAR" for c in columns}
+    released = [kinds[name] for name in file.axis.columns]
+    if file.sets:
+        own = [*(kind.removesuffix("[]") for kind in released), "DOUBLE", "DOUBLE"]
+    else:
+        domains = zip(*file.axis.original, strict=True)
+        own = [*released, *(type_of(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
+    return tuple(zip(headings(file.axis), own, strict=True))
+
+
+def file_stem(name: str) -> str:
+    """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
+    if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
+        return name
+    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _escaped(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
+    """Return the headings of an axis' weight table below which text is escaped."""
+    columns = (column for side in sides(axis) for column in zip(*side, strict=True))
+    texts = ([value for value in column if isinstance(value, str)] for column in columns)
+    told = zip(headings(axis), texts, strict=False)
+    return tuple(name for name, text in told if handling == "escape" and any(formulas.escaped(t) != t for t in text))
+
+
+def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
+    """Return the weights of a decoder; none if it is of a form that this version does not count."""
+    try:
+        return axis_weights(decoder)
+    except PolicyError:
+        return ()
+
+
+def _field(handling: formulas.Handling, value: Value) -> str:
+    """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    text = formulas.escaped(value) if handling == "escape" else value
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,183 @@
+"""Running the tests of policies: each table planned, and what comes out held to what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Decided, Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.escaping.printable import listed
+from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.cases.case import Between, Case, ExpectTable, cases_of
+from rrpolicy.governance.cases.table import table_of
+from rrpolicy.planning.gate import shown
+from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.planning.planning import planned
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.governance import UNDECLARED
+from rrpolicy.policy.identity import identities
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.document import policies_named
+from rrpolicy.serialization.writing import record
+from rrpolicy.source.memory.handed import handed
+
+Progress = Callable[[str, float], None]
+
+
+@frozen
+class Tried(Decided):
+    """One test and what came out.
+
+    Attributes:
+        name: of the test.
+        place: where it stands.
+        unlike: what is otherwise than expected, in sentences; nothing if it passes.
+    """
+
+    name: str
+    place: Place
+    unlike: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is otherwise than expected (RR141)."""
+        expected = "what the test expects"
+        return tuple(Problem("RR141", f"the test '{self.name}': {text}", self.place, expected) for text in self.unlike)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the outcome as plain data."""
+        return {"name": self.name, "file": self.place.file, "line": self.place.line, "unlike": [*self.unlike]}
+
+
+@frozen
+class Tests(Decided):
+    """The tests of one policy.
+
+    Attributes:
+        file: of the policy.
+        name: of the policy.
+        version: of the policy.
+        tried: each test.
+        untested: entries of the policy that no test holds to anything, by name.
+    """
+
+    file: str
+    name: str
+    version: str
+    tried: tuple[Tried, ...]
+    untested: tuple[str, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is otherwise than expected (RR141)."""
+        return tuple(problem for one in self.tried for problem in one.problems)
+
+
+@frozen
+class Tested(Decided):
+    """What the tests of some policies came to."""
+
+    schema: ClassVar[str] = "rrpolicy.test/1"
+    policies: tuple[Tests, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is otherwise than expected (RR141)."""
+        return tuple(problem for tests in self.policies for problem in tests.problems)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the outcome as plain data."""
+        return record(self)
+
+
+def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> Tested:
+    """Run the tests of policies; see `rrpolicy.run_tests` for the arguments and errors."""
+    files = policies_named(paths)
+    found = [(file, cases_of(file)) for file in files]
+    if not any(cases for _, cases in found):
+        message = f"there are no tests beside {listed(map(str, paths))}"
+        hint = "those of policies/x.toml stand in policies/tests/x.toml, or in files of policies/tests/x/"
+        raise PolicyError(Problem("RR283", message, expected="a test for each entry of a policy", hint=hint))
+    total, done, policies = sum(len(cases) for _, cases in found), 0, []
+    for file, cases in found:
+        made = open_policy(file, root=root)
+        tried = []
+        for case in cases:
+            progress(f"{file.name}: {case.name}", done / total)
+            tried.append(_tried(case, made, Root.of(file, root)))
+            done += 1
+        named, policy = {n for c in cases for n in (*c.expect.entries, *c.expect.achieved)}, made.policy
+        untested = tuple(name for name in _entries(policy) if name not in named)
+        policies.append(Tests(str(file), policy.name, policy.version, tuple(tried), untested))
+    return Tested(tuple(policies))
+
+
+def _entries(policy: Policy) -> tuple[str, ...]:
+    named = identities(policy)
+    return (*named.requirements, *named.gates)
+
+
+def _tried(case: Case, made: Opened, files: Root) -> Tried:
+    """Plan on a test's table, by the policy as it is but for where its table lies."""
+    try:
+        given = handed(table_of(case, made.policy, files))
+        # neither the day nor an earlier release decides what a test comes to
+        policy = replace(made.policy, governance=UNDECLARED, ledger=None)
+        found = planned(policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False))
+    except RRPolicyError as error:
+        if {problem.code for problem in error.problems} & {"RR256", "RR289"}:
+            raise
+        unlike = _unlike(case.expect, error.problems, {}, _entries(made.policy))
+    else:
+        entries: dict[str, Finding | UtilityFinding] = {finding.identity: finding for finding in found.findings}
+        entries |= {gate.identity: gate for gate in found.utility}
+        unlike = _unlike(case.expect, found.problems, entries, _entries(made.policy))
+    return Tried(case.name, case.place, tuple(unlike))
+
+
+def _unlike(
+    expect: ExpectTable,
+    problems: Sequence[Problem],
+    entries: Mapping[str, Finding | UtilityFinding],
+    known: Sequence[str],
+) -> Iterator[str]:
+    codes = tuple(dict.fromkeys(problem.code for problem in problems))
+    if expect.passes != (not problems):
+        told = "; ".join(f"{problem.code} {problem.message}" for problem in problems)
+        yield f"expected not to pass ({listed(expect.codes or ())}), and it passes" if not problems else told
+    elif set(expect.codes or ()) != set(codes):
+        yield f"expected {listed(expect.codes or ())}, and {listed(codes)} stands in the way"
+    for name in (name for name in dict.fromkeys([*expect.entries, *expect.achieved]) if name not in known):
+        yield f"the policy has no entry '{name}': it has {listed(known)}"
+    for name, state in expect.entries.items():
+        if name in known and (came := _state(entries.get(name))) != state:
+            yield f"expected {name} to be {state}, and it is {came or 'not reached'}"
+    for name, bounds in expect.achieved.items():
+        if name in known and (told := _outside(bounds, _number(entries.get(name)))):
+            yield f"expected {name} to come to {told}"
+
+
+def _state(entry: Finding | UtilityFinding | None) -> str | None:
+    if entry is None or entry.verdict is None:
+        return None
+    met = entry.verdict is Verdict.SATISFIED and isinstance(entry, Finding) and entry.given
+    return "conditional" if met else entry.verdict.value
+
+
+def _number(entry: Finding | UtilityFinding | None) -> Measure | None:
+    return None if entry is None else entry.achieved if isinstance(entry, Finding) else entry.expected
+
+
+def _outside(bounds: Between, measure: Measure | None) -> str:
+    """Return what was expected of a number and what it is; nothing if it lies in its bounds."""
+    low, high = bounds.at_least, bounds.at_most
+    value = None if measure is None else measure.value
+    if value is not None and (low is None or value >= low) and (high is None or value <= high):
+        return ""
+    limits = [f"{word} {float(limit):g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None]
+    return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else shown(measure)}"

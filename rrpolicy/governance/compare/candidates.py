@@ -1,0 +1,270 @@
+"""The candidates: each policy, with each mechanism and each combination of varied values, opened as a policy is."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import product
+from pathlib import Path
+from typing import TypeAlias
+
+from rrpolicy.canonical import category_text
+from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.compare.written import Written, is_written, open_written
+from rrpolicy.planning.check import check
+from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.policy.tree.problems import one_of, suggest
+from rrpolicy.registry import Registry
+from rrpolicy.source.memory.handed import Handed
+
+Vary: TypeAlias = Mapping[str, Sequence[object]]
+"""Dotted key of the policy's own file -> the values that it takes in turn."""
+MOST = 200
+"""Candidates of one comparison."""
+
+
+@frozen
+class Candidate:
+    """One policy that could be released under.
+
+    Attributes:
+        file: of the policy that it is made of, as the caller named it.
+        mechanism: its name.
+        changed: what the caller set: dotted key and value, as text.
+        opened: the policy with its plugins; None if it is none.
+        problems: why it is none.
+        accepting: opens it with what it accepts of the table; None where the file's own word stands, as it speaks of
+            this mechanism.
+        written: of a plan or a release, which is compared as it is.
+    """
+
+    file: str
+    mechanism: str
+    changed: tuple[tuple[str, str], ...]
+    opened: Opened | None
+    problems: tuple[Problem, ...] = ()
+    accepting: Callable[[Sequence[str]], Opened] | None = None
+    written: Written | None = None
+
+    @property
+    def asking(self) -> tuple[Policy, Registry] | None:
+        """Return the policy whose requirements and gates it has, with its plugins; None if it is none."""
+        if self.written is not None:
+            return self.written.plan.policy, self.written.registry
+        return None if self.opened is None else (self.opened.policy, self.opened.registry)
+
+    @property
+    def label(self) -> str:
+        """Return what it is called: the file, and what is otherwise; of a release its digest as well."""
+        if self.written is not None and self.written.release:
+            return f"{self.file}, release {self.written.release.removeprefix('sha256:')[:12]}"
+        return ", ".join([self.file, *(f"{key} = {value}" for key, value in self.changed)])
+
+
+def values_of(text: str) -> tuple[str, tuple[object, ...]]:
+    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, and words that are none are text.
+
+    Raises:
+        PolicyError: RR250 if it does not say so.
+    """
+    key, sign, rest = text.partition("=")
+    if not (key.strip() and sign and rest.strip()):
+        expected = "KEY=VALUE,VALUE, such as privacy.0.threshold=1/2,1/3"
+        raise PolicyError(Problem("RR250", f"--vary '{text}' names no key with values", expected=expected))
+    found = _toml(f"[{rest}]")
+    if isinstance(found, list):
+        return key.strip(), tuple(found)
+    return key.strip(), tuple(_value(word.strip()) for word in rest.split(","))
+
+
+def _value(word: str) -> object:
+    found = _toml(word)
+    return word if found is None else found
+
+
+def _toml(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}", parse_float=Decimal)["value"]
+    except ValueError:
+        return None
+
+
+def candidates(  # noqa: PLR0917 each is another thing
+    named: Sequence[Path],
+    mechanisms: Sequence[str],
+    vary: Vary,
+    root: Path | None,
+    handed: Handed,
+    trusted: Sequence[str] = (),
+) -> Iterator[Candidate]:
+    """Yield every candidate, each policy's own first; two that come to the same policy are one.
+
+    Args:
+        named: policies' files, plans' files and releases.
+        mechanisms: in place of each policy's own; none keeps that alone.
+        vary: the values of keys; all combinations are candidates.
+        root: that the files lie under which the policies name.
+        handed: the table that takes the place of each policy's own.
+        trusted: distributions of plugins that a release may use.
+
+    Raises:
+        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism or key, or too many candidates.
+        RefusedError: as `open_policy`, and as `open_written`.
+        RequirementError: as `open_written`.
+    """
+    written = [path for path in named if is_written(path)]
+    policies = [path for path in named if not is_written(path)]
+    if written and not policies and (mechanisms or vary):
+        message = f"{written[0]} is planned already: only policies have other mechanisms and values tried on them"
+        raise PolicyError(Problem("RR250", message, expected="a policy file"))
+    each = list(product(*([(key, value) for value in values] for key, values in vary.items())))
+    if len(policies) * max(1, len(mechanisms)) * len(each) > MOST:
+        message = f"more than {MOST} candidates"
+        raise PolicyError(Problem("RR250", message, hint="vary fewer keys, or name fewer values"))
+    for path in named:
+        if is_written(path):
+            found = open_written(path, handed, root, trusted)
+            yield Candidate(os.fspath(path), found.plan.policy.mechanism.name, (), None, written=found)
+        else:
+            yield from _of_policy(path, mechanisms, each, root, handed)
+
+
+def _of_policy(
+    file: Path,
+    mechanisms: Sequence[str],
+    each: Sequence[tuple[tuple[str, object], ...]],
+    root: Path | None,
+    handed: Handed,
+) -> Iterator[Candidate]:
+    made = open_policy(file, source=handed.uri, root=root)
+    seen = set()
+    for given in mechanisms or (made.policy.mechanism.name,):
+        name = _known(given, made.registry)
+        for values in each:
+            one = _candidate(os.fspath(file), made, name, dict(values), root, handed, named=bool(mechanisms))
+            same = one.label if one.opened is None else one.opened.policy.digest()
+            if same not in seen:
+                seen.add(same)
+                yield one
+
+
+def _known(name: str, registry: Registry) -> str:
+    """Return the name of a mechanism, whichever of its names is given."""
+    name = registry.mechanisms.aliases.get(name, name)
+    known = sorted(registry.mechanisms)
+    if name not in known:
+        problem = Problem("RR250", f"there is no mechanism '{name}'", None, one_of(known), suggest(name, known))
+        raise PolicyError(problem)
+    return name
+
+
+def _candidate(  # noqa: PLR0917 each is another thing
+    file: str,
+    made: Opened,
+    mechanism: str,
+    values: Mapping[str, object],
+    root: Path | None,
+    handed: Handed,
+    *,
+    named: bool,
+) -> Candidate:
+    """Return one candidate; what the policy language or its baseline refuses is no policy, and says why."""
+    swapped = mechanism != made.policy.mechanism.name
+    changed = [("mechanism.name", mechanism)] if named else []
+    told = (*changed, *((key, _shown(value)) for key, value in values.items()))
+
+    def accepting(accept: Sequence[str]) -> Opened:
+        def alter(tree: Node) -> Node:
+            for key, value in values.items():
+                tree = _with(tree, key, value)
+            return _with_mechanism(tree, made, mechanism, accept) if swapped else tree
+
+        return open_policy(Path(file), source=handed.uri, root=root, alter=alter).reading(handed)
+
+    try:
+        opened = accepting(())
+        if swapped:  # what the file accepts of another mechanism may be nothing that this one derives
+            known = {one.id for one in check(opened).derived}
+            opened = accepting([item for item in made.policy.release.accept if item in known])
+    except (PolicyError, RequirementError, DataError) as error:
+        if any(problem.code == "RR250" for problem in error.problems):
+            raise
+        return Candidate(file, mechanism, told, None, error.problems)
+    return Candidate(file, mechanism, told, opened, (), accepting if swapped else None)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    return category_text(value) if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _with(root: Node, key: str, value: object) -> Node:
+    """Return a tree with another value under a dotted key, which the file itself has.
+
+    Raises:
+        PolicyError: RR250 if it has none of that name.
+    """
+    known = {name: node for name, node in root.walk() if not isinstance(node.value, dict)}
+    if key not in known:
+        ends = [name for name in known if name.endswith(f".{key}")]
+        near = f"did you mean {' or '.join(map(repr, ends))}?" if ends else suggest(key, list(known))
+        raise PolicyError(
+            Problem("RR250", f"--vary: the policy's own file has no key '{key}'", root.place, one_of(known), near)
+        )
+    return _put(root, key.split("."), known[key], value)
+
+
+def _put(node: Node, path: Sequence[str], old: Node, value: object) -> Node:
+    """Return a tree with a value in place of one node."""
+    if node is old:
+        return _node(value, old)
+    below: dict[str, Node] | list[Node] | object
+    if isinstance(node.value, dict):
+        below = {key: _put(child, path, old, value) for key, child in node.value.items()}
+    elif isinstance(node.value, list):
+        below = [_put(child, path, old, value) for child in node.value]
+    else:
+        below = node.value
+    return Node(below, node.place, node.key, node.wrong)
+
+
+def _node(value: object, at: Node) -> Node:
+    """Return a value of the caller's where another stood."""
+    if isinstance(value, dict):
+        return Node({str(key): _node(one, at) for key, one in value.items()}, at.place, at.key)
+    if isinstance(value, (list, tuple)):
+        return Node([_node(one, at) for one in value], at.place, at.key)
+    if isinstance(value, float):
+        return Node(Decimal(repr(value)), at.place, at.key)
+    if not isinstance(value, (str, int, Decimal, date, datetime, time)):
+        raise PolicyError(Problem("RR250", f"a policy holds no {type(value).__name__}", expected="a value of TOML"))
+    return Node(value, at.place, at.key)
+
+
+def _with_mechanism(root: Node, made: Opened, name: str, accept: Sequence[str]) -> Node:
+    """Return a tree with another mechanism, with those options of the file's own that it has, too, and what it accepts.
+
+    Args:
+        root: the file's own tree.
+        made: the policy with its own mechanism.
+        name: of the other one.
+        accept: ids of derived statistics.
+    """
+    old, release = root.get("mechanism"), root.get("release")
+    options = made.registry.catalogue.mechanisms[name].model_fields
+    shared = {*(field.alias or key for key, field in options.items()), "plan_on", "plan_on_table"}
+    kept = {} if old is None else {key: node for key, node in old.table.items() if key in shared}
+    at = root if old is None else old
+    mechanism = Node({"name": Node(name, at.place, at.key), **kept}, at.place, at.key)
+    above = root if release is None else release
+    settings = dict(above.table) if release is not None else {}
+    settings["accept"] = _node(list(accept), above)
+    tables = {**root.table, "mechanism": mechanism, "release": Node(settings, above.place, above.key)}
+    return Node(tables, root.place, root.key)

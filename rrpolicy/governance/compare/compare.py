@@ -1,0 +1,296 @@
+"""Every candidate planned on the same table, held against the requirements of all, and measured by the same errors."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.decoders import RecodeDecoder
+from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.compare.asked import SEED, Asked
+from rrpolicy.governance.compare.candidates import Candidate, Vary, candidates
+from rrpolicy.governance.compare.comparison import Comparison, Outcome, Row, axis_of
+from rrpolicy.governance.compare.into import release_of, write_into
+from rrpolicy.governance.compare.kept import Kept
+from rrpolicy.governance.compare.tables import Tables
+from rrpolicy.planning.derived import to_accept
+from rrpolicy.planning.keys import inside_of
+from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.plan import software
+from rrpolicy.planning.preview import Outlook, exactly, look_ahead, marginal_errors
+from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.load import absolute
+from rrpolicy.policy.model import Policy
+from rrpolicy.reports.pairs import usable
+from rrpolicy.serialization.writing import plain
+from rrpolicy.source.opening import engine, unreadable
+
+if TYPE_CHECKING:
+    from rrpolicy.planning.account import Accounts
+    from rrpolicy.planning.opening import Opened
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.planning.preview import MarginalError
+    from rrpolicy.planning.waivers import Terms
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.memory.handed import Handed
+    from rrpolicy.source.protocol import Original
+
+Progress = Callable[[str, float], None]
+
+
+@frozen
+class Call:
+    """What a comparison is asked for, beside the candidates.
+
+    Attributes:
+        risk: id of the requirement of the map; None for the first that most have.
+        error: id of its error, the same.
+        handed: the table, in place of each policy's own.
+        records: plan for so many, without data; None with the table.
+        draws: simulated ones of each marginal.
+        kept: finished candidates; None if none are kept.
+        terms: on which day all are judged.
+        accounts: open the ledgers that policies name.
+        write: put what is found into audit/ of the release that is a candidate.
+    """
+
+    risk: str | None
+    error: str | None
+    handed: Handed
+    records: int | None
+    draws: int
+    kept: Kept | None
+    terms: Terms
+    accounts: Accounts
+    write: bool = False
+
+
+def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
+    named: Sequence[Path],
+    mechanisms: Sequence[str],
+    vary: Vary,
+    root: Path | None,
+    trusted: Sequence[str],
+    call: Call,
+    progress: Progress,
+) -> Comparison:
+    """Compare; see `rrpolicy.compare` for the arguments and errors.
+
+    Args:
+        named: policies' files, plans' files and releases.
+        mechanisms: tried on each policy.
+        vary: keys, and the values that they take.
+        root: that the files lie under which the policies name.
+        trusted: distributions of plugins that a release may use.
+        call: everything else.
+        progress: called with what is being done, and the share done.
+    """
+    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.utility.marginal import FEWEST_DRAWS, MOST_DRAWS
+
+    if not FEWEST_DRAWS <= call.draws <= MOST_DRAWS:
+        raise PolicyError(Problem("RR250", f"{call.draws} draws", expected=f"{FEWEST_DRAWS} to {MOST_DRAWS:,}"))
+    into = release_of(named) if call.write else None
+    found = list(candidates(named, mechanisms, vary, root, call.handed, trusted))
+    written = {one.written.plan.policy_digest for one in found if one.written is not None}
+    found = [one for one in found if one.opened is None or one.opened.policy.digest() not in written]
+    if call.records is None:
+        _refuse_several_tables(found)
+    asking = [one.asking for one in found if one.asking is not None]
+    asked = Asked.of(
+        asking,
+        _stated(named[0], found[0], root, call.handed),
+        call.draws,
+        measured=call.records is None and all(_has_table(one) for one in found),
+    )
+    rows = []
+    with ExitStack() as stack:
+        tables = Tables(stack, stack.enter_context(scratch()).folder)
+        for place, one in enumerate(found):
+
+            def tell(what: str, share: float, place: int = place) -> None:
+                progress(f"candidate {place + 1} of {len(found)}: {what}", (place + share) / len(found))
+
+            rows.append(_row(one, asked, tables, call, tell))
+    risks, utilities = asked.risks(rows), asked.utilities(rows)
+    across = axis_of(risks, rows, "risk", call.risk)
+    up = axis_of(utilities, rows, "error", call.error)
+    read = call.records is None or any(one.written is not None for one in found)
+    opened = [(place, one.opened.policy) for place, one in enumerate(found, 1) if one.opened is not None]
+    unkept = tuple(place for place, policy in opened if call.kept is not None and _follows_from_more(policy))
+    compared = Comparison(tuple(rows), risks, utilities, across, up, confidential=read, unkept=unkept)
+    if into is not None:
+        own = next(one.written for one in found if one.written is not None and one.file == str(into))
+        write_into(into, own.release, compared, own.registry)
+    return compared
+
+
+def _stated(path: Path, first: Candidate, root: Path | None, handed: Handed) -> tuple[Policy, Registry]:
+    """Return the first policy as its file states it, with its plugins; of a plan or a release its own."""
+    if first.written is not None:
+        return first.written.plan.policy, first.written.registry
+    made = open_policy(path, source=handed.uri, root=root)
+    return made.policy, made.registry
+
+
+def _has_table(one: Candidate) -> bool:
+    return one.written is None or one.written.table
+
+
+def _refuse_several_tables(each: Sequence[Candidate]) -> None:
+    """Refuse candidates that would be planned on different tables: their numbers would not be comparable.
+
+    Raises:
+        PolicyError: RR250.
+        DataError: RR301 if no engine opens one of them.
+    """
+    found: dict[tuple[str | None, ...], Policy] = {}
+    for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
+        source = policy.source
+        uri = engine(source.uri, registry.sources, Path(policy.folder), policy)[1]
+        path = os.path.normpath(os.path.abspath(uri))  # noqa: PTH100
+        found.setdefault((path, source.table, parted(source.uri)[0]), policy)
+    if len(found) > 1:
+        one, other = list(found.values())[:2]
+        read = " and ".join(f"'{absolute(each.source.uri, each.folder)}'" for each in (one, other))
+        message = f"the candidates read different tables: {read}"
+        hint = "name one for all of them: --source TABLE"
+        raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
+
+
+def _row(one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Progress) -> Row:
+    """Return what a candidate comes to; what cannot be planned says why.
+
+    Raises:
+        DataError: RR3xx if the table cannot be read at all.
+    """
+    row = Row(one.label, one.file, one.mechanism, one.changed, None, Outcome.REFUSED)
+    if one.asking is None:
+        return replace(row, problems=one.problems)
+    policy, registry = one.asking
+    row = replace(row, policy=_named(policy))
+    try:
+        with registry.naming_engines():
+            if one.written is not None:
+                return _written(row, one, asked, tables, call)
+            original = tables.original(policy, registry) if call.records is None else call.records
+            key = _key(policy, registry, asked, original, call)
+            kept = None if call.kept is None or key is None else call.kept.get(key)
+            found = kept or _planned(row, one, asked, tables, call, progress)
+            if kept is None and call.kept is not None and key is not None:
+                call.kept.put(key, found)
+            return replace(found, label=row.label, file=row.file)
+    except (PolicyError, RequirementError, DataError) as error:
+        if isinstance(error, DataError) and unreadable(error):
+            raise
+        return replace(row, problems=error.problems)
+    except RefusedError as error:
+        if {problem.code for problem in error.problems} != {"RR444"}:  # it would be no going on with a series
+            raise
+        return replace(row, problems=error.problems)
+
+
+def _follows_from_more(policy: Policy) -> bool:
+    """Return whether numbers follow from a ledger or another table as well, whose changes no key tells."""
+    return policy.ledger is not None or bool(policy.mechanism.elsewhere)
+
+
+def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | int, call: Call) -> str | None:
+    """Return under what a candidate is kept; None if it is not."""
+    if call.kept is None or _follows_from_more(policy):
+        return None
+    governance = policy.governance
+    dated = governance.waivers or governance.context.review is not None
+    return call.kept.key(
+        b"" if isinstance(original, int) else original.content() + (inside_of(original) or b""),
+        original if isinstance(original, int) else original.records,
+        plain(software(registry)),
+        policy.digest(),
+        [governance.digest(), call.terms.today.isoformat() if dated else "", call.terms.waivers],
+        asked.told(),
+        [asked.draws, SEED, asked.measured],
+    )
+
+
+def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call) -> Row:
+    """Return what a plan or a release comes to: as it states it, and of the rest what its channel tells."""
+    assert one.written is not None
+    plan, registry, assessment = one.written.plan, one.written.registry, one.written.assessment
+    original: Original | int = plan.records
+    if one.written.table and call.records is None:
+        original = tables.original(plan.policy, registry)
+        if original.records != plan.records:
+            message = f"{one.file} is of a table with another number of records"
+            raise RequirementError(Problem("RR124", message, hint="name its own table with --source"))
+    errors = marginal_errors(plan, original)
+    return replace(
+        row,
+        outcome=Outcome.PASSES,
+        records=plan.records,
+        findings=dict(asked.findings(plan, assessment, registry, original)),
+        utility=dict(asked.errors(plan, assessment, registry, original)),
+        unmet=tuple(asked.unmet(plan, assessment, registry, original)),
+        expected_errors=errors,
+        protection=assessment.protection,
+        unchanged=exactly(plan),
+        usable=_usable(plan, errors),
+    )
+
+
+def _planned(  # noqa: PLR0917 what it passes on
+    row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Progress
+) -> Row:
+    from rrpolicy.source.elsewhere import open_elsewhere
+
+    def looked(made: Opened) -> tuple[Outlook, Original | int]:
+        account = None if made.policy.ledger is None else call.accounts.reading(made.policy, made.registry)
+        if call.records is not None:
+            return look_ahead(
+                made.policy, made.registry, call.records, progress, None, call.terms, account
+            ), call.records
+        original = tables.original(made.policy, made.registry)
+        with open_elsewhere(original.policy, made.registry.sources, tables.folder / "plan-on") as elsewhere:
+            outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, call.terms, account)
+        return outlook, original
+
+    assert one.opened is not None
+    made = one.opened
+    outlook, original = looked(made)
+    accept = None
+    if one.accepting is not None and {problem.code for problem in outlook.problems} == {"RR108"}:
+        line = to_accept(made.policy, outlook.plan.derived)
+        with suppress(PolicyError):  # its baseline does not let it accept that
+            made = one.accepting([derived.id for derived in outlook.plan.derived])
+            (outlook, original), accept = looked(made), line
+            row = replace(row, policy=_named(made.policy))
+    progress("measuring", 0.95)
+    return replace(
+        row,
+        outcome=Outcome.PASSES if outlook.passed else Outcome.FAILS,
+        problems=outlook.problems,
+        records=outlook.plan.records,
+        findings=dict(asked.findings(outlook.plan, outlook.assessment, made.registry, original)),
+        utility=dict(asked.errors(outlook.plan, outlook.assessment, made.registry, original)),
+        unmet=tuple(asked.unmet(outlook.plan, outlook.assessment, made.registry, original)),
+        expected_errors=outlook.errors,
+        accept=accept,
+        protection=outlook.assessment.protection,
+        unchanged=exactly(outlook.plan),
+        usable=_usable(outlook.plan, outlook.errors),
+    )
+
+
+def _usable(plan: Plan, errors: Sequence[MarginalError]) -> bool:
+    """Return whether tables can be used; those of generalised columns can, as their groups are counted exactly."""
+    decoders = (decoder for decoder in plan.channel.decoders() if isinstance(decoder, RecodeDecoder))
+    generalised = {name for decoder in decoders for name in decoder.attributes}
+    return usable([error for error in errors if generalised.isdisjoint(error.attributes)])
+
+
+def _named(policy: Policy) -> Mapping[str, str]:
+    return {"name": policy.name, "version": policy.version, "digest": policy.digest()}

@@ -1,0 +1,400 @@
+"""What a comparison found: every candidate with its numbers, which of them no other beats, and which is recommended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.preview import MarginalError
+from rrpolicy.policy.diagnostics import to_json
+from rrpolicy.policy.tree.problems import one_of
+from rrpolicy.privacy.protection.grade import RISE, Grade
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.reports.alternatives import Quantity
+from rrpolicy.reports.map import ROUNDING
+from rrpolicy.serialization.writing import plain
+
+RULE = (
+    "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
+    "its file states it, and of which some tables can be used, those with the best grade of protection; of these the "
+    "ones whose records raise the probability of a person's true value least (within a tenth of a point, or the noise "
+    "of an estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
+    f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
+    "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
+)
+
+
+class Outcome(StrEnum):
+    """What became of a candidate."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    REFUSED = "refused"
+
+
+@frozen
+class Row:
+    """A candidate and what it comes to.
+
+    Attributes:
+        label: what it is called.
+        file: of the policy that it is made of.
+        mechanism: its name.
+        changed: what the caller set.
+        policy: name and version, and digest; None if it is none.
+        outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
+        problems: why it does not pass.
+        records: N; None if it was not planned.
+        findings: of each requirement, by its identity; those of other candidates' as far as they can be asked of it.
+        utility: what is expected at each gate, and of the errors that are always measured, by identity.
+        expected_errors: of single marginals, as `plan` shows them.
+        accept: the line under [release] that accepts what it derives, if the file's own does not.
+        unmet: requirements of the first candidate, as its file states them, that it falls short of, and what it
+            attains.
+        protection: how strong the release would be; None if it was not planned, or its document does not state it.
+        unchanged: columns that are released exactly.
+        usable: whether some one-way and some two-way table is better than equal shares.
+    """
+
+    label: str
+    file: str
+    mechanism: str
+    changed: tuple[tuple[str, str], ...]
+    policy: Mapping[str, str] | None
+    outcome: Outcome
+    problems: tuple[Problem, ...] = ()
+    records: int | None = None
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    utility: Mapping[str, Measure] = field(default_factory=dict)
+    expected_errors: tuple[MarginalError, ...] = ()
+    accept: str | None = None
+    unmet: tuple[str, ...] = ()
+    protection: Protection | None = None
+    unchanged: tuple[str, ...] = ()
+    usable: bool = True
+
+    def risk(self, quantity: Quantity | None) -> Measure | None:
+        """Return a risk of it; None if it is not known."""
+        finding = None if quantity is None else self.findings.get(quantity.id)
+        return None if finding is None else finding.achieved
+
+    def error(self, quantity: Quantity | None) -> Measure | None:
+        """Return an error of it; None if it is not known."""
+        return None if quantity is None else self.utility.get(quantity.id)
+
+    def shown(self, quantity: Quantity) -> str:
+        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        finding = self.findings.get(quantity.id)
+        measure = self.utility.get(quantity.id) if finding is None else finding.achieved
+        given = finding is not None and bool(finding.given)
+        return "not known" if measure is None else quantity.told(measure, conditional=given)
+
+    @property
+    def passes(self) -> bool:
+        """Return whether a release would pass."""
+        return self.outcome is Outcome.PASSES
+
+    @property
+    def rank(self) -> int:
+        """Return the place of its grade from the best, 0; an unknown grade comes last."""
+        return len(Grade) if self.protection is None else self.protection.grade.rank
+
+    @property
+    def rise(self) -> Measure:
+        """Return how much the records raise the probability of a true value, in the worst column; 0 of no column."""
+        ladders = () if self.protection is None else self.protection.ladders
+        return max((ladder.rise for ladder in ladders), key=lambda rise: rise.value, default=Measure(0.0))
+
+    @property
+    def became(self) -> str:
+        """Return the outcome, and whether none of its tables can be used."""
+        return self.outcome.value if self.usable else f"{self.outcome.value}, tables not usable"
+
+
+@frozen
+class Recommendation:
+    """What is recommended, and why.
+
+    Attributes:
+        candidate: its place among the candidates, from 1; None if none can be.
+        reason: with numbers.
+        rule: by which it was chosen.
+    """
+
+    candidate: int | None
+    reason: str
+    rule: str = RULE
+
+
+@frozen
+class Comparison(Decided):
+    """Candidates compared.
+
+    Attributes:
+        rows: the candidates, in order.
+        risks: each requirement that a candidate was held against.
+        utilities: each error that was measured.
+        risk: that the map and the front are drawn over; None if no two candidates can be compared.
+        error: the same.
+        confidential: whether a table was read, or a release's audit/; else nothing here tells of anybody.
+        unkept: places, from 1, of those that are planned again each time although finished candidates are kept.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.comparison/1"
+    rows: tuple[Row, ...]
+    risks: tuple[Quantity, ...]
+    utilities: tuple[Quantity, ...]
+    risk: Quantity | None
+    error: Quantity | None
+    confidential: bool = True
+    unkept: tuple[int, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return why every candidate is refused; nothing if one passes."""
+        if any(row.passes for row in self.rows):
+            return ()
+        return tuple(dict.fromkeys(problem for row in self.rows for problem in row.problems))
+
+    @property
+    def front(self) -> tuple[int, ...]:
+        """Return the Pareto front: the places, from 1, of those that pass and that no other one that passes beats.
+
+        One beats another if it is no worse in risk and error and better in one of them, by the numbers as they are
+        shown; who lacks one of them is not on the front.
+        """
+        points = {i: point for i, row in enumerate(self.rows, 1) if row.passes and (point := self.point(row))}
+        return tuple(i for i, one in points.items() if not any(_beats(other, one) for other in points.values()))
+
+    def point(self, row: Row) -> tuple[float, float] | None:
+        """Return risk and error of a row, the greater the worse; None if one of them is not known."""
+        risk, error = row.risk(self.risk), row.error(self.error)
+        if risk is None or error is None or self.risk is None or self.error is None:
+            return None
+        return self.risk.cost(risk), self.error.cost(error)
+
+    @property
+    def recommended(self) -> Recommendation:
+        """Return what is recommended by `RULE`; a row that passes and whose error is not known is not."""
+        passing = {i: row for i, row in enumerate(self.rows, 1) if row.passes}
+        enough = {i: row for i, row in passing.items() if not row.unmet}
+        useful = {i: row for i, row in enough.items() if row.usable}
+        known = {i: point for i, row in useful.items() if (point := self.point(row)) is not None}
+        if not known:
+            return Recommendation(None, self._none(len(passing), len(enough), len(useful)))
+        safest = _safest({i: self.rows[i - 1] for i in known})
+        points = {i: known[i] for i in safest}
+        assert self.risk is not None
+        assert self.error is not None
+        least = min(points, key=lambda i: (points[i][1], points[i][0], i))
+        alike = [i for i in points if _alike(self._error(i), self._error(least))]
+        lowest = min(points[i][0] for i in alike)
+        tied = {i: points[i] for i in alike if _no_worse(points[i][0], lowest)}
+        best = min(tied, key=lambda i: (tied[i][1], tied[i][0], i))
+        if len(tied) > 1:
+            reason = self._tie(best, tied, len(alike))
+        else:
+            reason = self._reason(best, least, len(points), len(alike), len(known))
+        return Recommendation(best, f"{self._safer(best, len(known), len(safest))}{reason}{self._unmet(best)}")
+
+    @property
+    def ranked(self) -> tuple[tuple[int, Row], ...]:
+        """Return places and candidates as they are listed: the recommended one, then by use, grade, rise and error."""
+        best = self.recommended.candidate
+
+        def key(one: tuple[int, Row]) -> tuple[bool, bool, bool, int, float, float]:
+            place, row = one
+            point = self.point(row)
+            error = math.inf if point is None else point[1]
+            return place != best, not row.passes, not row.usable, row.rank, row.rise.value, error
+
+        return tuple(sorted(enumerate(self.rows, 1), key=key))
+
+    def _safer(self, best: int, known: int, safest: int) -> str:
+        """Return how protection decided; "" if it left every candidate."""
+        if known == safest:
+            return ""
+        row = self.rows[best - 1]
+        assert row.protection is not None  # else all would be left
+        among = f"candidate {best} protects" if safest == 1 else f"{safest} protect"
+        return (
+            f"Of {known} candidates with usable tables, {among} best: grade {row.protection.grade.value}, the records "
+            f"raise the probability of one person's true value by {RISE.figure(row.rise.value)}. "
+        )
+
+    def _error(self, place: int) -> Measure:
+        found = self.rows[place - 1].error(self.error)
+        assert found is not None
+        return found
+
+    def _told(self, place: int) -> str:
+        assert self.error is not None
+        return self.error.told(self._error(place))
+
+    def _numbers(self, place: int) -> str:
+        assert self.risk is not None
+        return f"error {self._told(place)}, risk {self.rows[place - 1].shown(self.risk)} of {self.risk.id}"
+
+    def _tie(self, best: int, tied: Mapping[int, tuple[float, float]], alike: int) -> str:
+        """Return why one is named of several that neither risk nor error tells apart.
+
+        Args:
+            best: the one that is named.
+            tied: place -> risk and error of each, in order, the greater the worse.
+            alike: how many there are whose errors cannot be told apart, those with higher risks among them.
+        """
+        *others, last = tied
+        more, beaten = alike - len(tied), ""
+        if more:
+            beaten = f"; {more} more with such errors {'has a higher risk' if more == 1 else 'have higher risks'}"
+        estimated = any(self._error(i).error for i in tied)
+        noise = "by less than the noise of the draws" if estimated else "not at all"
+        told = (
+            f"Candidates {', '.join(map(str, others))} and {last} cannot be told apart: their risks differ by at most "
+            f"a thousandth, their errors {noise}{beaten}."
+        )
+        of_rest = [point for i, point in tied.items() if i != best]
+        if tied[best][1] < min(error for _, error in of_rest):
+            why = "its estimated error is the smallest"
+        elif tied[best][0] < min(risk for risk, _ in of_rest):
+            why = "its risk is the lowest by a difference within the tie"
+        else:
+            why = "it comes first"
+        draws = "; more draws (`--draws`) may tell them apart" if estimated else ""
+        return f"{told} {best} is named because {why}: {self._numbers(best)}{draws}."
+
+    def _reason(self, best: int, least: int, passing: int, alike: int, known: int) -> str:
+        told = self._numbers(best)
+        if passing < known and passing == 1:
+            return f"It has {told}."
+        if passing == 1:
+            return f"Candidate {best} is the only one to choose from that has both numbers: {told}."
+        if alike == 1:
+            return f"Of {passing} candidates to choose from, candidate {best} has the least error: {told}."
+        first = f", the least error being {self._told(least)} of candidate {least}" if least != best else ""
+        chosen = f"candidate {best} has the lowest risk: {told}{first}."
+        return f"Of {alike} candidates whose errors cannot be told apart, {chosen}"
+
+    def _unmet(self, place: int) -> str:
+        """Return which requirements of other candidates one does not satisfy, or cannot be asked; "" if none."""
+        findings = self.rows[place - 1].findings
+        names = [one.id for one in self.risks]
+        met = {name for name in names if name in findings and findings[name].verdict is Verdict.SATISFIED}
+        unmet = [name for name in names if name not in met]
+        told = f" What other candidates are asked for, and it is not known to satisfy: {', '.join(unmet)}."
+        return told if unmet else ""
+
+    def _none(self, passing: int, enough: int, useful: int) -> str:
+        if passing and not enough:
+            return f"{passing} pass, and none satisfies what the first one asks for as its file states it."
+        if passing and not useful:
+            return (
+                "No candidate can be recommended: of each one that passes and is as strict as the first one asks, all "
+                "one-way or all two-way tables are worse than assuming equal shares."
+            )
+        if passing:
+            return f"{passing} pass, and none has both numbers that they could be compared by."
+        return "None passes. What each attains, and what stands in its way, is listed with it."
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the comparison as plain data."""
+        front = self.front
+        return {
+            "schema": self.schema,
+            "confidential": self.confidential,
+            "unkept": list(self.unkept),
+            "candidates": [_row(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
+            "risks": plain(self.risks),
+            "utilities": plain(self.utilities),
+            "map": {
+                "risk": None if self.risk is None else self.risk.id,
+                "error": None if self.error is None else self.error.id,
+                "front": list(front),
+            },
+            "recommendation": plain(self.recommended),
+            "problems": to_json(self.problems),
+        }
+
+
+def _row(place: int, row: Row, *, on_front: bool) -> Json:
+    return {
+        "candidate": place,
+        "label": row.label,
+        "file": row.file,
+        "mechanism": row.mechanism,
+        "changed": [{"key": key, "value": value} for key, value in row.changed],
+        "policy": None if row.policy is None else dict(row.policy),
+        "outcome": row.outcome.value,
+        "records": row.records,
+        "risks": {
+            name: {
+                "requirement": finding.stated,
+                "achieved": None if finding.achieved is None else plain(finding.achieved),
+                "verdict": None if finding.verdict is None else finding.verdict.value,
+                "given": list(finding.given),
+            }
+            for name, finding in row.findings.items()
+        },
+        "utility": {name: plain(measure) for name, measure in row.utility.items()},
+        "expected_errors": plain(row.expected_errors),
+        "protection": plain(row.protection),
+        "unchanged": list(row.unchanged),
+        "usable": row.usable,
+        "accept": row.accept,
+        "unmet": list(row.unmet),
+        "front": on_front,
+        "problems": to_json(row.problems),
+    }
+
+
+def _safest(rows: Mapping[int, Row]) -> list[int]:
+    """Return the candidates with the best grade whose rise cannot be told from the smallest one."""
+    best = min(row.rank for row in rows.values())
+    graded = {i: row.rise for i, row in rows.items() if row.rank == best}
+    least = min(graded.values(), key=lambda rise: rise.value)
+    return [i for i, rise in graded.items() if rise.value <= least.value + ROUNDING or _alike(rise, least)]
+
+
+def axis_of(
+    quantities: Sequence[Quantity], rows: Sequence[Row], what: Literal["risk", "error"], named: str | None
+) -> Quantity | None:
+    """Return the quantity that is named, or the first that most of the candidates have: of those that pass, if any.
+
+    Raises:
+        PolicyError: RR250 if there is none of that name.
+    """
+    if named is not None:
+        known = {one.id: one for one in quantities}
+        if named not in known:
+            problem = Problem("RR250", f"there is no {what} '{named}'", None, one_of(list(known)))
+            raise PolicyError(problem)
+        return known[named]
+    passing = [row for row in rows if row.passes] or rows
+
+    def count(quantity: Quantity) -> int:
+        found = (row.risk(quantity) if what == "risk" else row.error(quantity) for row in passing)
+        return sum(measure is not None and math.isfinite(measure.value) for measure in found)
+
+    return max(quantities, key=count, default=None)
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether a point is no worse in both, and better in one by more than rounding."""
+    return all(map(_no_worse, one, other)) and not all(map(_no_worse, other, one))
+
+
+def _no_worse(one: float, other: float) -> bool:
+    """Return whether a cost is at most another one; parameters that were solved for one limit differ by rounding."""
+    return one <= other + ROUNDING * abs(other)
+
+
+def _alike(one: Measure, least: Measure) -> bool:
+    """Return whether two errors cannot be told apart: estimates within their standard errors, others if equal."""
+    return abs(one.value - least.value) <= ERRORS * math.hypot(one.error, least.error)

@@ -1,0 +1,127 @@
+"""A comparison as one HTML page for a meeting: it refers to nothing outside itself and needs no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from rrpolicy.errors import unwritable
+from rrpolicy.escaping.printable import visible, visible_lines
+from rrpolicy.escaping.templates import template_environment
+from rrpolicy.governance.compare.comparison import Comparison
+from rrpolicy.report import RiskMap
+from rrpolicy.reports.before_after import guesses
+from rrpolicy.reports.map import Point, risk_map
+from rrpolicy.safe_io.appearing import appear, refuse_existing
+from rrpolicy.safe_io.interrupts import token, unfinished
+
+LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
+"""Of the plot inside its drawing, in its units."""
+
+
+def write(found: Comparison, path: Path) -> None:
+    """Write the page, which is confidential, for its owner alone to read.
+
+    Raises:
+        RefusedError: RR402 if the file is there, RR407 or RR408 if it cannot be written.
+    """
+    refuse_existing(path)
+    content = as_html(found)
+    made = path.with_name(f".{path.name}.{token()}")
+    try:
+        with unfinished(made):
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+            appear(made, path)
+    except OSError as error:
+        raise unwritable(str(path), error) from error
+
+
+def as_html(found: Comparison) -> bytes:
+    """Return the page."""
+    page, made = _environment().get_template("compare.html"), drawn(found)
+    told = page.render(
+        found=found, heading=_heading(found), drawn=made, left=_left(found, made), told=found.recommended
+    )
+    return told.encode("utf-8", "replace")
+
+
+def _heading(found: Comparison) -> str:
+    """Return what the page is of: a single candidate is called by its name and what became of it."""
+    if len(found.rows) > 1:
+        return f"Comparison of {len(found.rows)} candidates"
+    (row,) = found.rows
+    return f"{row.label}: {row.outcome}"
+
+
+def drawn(found: Comparison) -> RiskMap | None:
+    """Return the map; None if no candidate has both numbers."""
+    risk, error = found.risk, found.error
+    if risk is None or error is None:
+        return None
+    points = {}
+    for place, row in enumerate(found.rows, 1):
+        point, measure = found.point(row), row.error(error)
+        if point is not None and measure is not None:
+            points[place] = Point(*point, abs(measure.end(error.bound) - measure.value), row.passes)
+    return risk_map(points, found.front, risk_up=risk.better == "larger", error_up=error.better == "larger")
+
+
+def _left(found: Comparison, made: RiskMap | None) -> list[int]:
+    """Return the candidates that are not on the map, as they lack a number."""
+    marked = {mark.candidate for mark in made.marks} if made is not None else set()
+    return [place for place in range(1, len(found.rows) + 1) if place not in marked]
+
+
+def _path(front: Sequence[tuple[float, float]]) -> str:
+    """Return the steps of the Pareto front, as an SVG path; "" for less than two candidates."""
+    steps = [(_x(error), _y(risk)) for error, risk in front]
+    path = f"M{steps[0][0]:.1f} {steps[0][1]:.1f}" if len(steps) > 1 else ""
+    return path + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps[1:])
+
+
+def _at_x(across: float, beside: float = 0.0) -> str:
+    return f"{_x(across) + beside:.1f}"
+
+
+def _at_y(up: float, beside: float = 0.0) -> str:
+    return f"{_y(up) + beside:.1f}"
+
+
+def _x(across: float) -> float:
+    return LEFT + (RIGHT - LEFT) * across
+
+
+def _y(up: float) -> float:
+    return BOTTOM + (TOP - BOTTOM) * up
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates' environment: everything is escaped, nothing may be undefined."""
+    made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
+    made.filters["guesses"] = guesses
+    made.filters |= {
+        "visible": lambda text: visible(str(text)),
+        "visible_lines": lambda text: visible_lines(str(text)),
+        "x": _at_x,
+        "y": _at_y,
+        "steps": _path,
+    }
+    style = _style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    made.globals |= {"style": Markup(style), "style_source": f"sha256-{digest}"}  # noqa: S704 - the package's own file
+    return made
+
+
+@cache
+def _style() -> str:
+    return "\n" + importlib.resources.files(__package__).joinpath("templates", "compare.css").read_text("utf-8")

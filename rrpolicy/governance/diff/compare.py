@@ -1,0 +1,173 @@
+"""Two files, folders, revisions or releases compared, policy by policy."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import listed
+from rrpolicy.governance.diff.altered import Altered, Comparison, Difference, Effect, Kind, Known, Places, Prices, Sense
+from rrpolicy.governance.diff.announced import announced
+from rrpolicy.governance.diff.entries import gates, plain_options, requirements
+from rrpolicy.governance.diff.keys import columns, settings, waivers
+from rrpolicy.governance.diff.pricing import Progress, prices
+from rrpolicy.governance.diff.revision import Revision
+from rrpolicy.governance.diff.sides import Side, is_release, open_sides
+from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.planning.opening import PolicyLike
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.policy.model import Policy
+from rrpolicy.source.memory.handed import Handed
+
+RENAMED = 0.5
+"""Smallest likeness by which a new policy replaces one that is gone."""
+
+
+def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
+    old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
+) -> Difference:
+    """Compare; see `rrpolicy.diff` for the arguments and errors.
+
+    Policies of folders are matched by name, then by file, then by what they release: a policy that was renamed is
+    compared with the one that has the same source, or at least half of the columns.
+
+    Args:
+        old: what was.
+        new: what is.
+        on: what the prices are computed from, as for `prices`.
+        root: that the files lie under which the policies name.
+        progress: called with what is being done, and the share done.
+        terms: on which day both are judged.
+    """
+    before = () if is_release(old) else open_sides(old, root)
+    after = open_sides(new, root, _plugins(before))
+    before = before or open_sides(old, root, () if is_release(new) else _plugins(after))
+    if len(before) == len(after) == 1:
+        return Difference((_comparison(before[0], after[0], on, progress, terms),))
+    return _matched(before, after, on, progress, terms)
+
+
+def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
+    revision: str, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
+) -> Difference:
+    """Compare a policy, or those of a folder, with the same path in a revision, however the path is spelled.
+
+    What the revision has not is compared with policies of it that are gone since: one that moved is not new.
+
+    Args:
+        revision: of the repository that the working directory lies in.
+        new: a policy's file or a folder.
+        on: as for `compare`.
+        root: as for `compare`.
+        progress: as for `compare`.
+        terms: as for `compare`.
+
+    Raises:
+        PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
+        RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
+    """
+    after = open_sides(new, root)
+    if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
+        raise PolicyError(Problem("RR250", "`since` compares a policy's file, or a folder, with a revision of it"))
+    found = Revision.of(revision)
+    place = found.place(Path(new))
+    names = [place] if found.holds(place) else found.gone()
+    before = tuple(side for name in names for side in open_sides(f"{revision}:{name}"))
+    for ledger in dict.fromkeys(_ledger(side) for side in before if side.policy.ledger is not None):
+        earlier = found.content_of(ledger) if found.knows(ledger) else None
+        if earlier is not None:
+            read_ledger(ledger).expect_all(earlier, revision)
+    return _matched(before, after, on, progress, terms)
+
+
+def _ledger(side: Side) -> Path:
+    """Return where the ledger of a policy lies in the work tree."""
+    assert side.policy.ledger is not None
+    return Path(side.policy.folder) / side.policy.ledger.file
+
+
+def _matched(
+    before: tuple[Side, ...], after: tuple[Side, ...], on: Handed | int | None, progress: Progress, terms: Terms
+) -> Difference:
+    """Compare the policies of two sides that belong together."""
+    one, other = _by_name(before), _by_name(after)
+    pairs = [(one[name], side) for name, side in other.items() if name in one]
+    gone = [side for name, side in one.items() if name not in other]
+    come = [side for name, side in other.items() if name not in one]
+    for likeness in (_same_file, _alike):
+        for pair in sorted(product(gone, come), key=lambda pair: -likeness(*pair)):
+            if pair[0] in gone and pair[1] in come and likeness(*pair) >= RENAMED:
+                gone.remove(pair[0])
+                come.remove(pair[1])
+                pairs.append(pair)
+    compared = tuple(_comparison(*pair, on, progress, terms) for pair in pairs)
+    return Difference(compared, tuple(side.file for side in come), tuple(side.file for side in gone))
+
+
+def _same_file(old: Side, new: Side) -> float:
+    """Return 1 for policies in files of one name; else 0."""
+    return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
+
+
+def _alike(old: Side, new: Side) -> float:
+    """Return the share of columns that two policies have in common; 1 if they have the same source."""
+    one, other = old.policy, new.policy
+    if (one.source.uri, one.source.table) == (other.source.uri, other.source.table):
+        return 1.0
+    return len(one.attributes.keys() & other.attributes.keys()) / len(one.attributes.keys() | other.attributes.keys())
+
+
+def _plugins(sides: tuple[Side, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(plugin for side in sides for plugin in side.policy.plugins))
+
+
+def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
+    found: dict[str, Side] = {}
+    for side in sides:
+        first = found.setdefault(side.policy.name, side)
+        if first is not side:
+            message = f"{first.file} and {side.file} are both called '{side.policy.name}'"
+            hint = "policies of a folder are matched by name: give each its own, or compare file by file"
+            raise PolicyError(Problem("RR250", message, side.at("policy.name"), hint=hint))
+    return found
+
+
+def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress, terms: Terms) -> Comparison:
+    found = prices(old, new, on, progress, terms)
+    changes = [*settings(old, new), *waivers(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
+    changes += _mechanism(old, new, found)
+    order = list(Effect)
+    changes.sort(key=lambda change: order.index(change.effect))
+    return Comparison(old.compared, new.compared, tuple(announced(old, new, changes)), found)
+
+
+def _mechanism(old: Side, new: Side, found: Prices) -> Iterator[Altered]:
+    """Yield what changed of the mechanism: its effect is what became of the guarantees."""
+    one, other = old.policy.mechanism, new.policy.mechanism
+    does, why = found.effect or Effect.INCOMPARABLE, _why(found)
+    before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
+    keys = ["name"] if one.name != other.name else dict.fromkeys([*before, *after])
+    for key in (f"mechanism.{name}" for name in keys if before.get(name) != after.get(name)):
+        name = key.removeprefix("mechanism.")
+        places = Places(old.at(key), new.at(key))
+        yield Altered(key, does, before.get(name), after.get(name), why, Sense.PROTECTION, places)
+
+
+def _why(found: Prices) -> str:
+    """Return what the effect of another mechanism is told by, and what of it cannot be compared, or why nothing can."""
+    guarantees = [price for price in found.numbers if price.kind is Kind.GUARANTEE]
+    unclear = listed(price.of for price in guarantees if price.effect is None)
+    if found.effect is not None and unclear:
+        return "by whether a release passes"
+    if any(price.known for price in guarantees):
+        return f"by the guarantees, recomputed from {found.known}{f'; {unclear} cannot be compared' if unclear else ''}"
+    if found.known is not Known.TABLE:
+        return (
+            f"by the guarantees, which cannot be computed from {found.known}: plan both with --data or --expected-rows"
+        )
+    sides = (("old", found.before), ("new", found.after))
+    refused = " and ".join(f"the {which} policy ({listed(one.problems)})" for which, one in sides if not one.passed)
+    return f"by the guarantees, which cannot be compared: there is no plan of {refused or 'both'}"

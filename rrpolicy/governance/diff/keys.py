@@ -1,0 +1,230 @@
+"""The keys of two policies side by side: every default stands, and what is spelled otherwise is the same."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.diff.altered import Altered, Effect, Places, Sense
+from rrpolicy.governance.diff.sides import Side
+from rrpolicy.governance.diff.weaker import OBSERVED, effect
+from rrpolicy.policy.baseline.held import held, shortened
+from rrpolicy.policy.directions import RULES, Direction, Rule
+from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.model import ROWS, Attribute, Policy, intervals
+from rrpolicy.serialization.writing import plain
+
+_UNRESOLVED = ("policy.may_relax", "context.demands")
+"""Keys that only policies which extend this one feel: they are read from the file."""
+_ALLOWS = "context.allows"
+_TURNED = {
+    Effect.STRONGER: "the reverse would be weaker: ",
+    Effect.INCOMPARABLE: "weaker in one respect, stronger in another: ",
+}
+"""What precedes the reason why a key is weaker, where it is not."""
+
+
+@frozen
+class _Stated:
+    """What a policy says under a key.
+
+    Attributes:
+        rule: the key of the table of directions.
+        compared: what its direction is told by.
+        shown: the value as plain data.
+    """
+
+    rule: str
+    compared: Any
+    shown: Any
+
+
+def settings(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield each key of [policy], [source], [reference], [release], [context], [ledger] that changed, and `plan_on`."""
+    kept = all(side.policy.ledger is not None for side in (old, new))
+    yield from _altered(old, new, *({**_settings(side), **_ledger(side, kept=kept)} for side in (old, new)))
+
+
+def columns(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield what changed of each column; of one that comes, goes, or is dropped, that alone."""
+    before, after = old.policy.attributes, new.policy.attributes
+    for name in dict.fromkeys([*before, *after]):
+        one, other = before.get(name), after.get(name)
+        if one is None or other is None:
+            yield from _whole_column(old, new, one, other)
+        elif one.role.dropped or other.role.dropped:
+            key = f"attributes.{name}.role"
+            yield from _altered(old, new, {key: _role(one)}, {key: _role(other)})
+        else:
+            yield from _altered(old, new, _column(one, old.policy), _column(other, new.policy))
+    common = [[name for name in one if name in other] for one, other in ((before, after), (after, before))]
+    if common[0] != common[1]:
+        why = "the released columns stand in another order"
+        yield Altered("attributes", Effect.NEUTRAL, plain(common[0]), plain(common[1]), why)
+
+
+def _altered(old: Side, new: Side, before: Mapping[str, _Stated], after: Mapping[str, _Stated]) -> Iterator[Altered]:
+    for key in dict.fromkeys([*before, *after]):
+        one, other = before.get(key), after.get(key)
+        stated = one or other
+        assert stated is not None
+        compared = [None if side is None else side.compared for side in (one, other)]
+        shown_old, shown_new = (None if side is None else plain(side.shown) for side in (one, other))
+        if compared[0] == compared[1] and shown_old == shown_new:
+            continue
+        rule = RULES[stated.rule]
+        does = effect(rule, *compared)
+        why = _TURNED.get(does, "") + rule.why
+        yield Altered(key, does, shown_old, shown_new, why, Sense.PROTECTION, Places(old.at(key), new.at(key)))
+
+
+def _settings(side: Side) -> dict[str, _Stated]:
+    policy = side.policy
+    source, context = policy.source, policy.governance.context
+    found: dict[str, Any] = {
+        **{f"policy.{name}": getattr(policy, name) for name in ("name", "version", "owner", "purpose")},
+        "policy.extends": tuple(side.extends),
+        "policy.plugins": policy.plugins,
+        "source.uri": parted(source.uri)[1],
+        **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
+        "source.unit": ROWS if policy.of_rows else policy.unit,
+        **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
+        **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
+        **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
+        **{f"reference.{name}": getattr(policy.reference, name, None) for name in ("uri", "table")},
+        **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
+        **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
+    }
+    for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
+        found[key] = side.listed(key)
+    stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in {None, ()}}
+    if policy.release.signers is not None:
+        named = os.path.normpath(policy.release.signers)
+        stated["release.signers"] = _Stated("release.signers", (named, side.signers), [named, side.signers])
+    if policy.governance.changes:
+        stated["policy.changes"] = _Stated("policy.changes.what", None, policy.governance.changes)
+    return stated
+
+
+def _ledger(side: Side, *, kept: bool) -> dict[str, _Stated]:
+    """Return what is said of the ledger, and of the population, which decides only where there is one.
+
+    Args:
+        side: the policy.
+        kept: both policies keep a ledger; else nothing of it but the file is compared.
+    """
+    ledger, population = side.policy.ledger, side.policy.source.population
+    told: dict[str, _Stated] = {}
+    if population is not None:
+        told["source.population"] = _Stated("source.population", population if kept else None, population)
+    if ledger is None:
+        return told
+    told["ledger.file"] = _Stated("ledger.file", os.path.normpath(ledger.file), ledger.file)
+    if kept:
+        budget = plain(ledger.budget) if ledger.stated else None
+        said: dict[str, Any] = {"overlap": ledger.overlap, "uncomposed": ledger.uncomposed, "budget": budget}
+        said["different_values"] = ledger.different_values
+        for key, value in said.items():
+            if value is not None:
+                told[f"ledger.{key}"] = _Stated(f"ledger.{key}", value, value)
+    return told
+
+
+def waivers(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield each waiver that came, went, or holds until another day."""
+    before, after = ({w.finding: w for w in side.policy.governance.waivers} for side in (old, new))
+    rule = RULES["waivers"]
+    for finding in dict.fromkeys([*before, *after]):
+        one, other = before.get(finding), after.get(finding)
+        if one == other:
+            continue
+        if one is not None and other is not None:
+            said = [(w.reason, w.approver) for w in (one, other)]
+            later = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+            does = Effect.together([later, Effect.NEUTRAL if said[0] == said[1] else Effect.INCOMPARABLE])
+        else:
+            does = effect(rule, one, other)
+        days = ["not waived" if w is None else f"waived until {w.until}" for w in (one, other)]
+        why = f"{days[0]} before, {days[1]} now"
+        if does is Effect.INCOMPARABLE:
+            why += ", for another reason or by another approver"
+        at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
+        yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
+
+
+def _role(attribute: Attribute) -> _Stated:
+    return _Stated("attributes.*.role", attribute.role.value, attribute.role.value)
+
+
+def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
+    """Return what is said of a released column; categories as they are told apart before `outside` and `nulls`."""
+    spare = {"outside": attribute.outside, "nulls": attribute.nulls}
+    levels = () if attribute.hierarchy is None else attribute.hierarchy[1:]
+    found: dict[str, _Stated] = {"role": _role(attribute)}
+    if attribute.bins is not None:
+        edges = attribute.bins.edges
+        found["bins"] = _Stated("attributes.*.bins", edges, list(edges))
+    found["labels"] = _labels(attribute, policy)
+    categories = _categories(attribute)
+    if attribute.bins is None and categories is not None:
+        found["domain"] = _Stated("attributes.*.domain", categories, categories)
+    for key, value in (
+        *spare.items(),
+        ("scale", attribute.scale),
+        ("hierarchy", levels),
+        ("release_as", attribute.release_as),
+        ("assume_unlinkable", attribute.assume_unlinkable),
+        ("unchanged", attribute.why_unchanged),
+        ("design", attribute.design),
+        ("rounding", attribute.rounding),
+        ("totals", attribute.totals),
+        ("missing", policy.reading.codes(attribute.name)),
+    ):
+        if value is not None:
+            found[key] = _Stated(f"attributes.*.{key}", value, value)
+    return {f"attributes.{attribute.name}.{key}": stated for key, stated in found.items()}
+
+
+def _labels(attribute: Attribute, policy: Policy) -> _Stated:
+    """Return what each category holds; names that say it themselves are not shown."""
+    spare, bins = (attribute.outside, attribute.nulls), attribute.bins
+    if bins is not None:
+        cells: dict[Value, str] = dict(zip(bins.labels, intervals(bins.edges), strict=True))
+    else:
+        cells = {value: category_text(value) for value in attribute.domain or () if value not in spare}
+    limited = {name for r in policy.requirements for name in getattr(r.options, "thresholds", ())}
+    contents = held(cells, *spare, limited)
+    told = [
+        f"{category_text(name)}: {shortened(content)}"
+        for (_, name), content in contents.items()
+        if content != {category_text(name)}
+    ]
+    return _Stated("attributes.*.labels", contents, told)
+
+
+def _categories(attribute: Attribute) -> Any:
+    if attribute.observed:
+        return OBSERVED
+    if attribute.domain is None:
+        return None
+    spare = (attribute.outside, attribute.nulls)
+    return tuple(value for value in attribute.domain if value not in spare)
+
+
+def _whole_column(old: Side, new: Side, one: Attribute | None, other: Attribute | None) -> Iterator[Altered]:
+    attribute = one or other
+    assert attribute is not None
+    key = f"attributes.{attribute.name}"
+    before, after = (None if a is None else a.role.value for a in (one, other))
+    places = Places(None if one is None else old.at(key), None if other is None else new.at(key))
+    if attribute.role.dropped:
+        does, why = Effect.NEUTRAL, "the column is not released either way"
+    elif one is None:
+        does, why = Effect.WEAKER, "one more column is released of each person"
+    else:
+        does, why = Effect.STRONGER, "the column is released no more"
+    yield Altered(key, does, before, after, why, Sense.PROTECTION, places)

@@ -1,0 +1,306 @@
+"""A release held against the budget that it has together with earlier releases of the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.errors import Place, Problem, RRPolicyError
+from rrpolicy.finding import Derived, Finding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.compose import Composed, Part, no_rule
+from rrpolicy.governance.ledger.overlap import Group, Joint, domains_of, drawn_alike, joined, overlapping, part_of
+from rrpolicy.governance.ledger.promises import (
+    Promise,
+    finding,
+    in_force,
+    protects_others,
+    stated_budget,
+    unknown_population,
+    worst,
+)
+from rrpolicy.planning.account import Together, Weighed, listed, told
+from rrpolicy.planning.assess import words
+from rrpolicy.policy.identity import identities
+from rrpolicy.privacy.models import pk_anonymity
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.governance.ledger.chain import Ledger
+    from rrpolicy.governance.ledger.entry import Release
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.protocol import Original
+
+ALONE = "there is no earlier release of these people"
+NONE = "no rule composes these releases"
+UNDECIDED = "it is decided with the table"
+OTHER_TABLES = "it rests on the table, and earlier releases were of another one, or of other categories, or too wide"
+HINT = (
+    "release fewer attributes or hide more of them; raise [[ledger.budget]]; or declare how the tables overlap "
+    "(`overlap`), if less is true than what is assumed"
+)
+
+
+EARLIER = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` raises it, and stays in the ledger"
+OTHERS = (
+    "write the name as the ledger has it; if these are other people, `rrpolicy ledger add LEDGER --budget POLICY "
+    "--reason TEXT --by NAME` enters them"
+)
+UNRULED = (
+    "declare how the tables overlap (`overlap`), if less is true than what is assumed, or release other people's data; "
+    "`uncomposed` under [ledger] states why it is released all the same"
+)
+
+
+def weigh(  # noqa: PLR0917 each is another thing
+    ledger: Ledger,
+    policy: Policy,
+    registry: Registry,
+    plan: Plan,
+    original: Original | int,
+    findings: Sequence[Finding],
+    draw: str | None,
+) -> Weighed:
+    """Hold a plan against the budget; see `rrpolicy.planning.account.Account`."""
+    settings = policy.ledger
+    assert settings is not None
+    rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
+    found = overlapping(ledger.releases, settings.overlap, policy.source.population)
+    promised = in_force(ledger, found, policy.source.population)
+    whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
+    if rerun is not None:
+        return whole
+    whole = replace(whole, problems=tuple(_other_people(ledger, policy)))
+    if not (found or settings.stated or promised):
+        return whole
+    earlier = tuple(found.values())
+    most = max(policy.source.max_records, *(entry.max_records for entry in earlier), 1)
+    required = [replace(requirement, max_records=most) for requirement in settings.budget]
+    others, lost = _promised(promised, policy, most, registry)
+    required += [requirement for requirement, _ in others]
+    budget = replace(plan.policy, requirements=tuple(required), gates=())
+    joint = _joint(plan, earlier, policy, registry, original)
+    own: list[Finding | None] = [None] * len(settings.budget) if settings.stated else [*findings]
+    own += [None] * len(others)
+    alone = list(_alone(budget, registry, earlier, _own(budget, registry, plan, original, own)))
+    if isinstance(joint, str):
+        each = zip(required, alone, strict=True)
+        together = [Together(words(r, registry), None, numbers, joint) for r, numbers in each]
+    else:
+        derived = (*plan.derived, *_derived(earlier))
+        together = list(_each(budget, registry, joint, original, derived, alone))
+    rule = NONE if isinstance(joint, str) else joint.rule
+    own_terms = [_Term(requirement.model, requirement.place) for requirement in settings.budget]
+    terms = [*own_terms, *(_Term(p.model, None, p) for _, p in others), *(_Term(p.model, None, p) for p, _ in lost)]
+    every = zip((*together, *(each for _, each in lost)), terms, strict=True)
+    told = tuple(replace(each, promised_by=term.whose) for each, term in every)
+    return _concluded(replace(whole, rule=rule, together=told), policy, terms)
+
+
+@frozen
+class _Term:
+    """Whose an entry of the budget is.
+
+    Attributes:
+        model: its privacy model.
+        place: where the policy states it.
+        promise: of others; None if it is the policy's own.
+    """
+
+    model: str
+    place: Place | None
+    promise: Promise | None = None
+
+    @property
+    def whose(self) -> str:
+        return "" if self.promise is None else self.promise.whose
+
+    @property
+    def needs_rule(self) -> bool:
+        """Return whether no release may be made of which no rule tells that it holds."""
+        return self.promise is None or self.promise.stated
+
+
+def _other_people(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
+    why = unknown_population(ledger, policy.source.population)
+    if why is not None:
+        yield Problem("RR446", why, policy.place("source.population"), "a population that the ledger knows", OTHERS)
+
+
+def _promised(
+    promised: Sequence[Promise], policy: Policy, most: int, registry: Registry
+) -> tuple[list[tuple[Requirement, Promise]], list[tuple[Promise, Together]]]:
+    """Return what others promised and the policy's own budget does not, and what of it nothing can be said of."""
+    known = [*stated_budget(policy)]
+    found: list[tuple[Requirement, Promise]] = []
+    lost = []
+    for promise in sorted(promised, key=lambda each: not each.stated):
+        if promise.requirement in known:
+            continue
+        try:
+            requirement = promise.read(registry, most)
+            said, why = words(requirement, registry), protects_others(requirement, policy)
+        except RRPolicyError as error:
+            said, why = promise.model, error.problems[0].message
+        known.append({**promise.requirement})
+        if why is None:
+            found.append((requirement, promise))
+        else:
+            lost.append((promise, Together(said, None, (), why, promise.whose)))
+    return found, lost
+
+
+def _joint(
+    plan: Plan, earlier: Sequence[Release], policy: Policy, registry: Registry, original: Original | int
+) -> Joint | str:
+    """Return a plan together with earlier releases; in words why no rule composes them, if none does."""
+    assert policy.ledger is not None
+    if not earlier:
+        return Joint(ALONE, (Group(plan.channel, original),))
+    try:
+        parts = [part_of(entry, registry) for entry in earlier]
+    except RRPolicyError as error:
+        return f"an earlier release cannot be read: {error.problems[0].message}"
+    domains = domains_of((a.name, a.domain) for a in plan.policy.released)
+    parts.append(Part("this release", plan.channel, plan.records, domains, _series(plan, policy, earlier)))
+    return next(_unruled(parts), None) or joined(parts, policy.ledger, earlier, original)
+
+
+def _series(plan: Plan, policy: Policy, earlier: Sequence[Release]) -> str | None:
+    """Return what a plan has in common with the releases of its series; its key was, or will be, held to theirs."""
+    name = policy.release.series
+    begun = next((e.series for e in earlier if e.series is not None and e.series.name == name), None)
+    if name is None:
+        return None
+    return f"the new series {name}" if begun is None else drawn_alike(begun, plan.channel)
+
+
+def _unruled(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        why = no_rule(part.channel)
+        if why is not None:
+            yield f"in {part.name}, {why}"
+
+
+def _each(  # noqa: PLR0917 each is another thing
+    budget: Policy,
+    registry: Registry,
+    joint: Joint,
+    original: Original | int,
+    derived: Sequence[Derived],
+    alone: Sequence[tuple[float | None, ...]],
+) -> Iterator[Together]:
+    """Yield every entry of the budget with what it comes to."""
+    for requirement, single in zip(budget.requirements, alone, strict=True):
+        only = replace(budget, requirements=(requirement,))
+        said = words(requirement, registry)
+        try:
+            found = worst(only, registry, joint, derived)
+        except RRPolicyError as error:
+            yield Together(said, None, single, error.problems[0].message)
+            continue
+        if found.verdict is not Verdict.SATISFIED and joint.composed is not None:
+            found = _in_classes(only, registry, joint.composed, original, derived) or found
+        if found.verdict is Verdict.UNDECIDED or found.achieved is None:
+            why = UNDECIDED if isinstance(original, int) else OTHER_TABLES
+            yield Together(said, None, single, why)
+        else:
+            yield Together(said, found, single)
+
+
+def _in_classes(
+    policy: Policy, registry: Registry, composed: Composed, original: Original | int, derived: Sequence[Derived]
+) -> Finding | None:
+    """Return the finding of linking inside the classes that nothing leaves to chance: k = 1 + (K - 1) r.
+
+    Of Pk-anonymity alone, which grants the attacker all originals: inside a class of K people who agree in everything
+    that is released with certainty, only what is drawn tells them apart, with smallest cross ratio r.
+    """
+    (requirement,) = policy.requirements
+    table = not isinstance(original, int) and not composed.strange and not composed.carried
+    if requirement.model != pk_anonymity.NAME or requirement.max_records > 1 or not composed.certain or not table:
+        return None
+    smallest = smallest_class(original, composed.certain)  # type: ignore[arg-type]
+    return finding(policy, registry, composed.drawn, smallest, derived)
+
+
+def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
+    """Return how many people agree at least in everything that axes without chance release."""
+    import numpy as np
+
+    from rrpolicy.source.counts import numbered
+
+    names = list(dict.fromkeys(name for axis in certain for name in axis.attributes))
+    counts = original.counts(*names)
+    columns = []
+    for axis in certain:
+        codes = counts.codes[:, [names.index(name) for name in axis.attributes]]
+        columns.append(axis.recode(codes) if isinstance(axis, Recode) else codes)
+    group, _ = numbered(np.concatenate(columns, axis=1).T, len(counts.n))
+    return int(np.bincount(group, weights=counts.n).min()) if len(counts.n) else 0
+
+
+def _own(
+    budget: Policy, registry: Registry, plan: Plan, original: Original | int, known: Sequence[Finding | None]
+) -> Iterator[Finding | None]:
+    """Yield what the release itself reaches of each entry of a budget; of the policy's requirements it is known."""
+    for requirement, found in zip(budget.requirements, known, strict=True):
+        try:
+            only = replace(budget, requirements=(requirement,))
+            yield found or finding(only, registry, plan.channel, original, plan.derived)
+        except RRPolicyError:
+            yield None
+
+
+def _derived(earlier: Iterable[Release]) -> Iterator[Derived]:
+    """Yield what earlier releases told of their tables, on which what compares tables is conditional, too."""
+    for entry in earlier:
+        yield from (Derived(f"{name} ({entry.name})", "told by an earlier release") for name in entry.derived)
+
+
+def _alone(
+    budget: Policy, registry: Registry, earlier: Sequence[Release], own: Iterable[Finding | None]
+) -> Iterator[tuple[float | None, ...]]:
+    """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
+    ids = identities(budget).requirements
+    for requirement, name, found in zip(budget.requirements, ids, own, strict=True):
+        only = replace(budget, requirements=(requirement,))
+        number = None if found is None or found.achieved is None else found.achieved.value
+        yield (*(_before(only, registry, entry, name) for entry in earlier), number)
+
+
+def _before(budget: Policy, registry: Registry, entry: Release, name: str) -> float | None:
+    """Return what an earlier release reaches of an entry of the budget: as it states, or as its channel tells."""
+    stated = next((g.achieved for g in entry.guarantees if g.id == name), None)
+    if stated is not None:
+        return stated.value
+    try:
+        found = finding(budget, registry, part_of(entry, registry).channel, entry.records, ()).achieved
+    except RRPolicyError:
+        return None
+    return None if found is None else found.value
+
+
+def _concluded(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> Weighed:
+    """Return it with what stands in the way of the release."""
+    assert policy.ledger is not None
+    reason, place = policy.ledger.uncomposed, policy.place("ledger")
+    names = ", ".join(listed(weighed.earlier))
+    said = f"together with {len(weighed.earlier)} earlier ({names})" if weighed.earlier else "of this release alone"
+    over: list[Problem] = []
+    unruled: list[Problem] = []
+    for each, term in zip(weighed.together, terms, strict=True):
+        what = f"{term.model}: {each.said}"
+        if each.finding is None and term.needs_rule:
+            message = f"{what} has no composed guarantee {said}: {each.unruled}"
+            unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
+        elif each.finding is not None and each.finding.verdict is not Verdict.SATISFIED:
+            message = f"{what} does not hold {said}: {told(each)}; {weighed.rule}"
+            over.append(Problem("RR441", message, term.place or place, hint=EARLIER if each.promised_by else HINT))
+    if unruled and reason is not None:
+        return replace(weighed, uncomposed=reason, problems=(*weighed.problems, *over))
+    return replace(weighed, problems=(*weighed.problems, *over, *unruled))

@@ -1,0 +1,228 @@
+"""The ledger as a chain: each entry names the one before by its hash, so that what was changed does not fit any more.
+
+An entry follows one that stands above it. What was edited, taken out or put in another order leaves an entry that
+follows nothing. Two entries that follow the same one are two histories: both count, and nothing is released until they
+are joined. What was cut off at the end leaves no trace in the file: it is missed by whoever knows a later entry's hash,
+such as the last bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.entry import (
+    Budget,
+    Entry,
+    Opening,
+    Recall,
+    Release,
+    Settlement,
+    from_line,
+    hash_of,
+)
+from rrpolicy.safe_io.document import UnreadableError
+
+LONGEST = 1 << 24
+"""Bytes of an entry."""
+HINT = "take the file from the repository's history as it was; an entry is never changed or taken out"
+JOIN = '`rrpolicy ledger add LEDGER --join --reason "…"` makes two histories one'
+
+
+@frozen
+class Ledger:
+    """A ledger whose chain holds.
+
+    Attributes:
+        name: of the file, for messages.
+        entries: hash -> entry, in the order of the file.
+        heads: hashes of the entries that none follows; more than one if two writers followed the same entry.
+        settled: hash of a release's entry -> what became of it.
+        recalled: hash of a release's entry -> its last recall.
+    """
+
+    name: str
+    entries: Mapping[str, Entry]
+    heads: tuple[str, ...]
+    settled: Mapping[str, Settlement] = field(default_factory=dict)
+    recalled: Mapping[str, Recall] = field(default_factory=dict)
+
+    @property
+    def releases(self) -> Mapping[str, Release]:
+        """Return every release that counts, by its hash: all but those that were withdrawn."""
+        return {
+            name: entry
+            for name, entry in self.entries.items()
+            if isinstance(entry, Release) and not (name in self.settled and self.settled[name].outcome == "withdrawn")
+        }
+
+    @property
+    def open(self) -> Mapping[str, Release]:
+        """Return the releases of which the ledger does not say whether their bundle appeared; they count."""
+        return {name: entry for name, entry in self.releases.items() if name not in self.settled}
+
+    @property
+    def budgets(self) -> Mapping[str | None, str]:
+        """Return population -> hash of the budget that holds for it."""
+        return {entry.population: own for own, entry in self.entries.items() if isinstance(entry, Budget)}
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """Return the names of the populations that a budget or a release names, each once."""
+        named = (e.population for e in (*self.releases.values(), *map(self.entries.get, self.budgets.values())))  # type: ignore[union-attr]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def replaced(self) -> Mapping[str, str]:
+        """Return hash of a release's entry -> hash of that of the release which corrects it."""
+        corrected = {e.replaces: own for own, e in self.releases.items() if e.replaces is not None}
+        recalled = {own: r.replaced_by for own, r in self.recalled.items() if r.replaced_by is not None}
+        return {**corrected, **recalled}
+
+    def before(self, own: str) -> set[str]:
+        """Return the hashes of all entries that an entry follows, near or far."""
+        found: set[str] = set()
+        left = list(self.entries[own].parents)
+        while left:
+            parent = left.pop()
+            if parent not in found:
+                found.add(parent)
+                left += self.entries[parent].parents
+        return found
+
+    def first_of(self, series: str) -> Release | None:
+        """Return the release that began a series; None if there is none that counts."""
+        known = (e for e in self.releases.values() if e.series is not None and e.series.name == series)
+        return next(known, None)
+
+    @property
+    def head(self) -> str:
+        """Return the hash of the last entry.
+
+        Raises:
+            RefusedError: RR440 if there are two.
+        """
+        if len(self.heads) > 1:
+            why = f"{len(self.heads)} entries are the last: two writers followed the same entry"
+            raise broken(self.name, why, JOIN)
+        return self.heads[0]
+
+    def expect(self, head: str, whose: str) -> None:
+        """Refuse a ledger that lacks an entry which somebody has seen in it.
+
+        Args:
+            head: hash of the entry.
+            whose: who has seen it, in words.
+
+        Raises:
+            RefusedError: RR440.
+        """
+        if head not in self.entries:
+            raise broken(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
+
+    def expect_all(self, earlier: bytes, when: str) -> None:
+        """Refuse a ledger that lacks an entry which it had before.
+
+        Args:
+            earlier: the file as it was.
+            when: that was, in words.
+
+        Raises:
+            RefusedError: RR440.
+        """
+        for own in read_chain(earlier, f"{self.name} at {when}").entries:
+            self.expect(own, f"stands in it at {when}")
+
+
+def read_chain(content: bytes, name: str) -> Ledger:
+    """Read a ledger and check that its chain holds.
+
+    Args:
+        content: the file.
+        name: of the file, for messages.
+
+    Raises:
+        RefusedError: RR440 if anything in it cannot be relied on.
+    """
+    entries: dict[str, Entry] = {}
+    heads: dict[str, None] = {}
+    settled: dict[str, Settlement] = {}
+    recalled: dict[str, Recall] = {}
+    for number, (own, entry) in enumerate(_read(content, name), 1):
+        where = f"line {number}"
+        if own in entries:
+            raise broken(name, f"{where} stands twice")
+        if isinstance(entry, Opening) != (number == 1):
+            raise broken(name, f"{where} {'does not open' if number == 1 else 'opens'} a ledger")
+        _follow(entry, entries, heads, name, where)
+        if isinstance(entry, Settlement):
+            _settle(entry, entries, settled, name, where)
+        _refuse_strangers(entry, entries, name, where)
+        if isinstance(entry, Recall):
+            recalled[entry.entry] = entry
+        entries[own] = entry
+        heads[own] = None
+    if not entries:
+        raise broken(name, "it is empty")
+    return Ledger(name, entries, tuple(heads), settled, recalled)
+
+
+def _refuse_strangers(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
+    """Refuse an entry that names a release which does not stand above it."""
+    named: tuple[str | None, ...] = ()
+    if isinstance(entry, Recall):
+        named = (entry.entry, entry.replaced_by)
+    elif isinstance(entry, Release):
+        named = (entry.replaces,)
+    if any(other is not None and not isinstance(entries.get(other), Release) for other in named):
+        raise broken(name, f"{where} names no release above it")
+
+
+def _follow(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
+    """Take what an entry follows out of the last entries."""
+    for parent in entry.parents:
+        if parent not in entries:
+            raise broken(name, f"{where} follows no entry above it: something was changed, taken out or moved")
+        heads.pop(parent, None)
+    if len({*entry.parents}) < len(entry.parents):
+        raise broken(name, f"{where} joins an entry with itself")
+
+
+def _settle(
+    entry: Settlement, entries: Mapping[str, Entry], settled: dict[str, Settlement], name: str, where: str
+) -> None:
+    """Note what became of a release; that its bundle appeared can be said again, and stands."""
+    if not isinstance(entries.get(entry.entry), Release):
+        raise broken(name, f"{where} settles no release above it")
+    before = settled.get(entry.entry)
+    if before is not None and before.outcome != entry.outcome and before.outcome == "released":
+        raise broken(name, f"{where} withdraws a release whose bundle appeared")
+    settled[entry.entry] = entry
+
+
+def _read(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
+    """Yield the hash and the entry of each line."""
+    lines = content.split(b"\n")
+    if lines[-1]:
+        raise broken(name, "its last line has no end: it was cut off while it was written")
+    for number, line in enumerate(lines[:-1], 1):
+        where = f"line {number}"
+        if line.startswith((b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")):
+            hint = f"keep the lines of both sides, each once, and take the marks out; then {JOIN}"
+            raise broken(name, f"{where} is a mark of a merge that git could not finish", hint)
+        if len(line) > LONGEST:
+            raise broken(name, f"{where} is too long")
+        try:
+            entry = from_line(line, where)
+        except UnreadableError as error:
+            raise broken(name, str(error)) from error
+        except (ValueError, TypeError) as error:
+            raise broken(name, f"{where} is no entry: {error}") from error
+        yield hash_of(line), entry
+
+
+def broken(name: str, why: str, hint: str = HINT) -> RefusedError:
+    """Return the refusal of a ledger that cannot be relied on."""
+    return RefusedError(Problem("RR440", f"the ledger {name} cannot be relied on: {why}", hint=hint))

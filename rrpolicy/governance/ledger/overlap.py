@@ -1,0 +1,201 @@
+"""Which releases may speak of the same people, and what is known of them together.
+
+How people of several tables overlap is declared, and nothing else is known of it. A person is in some of the releases
+and not in others; people who share such a pattern of presence hide among each other alone. With `any` one person may be
+the only one of a pattern, so that k = 1; with `nested` the numbers of records tell how many share each pattern.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from rrpolicy.canonical import canonical, digest
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.compose import Composed, Part, apart, linked, unlike
+from rrpolicy.governance.ledger.entry import Release
+from rrpolicy.planning.series import channel_digest
+from rrpolicy.policy.model import Overlap
+from rrpolicy.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rrpolicy.canonical import Value
+    from rrpolicy.channels.base import Channel
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.manifest.manifest import Series
+    from rrpolicy.source.protocol import Original
+
+SAME = "the same table: rows of all releases are linked, and are one channel"
+NESTED = (
+    "of any two tables one holds all people of the other: values may have changed, so that ratios multiply and "
+    "epsilons add; the smallest group of people who are in the same releases: {least:,}"
+)
+UNLIKE = (
+    "the policy declares the same table, but the numbers of records differ, or earlier releases were of other people: "
+)
+SERIES = (
+    "; of a series of {releases} releases a person counts with {values} different values of an attribute ({said}, "
+    "and never more than it has categories), given which of a person's entries are equal, so that who changed is told "
+    "by that"
+)
+ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
+
+
+MOST_CELLS = 1 << 25
+"""Released cells of linked rows over which a table is assessed: about a minute; with more, no table is looked at."""
+
+
+class Declared(Protocol):
+    """What is declared of the people of a release: by a policy under [ledger], or by an entry."""
+
+    @property
+    def overlap(self) -> Overlap:
+        """Return how they stand to those of earlier releases."""
+        ...
+
+    @property
+    def different_values(self) -> int | None:
+        """Return the most different values that one has of an attribute in a series; None if that is not known."""
+        ...
+
+
+@frozen
+class Group:
+    """People who are in the same releases.
+
+    Attributes:
+        channel: of these releases together.
+        people: how many, or the table where they are all its people.
+    """
+
+    channel: Channel
+    people: Original | int
+
+
+@frozen
+class Joint:
+    """Releases of the same people together.
+
+    Attributes:
+        rule: by which they are composed, in words.
+        groups: of people; what holds is the least that holds of any.
+        composed: the channel of linked rows, where all is the same table.
+    """
+
+    rule: str
+    groups: tuple[Group, ...]
+    composed: Composed | None = None
+
+
+def overlapping(earlier: Mapping[str, Release], overlap: Overlap, population: str | None) -> Mapping[str, Release]:
+    """Return the releases that may speak of the same people, by their hash.
+
+    Releases of two populations that are both named speak of different people; where one is not named, of anybody.
+    """
+    if overlap == "none":
+        return {}
+    return {
+        own: entry
+        for own, entry in earlier.items()
+        if population is None or entry.population is None or entry.population == population
+    }
+
+
+def part_of(entry: Release, registry: Registry) -> Part:
+    """Return an entry as composition takes it.
+
+    Raises:
+        RRPolicyError: if no loaded plugin reads its channel.
+    """
+    channel = channel_from_json(dict(entry.channel), registry.kinds)
+    series = None if entry.series is None else drawn_alike(entry.series, channel)
+    return Part(entry.name, channel, entry.records, entry.domains, series)
+
+
+def drawn_alike(series: Series, channel: Channel) -> str:
+    """Return what releases have in common in which a person's value is drawn alike."""
+    return f"{series.name} {series.id} {channel_digest(channel)}"
+
+
+def domains_of(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:
+    """Return attribute -> digest of its categories in their order; None for a column without a list of them."""
+    return {name: None if domain is None else digest(canonical(list(domain))) for name, domain in attributes}
+
+
+def joined(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release], original: Original | int) -> Joint:
+    """Return releases together, for each group of people who are in the same of them.
+
+    Args:
+        parts: of which no one is without a rule; the last is the new one.
+        declared: of the people of the new one.
+        earlier: the entries of the others.
+        original: the table of the new one, or its number of records.
+    """
+    overlap = declared.overlap
+    sizes = [part.records for part in parts]
+    between = [entry.overlap for entry in earlier[1:]]  # how earlier ones stand to each other
+    if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
+        composed = linked(list(_drawn(parts, 1)))
+        told = not composed.strange and _cells(composed.channel) <= MOST_CELLS
+        return Joint(SAME, (Group(composed.channel, original if told else sizes[-1]),), composed)
+    most, said = _values(parts, declared, earlier)
+    if overlap == "nested" and set(between) <= {"nested", "same"}:
+        steps = sorted({0, *sizes})
+        rings = [(size, size - before) for before, size in pairwise(steps)]
+        groups = [_changing([p for p in parts if p.records >= size], people, most) for size, people in rings]
+        least = min(group.people for group in groups if isinstance(group.people, int))
+        return Joint(NESTED.format(least=least) + said, tuple(groups))
+    return Joint((UNLIKE if overlap == "same" else "") + ANY + said, (_changing(parts, 1, most),))
+
+
+def _values(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release]) -> tuple[int, str]:
+    """Return how many different values a person has at most in a series, and what is said of it."""
+    series = Counter(part.series for part in parts if part.series is not None)
+    if not series:
+        return len(parts), ""
+    each = zip(parts, (*earlier, declared), strict=True)
+    stated = [entry.different_values for part, entry in each if part.series is not None]
+    known = [number for number in stated if number is not None]
+    most = max(known) if len(known) == len(stated) else len(parts)
+    largest = max(series.values())
+    said = f"as the policy declares at most {most}" if most < largest else "one for each release"
+    return most, SERIES.format(values=min(most, largest), releases=largest, said=said)
+
+
+def _changing(parts: Sequence[Part], people: int, most: int) -> Group:
+    """Return people whose values may be others in every release, and of a series no more than so many.
+
+    Who links the releases of a series sees which of a person's values are equal. People hide among those alone of whom
+    the same are, and nobody knows how many these are: with two values or more, one person.
+    """
+    series = Counter(part.series for part in parts if part.series is not None)
+    seen = any(min(releases, most) > 1 for releases in series.values())
+    return Group(apart(list(_drawn(parts, most))), 1 if seen else people)
+
+
+def _drawn(parts: Sequence[Part], most: int) -> Iterator[Part]:
+    """Yield releases whose draws have nothing to do with each other: of a series, as many as a person has values.
+
+    Args:
+        parts: all releases, the last the new one.
+        most: different values of a person in a series.
+    """
+    releases = Counter(part.series for part in parts)
+    for part in parts:
+        left = releases[part.series]  # of its series, itself included: the last one counts in full
+        if part.series is None:
+            yield part
+        elif left <= most:
+            yield unlike(part, left - 1)
+        releases[part.series] -= 1
+
+
+def _cells(channel: Product) -> int:
+    """Return how many combinations linked rows may have."""
+    return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

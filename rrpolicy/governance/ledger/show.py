@@ -1,0 +1,290 @@
+"""What a ledger holds, for people: every release with what it promised, alone and together with those before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from rrpolicy.canonical import Json
+from rrpolicy.channels.probability import log_up, round_down
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.chain import Ledger
+from rrpolicy.governance.ledger.compose import no_rule
+from rrpolicy.governance.ledger.entry import Budget, Recall, Release
+from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.overlap import joined, overlapping, part_of
+from rrpolicy.governance.ledger.promises import Unkept, unkept
+from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
+from rrpolicy.registry import Registry
+from rrpolicy.serialization.writing import plain
+
+
+@frozen
+class Reached:
+    """What ratios tell of releases: bounds that hold whatever the table is.
+
+    Attributes:
+        record: epsilon in record scope.
+        attribute: epsilon in attribute scope.
+        k: no attacker links anybody with a chance above 1/k; None where units have several records.
+        rule: by which, in words.
+    """
+
+    record: float
+    attribute: float
+    k: float | None
+    rule: str
+
+
+@frozen
+class Place:
+    """What became of a release.
+
+    Attributes:
+        digest: of release.json; None if its bundle is not known to have appeared.
+        recall: None if it was not recalled.
+        replaced_by: hash of the entry of the release to use in its place; None if there is none.
+    """
+
+    digest: str | None
+    recall: Recall | None
+    replaced_by: str | None
+
+
+@frozen
+class Line:
+    """A release of the ledger.
+
+    Attributes:
+        hash: of its entry.
+        entry: as it stands.
+        outcome: released, withdrawn, recalled, replaced, or open: it is not known whether the bundle appeared.
+        with_earlier: how many earlier releases may speak of the same people.
+        alone: what it comes to by itself; None if that is not known.
+        together: what it comes to together with those; None if no rule composes them.
+        unruled: why none does; "" if one does.
+        place: what became of it.
+    """
+
+    hash: str
+    entry: Release
+    outcome: str
+    with_earlier: int
+    alone: Reached | None
+    together: Reached | None
+    unruled: str
+    place: Place
+
+
+@frozen
+class Shown:
+    """A ledger, shown.
+
+    Attributes:
+        name: of the file.
+        head: hash of the last entry.
+        populations: name, None for what names none -> its releases in their order.
+        budgets: name -> the budget that holds for it; None for that of all.
+        unkept: promises that the releases do not keep together, or of which that is not decided.
+    """
+
+    name: str
+    head: str
+    populations: tuple[tuple[str | None, tuple[Line, ...]], ...]
+    budgets: Mapping[str | None, Budget]
+    unkept: tuple[Unkept, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy ledger show --json`."""
+        return {
+            "schema": "rrpolicy.ledger-shown/1",
+            "head": self.head,
+            "populations": [
+                {
+                    "population": name,
+                    "budget": _budget(self.budgets.get(name)),
+                    "releases": [_document(line) for line in lines],
+                }
+                for name, lines in self.populations
+            ],
+            "unkept": [each.to_json() for each in self.unkept],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as text."""
+        yield f"{self.name}: head {self.head}"
+        for name, releases in self.populations:
+            yield ""
+            yield f"population {name}" if name is not None else "no population named: taken to be of anybody"
+            if name in self.budgets:
+                yield f"  {_told(self.budgets[name])}"
+            if not releases:
+                continue
+            yield from _table([HEADS, *map(_row, releases)])
+            for number, line in enumerate(releases, 1):
+                if line.unruled:
+                    yield f"  {number}: no composed guarantee: {line.unruled}"
+                if line.place.recall is not None:
+                    recall = line.place.recall
+                    yield f"  {number}: recalled on {recall.date} by {recall.by}: {recall.reason}"
+                if line.entry.uncomposed is not None:
+                    yield f"  {number}: released all the same, because {line.entry.uncomposed}"
+        if not any(lines for _, lines in self.populations):
+            yield "no release was entered"
+        for each in self.unkept:
+            yield f"{'BROKEN: ' if each.broken else ''}{each}"
+
+
+HEADS = (
+    "",
+    "release",
+    "date",
+    "records",
+    "overlap",
+    "series",
+    "outcome",
+    "epsilon",
+    "epsilon together",
+    "k together",
+    "together with",
+    "rule",
+)
+
+
+def show_ledger(path: Path, plugins: Sequence[str] = ()) -> Shown:
+    """Show a ledger; see `rrpolicy.show_ledger` for the arguments and errors."""
+    ledger, registry = read_ledger(path), load_registry(plugins)
+    found: dict[str | None, list[Line]] = {}
+    entered = {own: entry for own, entry in ledger.entries.items() if isinstance(entry, Release)}
+    for number, (own, entry) in enumerate(entered.items()):
+        before = dict(list(entered.items())[:number])
+        earlier = {name: e for name, e in before.items() if name in ledger.releases}
+        found.setdefault(entry.population, []).append(_line(ledger, registry, own, entry, earlier))
+    budgets = {name: ledger.entries[own] for name, own in ledger.budgets.items()}
+    stated = {name: entry for name, entry in budgets.items() if isinstance(entry, Budget)}
+    listed = tuple((name, tuple(found.get(name, ()))) for name in dict.fromkeys((*found, *stated)))
+    return Shown(str(path), ledger.head, listed, stated, tuple(unkept(ledger, registry)))
+
+
+def _budget(entry: Budget | None) -> Json:
+    if entry is None:
+        return None
+    requirements: list[Json] = [dict(requirement) for requirement in entry.requirements]
+    return {"requirements": requirements, "date": entry.date, "reason": entry.reason, "by": entry.by}
+
+
+def _told(entry: Budget) -> str:
+    """Return a budget in words: what it requires as it stands, since its plugins may be absent."""
+    each = (
+        f"{requirement['model']} ({', '.join(f'{k} = {v}' for k, v in _options(requirement) if v not in (None, []))})"
+        for requirement in entry.requirements
+    )
+    why = "" if entry.reason is None else f"; {entry.by}: {entry.reason}"
+    return f"budget since {entry.date}: {' and '.join(each)}{why}"
+
+
+def _options(requirement: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    options = requirement["options"]
+    assert isinstance(options, dict)
+    yield from options.items()
+
+
+def _line(ledger: Ledger, registry: Registry, own: str, entry: Release, earlier: dict[str, Release]) -> Line:
+    settled, recall = ledger.settled.get(own), ledger.recalled.get(own)
+    outcome: str = "open" if settled is None else settled.outcome
+    outcome = "recalled" if recall is not None else "replaced" if own in ledger.replaced else outcome
+    others = list(overlapping(earlier, entry.overlap, entry.population).values())
+    (alone, _), (together, unruled) = (_reached(registry, before, entry) for before in ((), others))
+    digest = None if settled is None else settled.release
+    place = Place(digest, recall, ledger.replaced.get(own))
+    return Line(own, entry, outcome, len(others), alone, together, unruled, place)
+
+
+def _reached(registry: Registry, others: Sequence[Release], entry: Release) -> tuple[Reached | None, str]:
+    """Return what a release comes to together with others, or why no rule composes them."""
+    try:
+        parts = [part_of(e, registry) for e in (*others, entry)]
+    except RRPolicyError as error:
+        return None, error.problems[0].message
+    why = next(filter(None, (no_rule(part.channel) for part in parts)), "")
+    if why:
+        return None, why
+    most = max(e.max_records for e in (*others, entry))
+    joint = joined(parts, entry, others, entry.records)
+    exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
+    return _bound(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
+
+
+def _bound(exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[Release], entry: Release) -> Reached:
+    people = [(e, entry.records if not others else n) for e, n in exposed]
+    several = any(e.max_records > 1 for e in (*others, entry))
+    k = None if several else round_down(min(k_of(e.cross, n) for e, n in people))
+    return Reached(_epsilon(e.record for e, _ in people), _epsilon(e.attribute for e, _ in people), k, rule)
+
+
+def _epsilon(ratios: Iterator[Fraction | None]) -> float:
+    return max(math.inf if ratio is None else log_up(ratio) for ratio in ratios)
+
+
+def _document(line: Line) -> dict[str, Json]:
+    entry, recall = line.entry, line.place.recall
+    return {
+        "entry": line.hash,
+        "label": entry.label,
+        "policy": {"name": entry.policy, "version": entry.version, "digest": entry.policy_digest},
+        "records": entry.records,
+        "overlap": entry.overlap,
+        "series": None if entry.series is None else entry.series.name,
+        "different_values": entry.different_values,
+        "outcome": line.outcome,
+        "guarantees": plain(entry.guarantees),
+        "earlier": line.with_earlier,
+        "alone": plain(line.alone),
+        "together": plain(line.together),
+        "unruled": line.unruled or None,
+        "uncomposed": entry.uncomposed,
+        "date": entry.date,
+        "digest": line.place.digest,
+        "budget": None if entry.budget is None else [dict(requirement) for requirement in entry.budget],
+        "recalled": None if recall is None else {"date": recall.date, "by": recall.by, "reason": recall.reason},
+        "replaced_by": line.place.replaced_by,
+    }
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    entry, reached = line.entry, line.together
+    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k(reached), reached.rule)
+    counted = f"{line.with_earlier} earlier"
+    own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
+    series = "" if entry.series is None else entry.series.name
+    return (
+        "",
+        entry.name,
+        entry.date or "",
+        f"{entry.records:,}",
+        entry.overlap,
+        series,
+        line.outcome,
+        own,
+        told[0],
+        told[1],
+        counted,
+        told[2],
+    )
+
+
+def _k(reached: Reached) -> str:
+    return "?" if reached.k is None else f"{reached.k:.6g}"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield rows with aligned columns; the first column numbers them."""
+    numbered = [("" if not i else str(i), *row[1:]) for i, row in enumerate(rows)]
+    widths = [max(map(len, column)) for column in zip(*numbered, strict=True)]
+    for row in numbered:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,302 @@
+"""Whether a ledger is whole, and whether releases stand in it as they say themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from rrpolicy.canonical import Json
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.frozen import frozen
+from rrpolicy.governance.ledger.chain import Ledger
+from rrpolicy.governance.ledger.entry import Recall, Release
+from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.promises import Unkept, unkept
+from rrpolicy.manifest.manifest import Manifest, Series
+from rrpolicy.manifest.sealed import check_seal, read_release
+from rrpolicy.policy.file import precedence
+from rrpolicy.verification.key import OF_SERIES
+from rrpolicy.verification.outcome import Check, Level, Verification
+
+Earlier: TypeAlias = "tuple[bytes, str] | None"
+"""A ledger's file as it was, and when that was; None if it was not yet there."""
+
+
+@frozen
+class Verified:
+    """A ledger whose chain holds.
+
+    Attributes:
+        ledger: as read.
+        head: hash of the last entry.
+        bundles: that were found in it.
+        unkept: promises that its releases do not keep together, which somebody accepted, or that are not decided.
+    """
+
+    ledger: Ledger
+    head: str
+    bundles: tuple[str, ...]
+    unkept: tuple[Unkept, ...] = ()
+
+    @property
+    def open(self) -> tuple[tuple[str, str], ...]:
+        """Return hash and name of each release of which it does not say whether the bundle appeared."""
+        return tuple((own, entry.name) for own, entry in self.ledger.open.items())
+
+    def lines(self) -> Iterator[str]:
+        """Yield what was found, for people."""
+        entries, releases = len(self.ledger.entries), len(self.ledger.releases)
+        yield f"the chain holds: {entries} {_plural('entry', entries)}, {releases} {_plural('release', releases)}"
+        yield f"head: {self.head}"
+        for bundle in self.bundles:
+            yield f"{bundle} stands in it as it says"
+        for each in self.unkept:
+            yield str(each)
+        for own, recall in self.ledger.recalled.items():
+            yield f"recalled on {recall.date} by {recall.by}: {self.ledger.releases[own].name}: {recall.reason}"
+        for own, name in self.open:
+            yield f"open: {name}, entered and counted; whether its bundle appeared is not known ({own})"
+        if self.open:
+            yield "next: `rrpolicy ledger add FILE BUNDLE` if it did, else --withdraw HASH --reason"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy ledger verify --json`."""
+        return {
+            "schema": "rrpolicy.ledger-verification/1",
+            "passed": True,
+            "head": self.head,
+            "entries": len(self.ledger.entries),
+            "releases": len(self.ledger.releases),
+            "open": [{"entry": own, "release": name} for own, name in self.open],
+            "bundles": list(self.bundles),
+            "unkept": [each.to_json() for each in self.unkept],
+            "recalled": [{"entry": own, **_recall(recall)} for own, recall in self.ledger.recalled.items()],
+        }
+
+
+def _recall(recall: Recall) -> dict[str, Json]:
+    return {"date": recall.date, "by": recall.by, "reason": recall.reason, "replaced_by": recall.replaced_by}
+
+
+def broken_promise(each: Unkept) -> Problem:
+    """Return that a promise is broken."""
+    hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` says who accepts that, and why"
+    return Problem("RR134", str(each), None, "releases that keep together what was promised", hint)
+
+
+def verify_ledger(
+    path: Path, expect_head: str | None, bundles: Sequence[Path], earlier: Earlier = None, plugins: Sequence[str] = ()
+) -> Verified:
+    """Verify a ledger; see `rrpolicy.verify_ledger` for the arguments and errors."""
+    ledger = read_ledger(path)
+    if earlier is not None:
+        ledger.expect_all(*earlier)
+    head = ledger.head
+    if expect_head is not None:
+        ledger.expect(expect_head, "was expected in it")
+    for bundle in bundles:
+        manifest = sealed_manifest(bundle)
+        if manifest.ledger is not None:
+            ledger.expect(manifest.ledger.head, f"{bundle} follows")
+            ledger.expect(manifest.ledger.entry, f"{bundle} names as its own")
+        problem = unlike(ledger, manifest, str(bundle))
+        if problem is not None:
+            raise RequirementError(problem)
+    found = tuple(unkept(ledger, load_registry(plugins)))
+    broken = [broken_promise(each) for each in found if each.broken]
+    if broken:
+        raise RequirementError(broken)
+    return Verified(ledger, head, tuple(map(str, bundles)), found)
+
+
+def verified_in(
+    path: Path,
+    bundle: Path,
+    found: Verification,
+    *,
+    superseded: bool = False,
+    plugins: Sequence[str] = (),
+    name: str = "",
+) -> Verification:
+    """Return what was verified of a bundle, with whether the ledger holds it as it says, and nothing newer.
+
+    Args:
+        path: of the ledger.
+        bundle: the bundle's folder, or its public/ folder alone.
+        found: what was verified of it.
+        superseded: it may be a release under an older version of its policy.
+        plugins: distributions to load for the channels that the ledger names.
+        name: of the bundle, for messages; "" for its folder's.
+
+    Raises:
+        RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
+    """
+    ledger, called = read_ledger(path), name or str(bundle)
+    problem: Problem | None
+    older: Problem | None = None
+    recalled: Problem | None = None
+    try:
+        manifest = sealed_manifest(bundle)
+        problem = unlike(ledger, manifest, called)
+        older = None if superseded else outdated(ledger, manifest, called)
+        own = find(ledger, manifest)
+        recalled = None if own is None else no_longer_used(ledger, own, called)
+    except PolicyError:
+        problem = Problem("RR130", f"{called} cannot be read, so that it stands in no ledger")
+    unkept_here = unkept(ledger, load_registry(plugins))
+    told: dict[str, list[Problem]] = {
+        "the ledger's entry": [p for p in (problem,) if p],
+        "the newest version of its policy in the ledger": [p for p in (older,) if p],
+        "in use: neither recalled nor replaced": [p for p in (recalled,) if p],
+        "what the ledger's releases promised together": [broken_promise(e) for e in unkept_here if e.broken],
+    }
+    checks = [Check(n, Level.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
+    claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
+    problems = tuple(each for several in told.values() for each in several)
+    undecided = found.undecided
+    if problem is None and OF_SERIES in undecided and _as_begun(ledger, manifest):
+        checks.append(Check("the channel is that with which the series was begun", Level.KEY, True, ""))  # noqa: FBT003 it passes
+        undecided = tuple(text for text in undecided if text != OF_SERIES)
+    return replace(
+        found,
+        checks=(*found.checks, *checks),
+        problems=(*found.problems, *problems),
+        claims=claims,
+        undecided=undecided,
+    )
+
+
+def _as_begun(ledger: Ledger, manifest: Manifest) -> bool:
+    """Return whether a release has the channel, and the key, with which its series was begun."""
+    first = None if manifest.series is None else ledger.first_of(manifest.series.name)
+    return first is not None and (first.series, first.channel) == (manifest.series, manifest.channel)
+
+
+def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+    """Return that the ledger knows a release under a newer version of the same policy; None if it knows none.
+
+    Args:
+        ledger: whose chain holds.
+        manifest: of the release.
+        name: of the bundle, for the message.
+    """
+    policy = manifest.policy
+    newer = _newest(ledger, policy.name, policy.version, manifest.series)
+    if newer is None:
+        return None
+    message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer}"
+    hint = "ask for the newer release; --superseded verifies an older one on purpose"
+    return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
+
+
+def outdated_by(ledger: Ledger, entry: Release) -> str | None:
+    """Return the newer version of the policy of an entry under which the ledger knows a release; None if none."""
+    return _newest(ledger, entry.policy, entry.version, entry.series)
+
+
+def _newest(ledger: Ledger, policy: str, version: str, series: Series | None) -> str | None:
+    own = None if series is None else series.name
+    newer = [
+        e.version
+        for e in ledger.releases.values()
+        if e.policy == policy
+        and _newer(e.version, version)
+        and (own is None or e.series is None or e.series.name != own)  # a later one of a series is another month
+    ]
+    return newer[-1] if newer else None
+
+
+def _newer(one: str, other: str) -> bool:
+    """Return whether a version is newer than another; of what is no version, whether it is another one."""
+    try:
+        return precedence(one) > precedence(other)
+    except ValueError:
+        return one != other
+
+
+def sealed_manifest(bundle: Path) -> Manifest:
+    """Return the manifest of a bundle, or of its public/ folder, whose own digest holds.
+
+    Raises:
+        PolicyError: RR260 or RR261 if it is no release, RR284 if it was changed.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    manifest = read_release(public)
+    check_seal(public, manifest.to_json(), ())
+    return manifest
+
+
+def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+    """Return in what a release is not the one that the ledger holds under its entry; None if it is.
+
+    Args:
+        ledger: whose chain holds.
+        manifest: of the release.
+        name: of the bundle, for the message.
+    """
+    place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
+    found = find(ledger, manifest)
+    if found is None:
+        why = "names no entry of a ledger" if place is None else "names an entry that this ledger does not hold"
+        return Problem("RR130", f"{name} {why}", None, "a release that was entered before it appeared", hint)
+    entry = ledger.entries[found]
+    assert isinstance(entry, Release)
+    settled = ledger.settled.get(found)
+    stated = {
+        "the ledger's head": place is None or place.head == entry.previous,
+        "records": manifest.records == entry.records,
+        "channel": manifest.channel == entry.channel,
+        "series": manifest.series == entry.series,
+        "policy": manifest.policy.digest == entry.policy_digest,
+        "data": {table: written.digest for table, written in manifest.data.tables.items()} == entry.data,
+        "what it replaces": manifest.replaces == _replaced(ledger, entry),
+        "what became of it": settled is None or settled.outcome == "released",
+    }
+    differ = [what for what, agrees in stated.items() if not agrees]
+    if not differ:
+        return None
+    return Problem("RR130", f"{name} is not the release that the ledger holds: {', '.join(differ)} differ", hint=hint)
+
+
+def _replaced(ledger: Ledger, entry: Release) -> str | None:
+    """Return the digest of the release that an entry corrects."""
+    settled = None if entry.replaces is None else ledger.settled.get(entry.replaces)
+    return None if settled is None else settled.release
+
+
+def no_longer_used(ledger: Ledger, own: str, name: str) -> Problem | None:
+    """Return that a release was recalled, or replaced by a correction; None if it was not.
+
+    Args:
+        ledger: whose chain holds.
+        own: hash of its entry.
+        name: of the bundle, for the message.
+    """
+    recall, other = ledger.recalled.get(own), ledger.replaced.get(own)
+    if recall is None and other is None:
+        return None
+    told = "was replaced" if recall is None else f"was recalled on {recall.date} by {recall.by}: {recall.reason}"
+    message = f"{name} {told}"
+    hint = "do not use it, and tell who has it"
+    if other is not None:
+        entry = ledger.entries[other]
+        assert isinstance(entry, Release)
+        hint = f"use {entry.name} in its place ({other})"
+    return Problem("RR133", message, None, "a release that is in use", hint)
+
+
+def find(ledger: Ledger, manifest: Manifest) -> str | None:
+    """Return the hash of a release's entry: the one that it names; else one with the same data and channel."""
+    if manifest.ledger is not None:
+        named = manifest.ledger.entry
+        return named if isinstance(ledger.entries.get(named), Release) else None
+    data = {table: written.digest for table, written in manifest.data.tables.items()}
+    same = (own for own, e in ledger.releases.items() if e.data == data and e.channel == manifest.channel)
+    return next(same, None)
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else {"entry": "entries"}.get(word, word + "s")

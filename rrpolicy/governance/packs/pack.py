@@ -1,0 +1,104 @@
+"""The packs: which there are, what each rests on, and copies of them to extend.
+
+A policy extends a file of its own repository and nothing that comes with a program: who reads the policy reads its
+floor, another version of rrpolicy changes nothing, and the bundle of a release keeps the file with its digest.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import digest
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen import frozen
+from rrpolicy.safe_io.atomic_write import write_new
+from rrpolicy.serialization.fields import UNWRITTEN
+
+_SOURCE = "# Source: "
+_FILES = files("rrpolicy.governance.packs") / "files"
+
+
+@frozen
+class Pack:
+    """A baseline that comes with rrpolicy.
+
+    Attributes:
+        name: to ask for it by.
+        version: of the pack.
+        title: what it is a floor for, in a sentence.
+        asks: what it asks of a policy that extends it, in a line.
+        sources: what it rests on.
+        digest: of its bytes, as audit/ of a release has it if the file was not changed.
+        text: the file.
+    """
+
+    name: str
+    version: str
+    title: str
+    asks: str
+    sources: tuple[str, ...]
+    digest: str
+    text: str = field(metadata=UNWRITTEN)
+
+
+def packs() -> tuple[Pack, ...]:
+    """Return every pack, by name."""
+    names = sorted(file.name.removesuffix(".toml") for file in _FILES.iterdir() if file.name.endswith(".toml"))
+    return tuple(_read(name) for name in names)
+
+
+def pack(name: str) -> Pack:
+    """Return one pack.
+
+    Raises:
+        PolicyError: RR250 if there is none of that name.
+    """
+    known = {each.name: each for each in packs()}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else None
+        raise PolicyError(Problem("RR250", f"there is no pack '{name}'", None, f"one of: {', '.join(known)}", hint))
+    return known[name]
+
+
+def write_pack(name: str, folder: Path) -> Path:
+    """Write a pack into a folder, for policies to extend.
+
+    Args:
+        name: of the pack.
+        folder: made if missing.
+
+    Raises:
+        PolicyError: RR250 if there is none of that name.
+        RefusedError: RR411 if there is such a file already, RR407 or RR408 if it cannot be written.
+    """
+    content = pack(name).text.encode()
+    (written,) = write_new(folder, {f"{name}.toml": partial(Path.write_bytes, data=content)})
+    return written
+
+
+def _read(name: str) -> Pack:
+    content = (_FILES / f"{name}.toml").read_bytes()
+    text = content.decode()
+    lines = text.splitlines()
+    sources = tuple(line.removeprefix(_SOURCE) for line in lines if line.startswith(_SOURCE))
+    stated = tomllib.loads(text)
+    title = lines[0].removeprefix("# ").partition(": extend it")[0]
+    return Pack(name, stated["policy"]["version"], title, "; ".join(_asks(stated)), sources, digest(content), text)
+
+
+def _asks(stated: Mapping[str, Any]) -> Iterator[str]:
+    for entry in stated.get("privacy", ()):
+        options = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "model")
+        yield f"{entry['model']} ({options})"
+    yield from (f"{key} {value}" for key, value in stated.get("source", {}).items())
+    context = stated.get("context", {})
+    yield from (f"{key} one of {', '.join(values)}" for key, values in context.get("allows", {}).items())
+    yield f"states {', '.join(context.get('demands', ()))}"

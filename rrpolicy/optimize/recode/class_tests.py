@@ -1,0 +1,127 @@
+"""What a search over generalisations works on: levels of attributes, counts of a table, requirements as tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.frozen import frozen
+from rrpolicy.optimize.recode.lattice import ClassTest
+from rrpolicy.optimize.recode.levels import Recoded
+from rrpolicy.optimize.recode.rollup import Ladder, Tables, finest
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.privacy.model import Assessor, PerClass
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+
+def ladder(attribute: Recoded) -> Ladder:
+    """Return the levels of an attribute that may be chosen, as positions of groups."""
+    return Ladder(
+        attribute.attribute.name, tuple(positions(attribute.levels[j]) for j in attribute.chosen), attribute.chosen
+    )
+
+
+def positions(labels: Sequence[Value]) -> Ints:
+    """Return the number of each label among the distinct ones, in the order in which they first occur."""
+    number: dict[tuple[type, Value], int] = {}
+    return np.array([number.setdefault((type(v), v), len(number)) for v in labels], dtype=np.int64)
+
+
+def tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> Tables:
+    """Count a table for rolling up, and the population beside it if a test asks for people.
+
+    Args:
+        original: the table.
+        attributes: what makes classes.
+        tests: name the attributes whose values are counted in them.
+    """
+    names = [a.attribute.name for a in attributes]
+    joints = []
+    for name in tests.sensitive:
+        counts = original.counts(*names, name)
+        codes = counts.codes.astype(np.int64)
+        joints.append((codes[:, :-1], codes[:, -1], counts.n, counts.shape[-1]))
+    ladders = [ladder(a) for a in attributes]
+    counts = original.counts(*names)
+    reference = None
+    if original.reference is not None and any(test.people is not None for test in tests.tests):
+        people = original.reference.counts(*names)
+        reference = finest(ladders, people.codes.astype(np.int64), people.n)
+    return finest(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
+
+
+@frozen(slots=False)
+class ClassTests:
+    """Requirements, as far as classes tell.
+
+    Attributes:
+        sensitive: the attributes whose histograms are read.
+        tests: the requirements on classes.
+        others: the requirements that only their assessor decides, of a whole channel.
+    """
+
+    sensitive: tuple[str, ...]
+    tests: tuple[ClassTest, ...]
+    others: tuple[tuple[Requirement, Assessor], ...]
+
+
+def class_tests(
+    requirements: Sequence[tuple[Requirement, Assessor]],
+    policy: Policy,
+    attributes: Sequence[Recoded],
+    *,
+    suppressing: bool,
+) -> ClassTests:
+    """Return requirements as tests of classes.
+
+    Args:
+        requirements: with their assessors.
+        policy: resolved.
+        attributes: what makes classes.
+        suppressing: whether failing classes may be suppressed.
+    """
+    place = {a.attribute.name: number for number, a in enumerate(attributes)}
+    sensitive: dict[str, int] = {}
+    tests: list[ClassTest] = []
+    others: list[tuple[Requirement, Assessor]] = []
+    for requirement, assessor in requirements:
+        if assessor.per_class is None:
+            others.append((requirement, assessor))
+            continue
+        for one in assessor.per_class(requirement, policy):
+            monotone = one.monotone_with_suppression if suppressing else one.monotone
+            tests.append(_test(requirement.model, one, policy, place, sensitive, monotone=monotone))
+    return ClassTests(tuple(sensitive), tuple(tests), tuple(others))
+
+
+def _test(
+    name: str, one: PerClass, policy: Policy, place: Mapping[str, int], sensitive: dict[str, int], *, monotone: bool
+) -> ClassTest:
+    """Return a requirement on classes by the numbers of attributes; of its subgroup, what makes classes counts."""
+    joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
+    known = {attribute: value for attribute, value in one.where.items() if attribute in place}
+    concerned = tuple(_category(policy, place, attribute, value) for attribute, value in known.items())
+    return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks, one.people, one.hidden)
+
+
+def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
+    return place[name], (policy.attributes[name].domain or ()).index(value)
+
+
+def sufficient(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
+    """Return tests of classes that suffice for what only assessors of whole channels decide, where these know some."""
+    place = {a.attribute.name: number for number, a in enumerate(attributes)}
+    sensitive = {name: number for number, name in enumerate(tests.sensitive)}
+    added = [
+        _test(requirement.model, one, policy, place, sensitive, monotone=one.monotone)
+        for requirement, assessor in tests.others
+        if assessor.sufficient is not None
+        for one in assessor.sufficient(requirement, policy)
+    ]
+    return ClassTests(tuple(sensitive), (*tests.tests, *added), tests.others)

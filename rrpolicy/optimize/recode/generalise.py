@@ -1,0 +1,249 @@
+"""Full-domain generalisation: the best node of the lattice, as the axes that release it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channels.axes.categories import certainty_penalty
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.frozen import frozen
+from rrpolicy.optimize.recode.class_tests import class_tests, sufficient, tables
+from rrpolicy.optimize.recode.lattice import Choice, ClassTest, Search
+from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at
+from rrpolicy.optimize.recode.loss import Loss
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.base import Axis, Channel
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.mechanism import Task
+    from rrpolicy.optimize.recode.rollup import Tables
+    from rrpolicy.source.protocol import Original
+
+    Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
+
+
+MUCH = 0.75
+"""The largest share of a loss that is called much smaller."""
+BUDGET = 200
+"""Nodes that are looked at for that."""
+FORCED = "people whom attributes tell apart that are released as they are fail one"
+
+
+@frozen
+class Generalised:
+    """The chosen generalisation.
+
+    Attributes:
+        channel: that releases it.
+        levels: for each attribute the number of its level in the hierarchy.
+        choice: the node with its classes.
+        nodes: of the lattice.
+        tested: nodes whose classes were counted.
+    """
+
+    channel: Channel
+    levels: tuple[int, ...]
+    choice: Choice
+    nodes: int
+    tested: int
+
+
+def full_domain(  # noqa: PLR0917 what a search is
+    task: Task,
+    original: Original,
+    attributes: Sequence[Recoded],
+    goal: Goal,
+    build: Build,
+    budget: int | None = None,
+) -> Generalised:
+    """Return the generalisation of least loss that satisfies every requirement.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: what is best.
+        build: turns axes of these attributes into the channel.
+        budget: nodes whose classes may be counted; None for no end but the optimum.
+
+    Raises:
+        RequirementError: RR105 if there is none, or none within the budget.
+    """
+    most = int(goal.suppression * original.records)
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
+    counted = tables(original, attributes, tests)
+    weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
+
+    def channel_of(choice: Choice) -> Channel:
+        return build(axes_of(choice, attributes, suppressing=bool(goal.suppression)))
+
+    def accept(choice: Choice) -> bool:
+        channel = channel_of(choice) if tests.others else None
+        return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
+
+    suppressing = most > 0 and bool(tests.tests)
+    lasting = bool(tests.others) and not suppressing and all(a.monotone and r.monotone for r, a in tests.others)
+    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting, budget)
+    best = search.best()
+    if best is None:
+        coarsest = search.choice(tuple(size - 1 for size in counted.shape))
+        whole = channel_of(coarsest)
+        failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
+        uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
+        raise infeasible(search, coarsest, failing, goal, lambda models: attained(task, models, uncut, original))
+    levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
+    return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
+
+
+def with_few_suppressed(  # noqa: PLR0917 what a search is
+    task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build, loss: float
+) -> Generalised | None:
+    """Return a generalisation that a few suppressed records make much finer; None if none is found.
+
+    Only so many nodes are looked at, so that a finer one may exist.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: what is best, with the share of records that may be suppressed.
+        build: turns axes of these attributes into the channel.
+        loss: without suppressed records.
+    """
+    if int(goal.suppression * original.records) == 0 or loss <= 0:
+        return None
+    try:
+        found = full_domain(task, original, attributes, goal, build, BUDGET)
+    except RequirementError:
+        return None
+    return found if found.choice.suppressed and found.choice.loss <= MUCH * loss else None
+
+
+def certainty_loss(channel: Product, original: Original, attributes: Sequence[Recoded], goal: Goal) -> float:
+    """Return the loss `ncp` of a partition, as `Loss` computes it of a node.
+
+    Args:
+        channel: with one axis of these attributes.
+        original: the table.
+        attributes: what makes classes.
+        goal: with the weights.
+    """
+    names = tuple(a.attribute.name for a in attributes)
+    axis = next(axis for axis in channel.axes if axis.attributes == names)
+    assert isinstance(axis, Recode)
+    counts, whole = original.counts(*names), sum(goal.weights)
+    labels = axis.recode(counts.codes)
+    loss = 0.0
+    for place, weight in enumerate(goal.weights):
+        size = len(axis.original[place].labels)
+        penalty = np.array([certainty_penalty(len(group), size) for group in axis.groups[place]])
+        loss += float(weight / whole) * float(penalty[labels[:, place]] @ counts.n) / original.records
+    return loss
+
+
+def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
+    """Return the axes that release a choice; `suppressing` says whether something might be suppressed."""
+    suppressed = choice.table.codes[~choice.kept].tolist() if suppressing else None
+    return axes_at(attributes, choice.node, suppressed)
+
+
+def attained(task: Task, models: Collection[str], channel: Channel, original: Original) -> str:
+    """Return models with the number that each entry of theirs achieves through a channel, for messages."""
+    said = []
+    for requirement, assessor in task.requirements:
+        if requirement.model in models:
+            achieved = assessor.finding(requirement, channel, original).achieved
+            said.append(requirement.model + ("" if achieved is None else f" (achieves {achieved.value:.6g})"))
+    return ", ".join(dict.fromkeys(said))
+
+
+def infeasible(
+    search: Search, coarsest: Choice, failing: Collection[str], goal: Goal, said: Callable[[Collection[str]], str]
+) -> RequirementError:
+    """Return the error that says what stands in the way at the coarsest node, and what would help.
+
+    Args:
+        search: that found nothing.
+        coarsest: its coarsest node.
+        failing: models that an assessor of the whole channel decides, and that fail there.
+        goal: its place is used, and how many records may be suppressed.
+        said: models in words, with what they achieve there.
+    """
+    nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
+    stands = (
+        f"even at the coarsest of {nodes} nodes, {coarsest.suppressed:,} of {records:,} records would be suppressed"
+    )
+    if search.satisfies(coarsest):
+        names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
+    else:
+        alone = {t.name: Search(search.tables, [t], search.loss, 0) for t in search.tests}
+        needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
+        names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
+        share = f"{float(goal.suppression):.4g}"
+        hint = (
+            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
+        )
+    message = f"no generalisation satisfies every requirement: {stands}" + (
+        f"; there fail {said(names)}" if names else ""
+    )
+    return RequirementError(Problem("RR105", message, goal.place, hint=hint))
+
+
+def multidimensional(
+    task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build
+) -> Channel:
+    """Return the channel of the Mondrian partition that satisfies every requirement.
+
+    Requirements that only an assessor of a whole channel decides steer the cuts by what suffices for them.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: only its place is used.
+        build: turns axes of these attributes into the channel.
+
+    Raises:
+        RequirementError: RR105 if even the whole table, as one class, fails.
+    """
+    from rrpolicy.optimize.recode.mondrian import mondrian
+
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
+    steering = sufficient(tests, task.policy, attributes)
+    finest = [replace(a, chosen=(0,)) for a in attributes]
+    counted = tables(original, finest, steering)
+    axis = mondrian(counted, attributes, steering.tests)
+    if axis is None:
+        models = {t.name for t in steering.tests if not _holds_of_all(t, counted)}
+        whole = build(axes_at(attributes, [len(a.chosen) - 1 for a in attributes]))
+        names = attained(task, models, whole, original)
+        stands = f"even the whole table, as one class, fails {names}" if names else FORCED
+        message = f"no partition satisfies every requirement: {stands}"
+        hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
+        raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
+    channel = build([axis])
+    failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]
+    if failing:
+        names = ", ".join(dict.fromkeys(r.model for r in failing))
+        message = f"the boxes that the other requirements lead to fail {names}, which mondrian does not cut by"
+        hint = "ask for a larger k or l, which makes larger boxes; ask for less; or choose full-domain"
+        raise RequirementError(Problem("RR105", message, failing[0].place or goal.place, hint=hint))
+    return channel
+
+
+def _holds_of_all(test: ClassTest, counted: Tables) -> bool:
+    """Return whether the whole table, as one class, satisfies a test."""
+    table = counted.finest
+    counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)
+    whole = counts.sum(axis=0, keepdims=True)
+    fine = test.holds(whole)
+    if test.peaks is not None:
+        fine = fine & test.peaks(whole, counts.max(axis=0, keepdims=True))
+    if test.people is not None and counted.reference is not None:
+        fine = fine & test.people(np.array([counted.records]), np.array([counted.reference.records]))
+    return bool(fine.all())

@@ -1,0 +1,232 @@
+"""The best node of a generalisation lattice: the least loss among those that satisfy every requirement.
+
+Whatever holds of a node then holds of every coarser one for the *monotone* requirements: without suppression for all,
+with suppression only for k-anonymity and distinct l-diversity (Incognito: LeFevre, DeWitt, Ramakrishnan 2005). One test
+then decides a whole corner of the lattice, and chains between undecided nodes are bisected. What is not monotone is
+tested at every node that the monotone ones leave. Nodes are visited in the order of a bound of their loss, so that the
+search ends where nothing can be better. Ties go to the node of the least height, then to the first in order.
+
+With suppression, classes that fail are released as `*`; as the rest is then another release, it is tested again until
+all hold. A node fails if more records are suppressed than may be.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.frozen import frozen
+from rrpolicy.optimize.recode.loss import above
+from rrpolicy.optimize.recode.rollup import Node, Table, Tables
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rrpolicy.optimize.recode.loss import Loss
+    from rrpolicy.source.counts import Ints
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_UNKNOWN, _HOLDS, _FAILS = 0, 1, -1
+_TIED = 1 + 1e-9
+"""Bounds are sums in another order than the losses: what exceeds by less may be a tie."""
+
+
+@frozen(slots=False)
+class ClassTest:
+    """A requirement on classes.
+
+    Attributes:
+        name: for messages.
+        joint: which sensitive attribute's histograms it reads; None for the sizes of classes.
+        holds: (classes, values) counts of all released classes, and of the suppressed records as the last, if there are
+            any -> (classes,) which satisfy it.
+        monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
+        concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
+        peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
+            (classes,) which satisfy it as well; None if single combinations do not matter. Read by Mondrian alone.
+        people: (classes,) records and (classes,) people of the population -> (classes,) which satisfy it as well; None
+            if it asks nothing of these. People beside no records are of no class.
+        hidden: whether suppressed records must satisfy `people`, as one class.
+    """
+
+    name: str
+    joint: int | None
+    holds: Callable[[Ints], Mask]
+    monotone: bool
+    concerned: tuple[tuple[int, int], ...] = ()
+    peaks: Callable[[Ints, Ints], Mask] | None = None
+    people: Callable[[Ints, Ints], Mask] | None = None
+    hidden: bool = False
+
+
+@frozen(slots=False)
+class Choice:
+    """A node and what is released at it.
+
+    Attributes:
+        node: for each attribute the place of its level.
+        loss: of the node.
+        table: its classes.
+        kept: (classes,) those that are not suppressed.
+    """
+
+    node: Node
+    loss: float
+    table: Table = field(repr=False)
+    kept: Mask = field(repr=False)
+
+    @property
+    def suppressed(self) -> int:
+        """Return the number of suppressed records."""
+        return int(self.table.n[~self.kept].sum())
+
+    @property
+    def order(self) -> tuple[float, int, Node]:
+        """Return what the best choice has the least of."""
+        return self.loss, sum(self.node), self.node
+
+
+@dataclass
+class Search:
+    """A search for the best node.
+
+    Attributes:
+        tables: the classes of every node.
+        tests: the requirements on classes.
+        loss: what decides among the nodes that satisfy them.
+        most: records that may be suppressed.
+        accept: a last say over a node that would be the best so far: what no test of classes can tell.
+        lasting: whether what it accepts at a node it accepts at every coarser one; nothing is then suppressed.
+        budget: nodes whose classes may be counted; the best of those is then returned. None for no end but the optimum.
+        tested: nodes whose classes were counted so far.
+    """
+
+    tables: Tables
+    tests: Sequence[ClassTest]
+    loss: Loss
+    most: int
+    accept: Callable[[Choice], bool] = lambda _: True
+    lasting: bool = False
+    budget: int | None = None
+    tested: int = 0
+
+    def best(self) -> Choice | None:
+        """Return the best node; None if no node, or none within the budget, satisfies every requirement."""
+        shape = self.tables.shape
+        bound = self.loss.bounds()
+        state = np.full(shape, _UNKNOWN, dtype=np.int8)
+        found: Choice | None = None
+        for node in self._visits():
+            if self.budget is not None and self.tested >= self.budget:
+                break
+            if state[node] == _FAILS or (found is not None and bound[node] > found.loss * _TIED):
+                continue
+            if state[node] == _UNKNOWN and not self._decide(node, state):
+                continue
+            choice = self.choice(node)
+            raw = choice.loss if choice.kept.all() else self.loss.of(choice.table, np.ones_like(choice.kept))
+            np.maximum(bound[above(node)], raw, out=bound[above(node)])
+            better = found is None or choice.order < found.order
+            if better and self.satisfies(choice) and (self.lasting or self.accept(choice)):
+                found = choice
+        return found
+
+    def _visits(self) -> Iterator[Node]:
+        """Yield every node, those that are likely to lose least first."""
+        hints = self.loss.hints()
+        nodes = list(itertools.product(*(range(size) for size in self.tables.shape)))
+        heights = np.array([sum(node) for node in nodes], dtype=np.int64)
+        for index in np.lexsort((heights, hints.ravel())).tolist():
+            yield nodes[index]
+
+    def choice(self, node: Node) -> Choice:
+        """Return what is released at a node: failing classes suppressed until the rest satisfies every test."""
+        table = self.tables.at(node)
+        self.tested += 1
+        kept = np.ones(len(table.n), dtype=bool)
+        while True:
+            fails = self._failing(table, kept, self.tests)
+            if not fails.any() or not self.most:
+                kept &= ~fails
+                break
+            kept &= ~fails
+            if int(table.n[~kept].sum()) > self.most:
+                break
+        return Choice(node, self.loss.of(table, kept), table, kept)
+
+    def satisfies(self, choice: Choice) -> bool:
+        """Return whether no more records are suppressed than may be, and some are not, and what these must satisfy."""
+        return choice.suppressed <= self.most and bool(choice.kept.any()) and self._hides(choice)
+
+    def _hides(self, choice: Choice) -> bool:
+        """Return whether suppressed records satisfy, as one class, what is asked of them as well."""
+        gone = ~choice.kept
+        asked = [test.people for test in self.tests if test.hidden and test.people is not None]
+        if not asked or not gone.any():
+            return True
+        people, _ = self.tables.people(choice.table)
+        whole = [np.array([int(n[gone].sum())], dtype=np.int64) for n in (choice.table.n, people)]
+        return all(bool(one(*whole).all()) for one in asked)
+
+    def _decide(self, node: Node, state: npt.NDArray[np.int8]) -> bool:
+        """Find out whether what is monotone holds at a node, bisecting a chain of undecided nodes above it."""
+        monotone = [test for test in self.tests if test.monotone]
+        if not monotone and not self.lasting:
+            state[...] = _HOLDS
+            return True
+        chain = self._chain(node, state)
+        low, high = 0, len(chain) - 1
+        while state[node] == _UNKNOWN:
+            middle = (low + high) // 2
+            at = chain[middle]
+            table = self.tables.at(at)
+            self.tested += 1
+            fails = self._failing(table, np.ones(len(table.n), dtype=bool), monotone)
+            fine = int(table.n[fails].sum()) <= self.most
+            if fine and (not self.lasting or self.accept(Choice(at, 0.0, table, ~fails))):
+                state[above(at)] = _HOLDS
+                high = max(middle - 1, low)
+            else:
+                state[tuple(slice(0, place + 1) for place in at)] = _FAILS
+        return bool(state[node] == _HOLDS)
+
+    def _chain(self, node: Node, state: npt.NDArray[np.int8]) -> list[Node]:
+        """Return undecided nodes from one upwards, each a step above the one before."""
+        chain = [node]
+        while True:
+            here = chain[-1]
+            steps = [
+                (size - place, -axis)
+                for axis, (place, size) in enumerate(zip(here, self.tables.shape, strict=True))
+                if place + 1 < size and state[(*here[:axis], place + 1, *here[axis + 1 :])] == _UNKNOWN
+            ]
+            if not steps:
+                return chain
+            axis = -max(steps)[1]
+            chain.append((*here[:axis], here[axis] + 1, *here[axis + 1 :]))
+
+    def _failing(self, table: Table, kept: Mask, tests: Sequence[ClassTest]) -> Mask:
+        """Return (classes,) those among the kept ones that fail a test."""
+        fails = np.zeros(len(kept), dtype=bool)
+        for test in tests:
+            histogram = table.n[:, None] if test.joint is None else table.histogram(test.joint)
+            mask = ~test.holds(with_suppressed(histogram[kept], histogram[~kept]))[: int(kept.sum())]
+            if test.people is not None:
+                people, elsewhere = self.tables.people(table)
+                told = test.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
+                mask |= ~(told[:-1] & told[-1])
+            for place, category in test.concerned:
+                group = self.tables.ladders[place].becomes[table.node[place]][category]
+                mask &= table.codes[kept, place] == group
+            fails[kept] |= mask
+        return fails
+
+
+def with_suppressed(kept: Ints, gone: Ints) -> Ints:
+    """Return (classes, values) counts of what is released: of the kept classes, then of the others as one, if any."""
+    return np.vstack([kept, gone.sum(axis=0, keepdims=True)]) if len(gone) else kept

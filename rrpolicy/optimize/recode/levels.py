@@ -1,0 +1,106 @@
+"""What is generalised and how far it can be: the levels of attributes, and the axes that release them. No data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from rrpolicy.canonical import Value
+from rrpolicy.channels.axes.categories import Domain, category_column
+from rrpolicy.channels.axes.recode import ANYTHING, Recode
+from rrpolicy.channels.table import Column
+from rrpolicy.errors import Place
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import Attribute, Policy, Role
+
+LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]
+
+
+@frozen
+class Recoded:
+    """An attribute that makes classes.
+
+    Attributes:
+        attribute: with its domain.
+        levels: what each category becomes at each level; the last one is a single group.
+        chosen: the numbers of the levels that may be chosen, increasing.
+    """
+
+    attribute: Attribute
+    levels: tuple[tuple[Value, ...], ...]
+    chosen: tuple[int, ...]
+
+    @property
+    def domain(self) -> Domain:
+        """Return the attribute with its categories."""
+        return Domain(self.attribute.name, self.levels[0])
+
+
+@frozen
+class Goal:
+    """What is the best node of a lattice.
+
+    Attributes:
+        loss: that decides among satisfying nodes.
+        weights: for each attribute how much it counts in `ncp`; not all 0.
+        suppression: the share of records that may be suppressed, below 1.
+        place: of the policy's entry, for errors.
+    """
+
+    loss: LossName
+    weights: tuple[Fraction, ...]
+    suppression: Fraction = Fraction(0)
+    place: Place | None = None
+
+
+def class_attributes(policy: Policy) -> tuple[Attribute, ...]:
+    """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
+    return policy.linking
+
+
+def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
+    """Return an attribute with its levels: its hierarchy's, and `*` above them where they do not end in one group.
+
+    Args:
+        attribute: with its domain; one that is insensitive is released as it is.
+        pinned: the level that the policy asks for.
+    """
+    domain = attribute.domain or ()
+    levels = attribute.hierarchy or (domain,)
+    if len(set(levels[-1])) > 1 or not domain:
+        levels = (*levels, (ANYTHING,) * len(domain))
+    fixed = 0 if attribute.role is not Role.QUASI_IDENTIFIER else pinned
+    return Recoded(attribute, levels, tuple(range(len(levels))) if fixed is None else (fixed,))
+
+
+def axes_at(
+    attributes: Sequence[Recoded], node: Sequence[int], suppressed: Sequence[Sequence[int]] | None = None
+) -> tuple[Recode, ...]:
+    """Return the axes that release a node: one a quasi-identifier, or one for all if something may be suppressed.
+
+    Args:
+        attributes: what makes classes.
+        node: for each the place of its level among those that may be chosen.
+        suppressed: classes that are released as `*`, as positions of groups; None if nothing may be suppressed.
+    """
+    levels = [a.levels[a.chosen[place]] for a, place in zip(attributes, node, strict=True)]
+    if suppressed is not None:
+        return (Recode.by_levels([a.domain for a in attributes], levels, columns_of(attributes), suppressed),)
+    return tuple(
+        Recode.by_levels([a.domain], [level])
+        for a, level in zip(attributes, levels, strict=True)
+        if a.attribute.role is Role.QUASI_IDENTIFIER
+    )
+
+
+def columns_of(attributes: Sequence[Recoded]) -> tuple[Column, ...]:
+    """Return the released columns of attributes that are recoded together, without labels."""
+    return tuple(
+        replace(
+            category_column(a.name, (), a.release_as, assume_unlinkable=a.assume_unlinkable),
+            kind="category" if a.bins is None else "interval",
+        )
+        for a in (r.attribute for r in attributes)
+    )

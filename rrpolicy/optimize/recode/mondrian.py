@@ -1,0 +1,182 @@
+"""Mondrian: the domain cut into boxes, as long as every part satisfies every requirement.
+
+A box is cut along the attribute on which it is widest (as a share of the domain); if no cut along it is allowed, along
+the next one. Along an ordered attribute the most even of the allowed cuts is taken; a group of a hierarchy becomes its
+parts one level below, all of them at once; a category without order or hierarchy is told apart from all others or from
+none. Nothing is random: ties go to the attribute that comes first, and to the lower cut.
+
+All requirements are held to the parts of a cut together with the rest of the table, so that what is compared with the
+whole (t-closeness) is compared with the whole release. At the end a box is narrowed to where its records are, which
+changes no class.
+
+References:
+    LeFevre, DeWitt, Ramakrishnan 2006, "Mondrian Multidimensional k-Anonymity" (strict multidimensional partitioning).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channels.axes.partition import Boxes, Cut
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.frozen import frozen
+from rrpolicy.optimize.recode.levels import Recoded, columns_of
+from rrpolicy.optimize.recode.sides import Group, Parts, Side
+from rrpolicy.policy.model import Role
+
+if TYPE_CHECKING:
+    from rrpolicy.optimize.recode.lattice import ClassTest
+    from rrpolicy.optimize.recode.rollup import Table, Tables
+    from rrpolicy.source.counts import Ints
+
+Box: TypeAlias = tuple[Group, ...]
+"""One group of each attribute."""
+
+
+@frozen(slots=False)
+class Mondrian:
+    """A partition in the making.
+
+    Attributes:
+        sides: the attributes.
+        table: the classes of the finest domain; with a population also those that only it has.
+        people: (classes,) people of the population; None without one.
+        tests: the requirements on classes.
+    """
+
+    sides: tuple[Side, ...]
+    table: Table
+    people: Ints | None
+    tests: Sequence[ClassTest]
+
+    def partition(self) -> Boxes | None:
+        """Return the cuts; None if the whole table, or the parts that must be told apart, fail a requirement."""
+        whole = tuple(side.everything for side in self.sides)
+        start = tuple(side.number(group) for side, group in zip(self.sides, whole, strict=True))
+        cuts: list[Cut | None] = []
+        every = tuple(range(len(whole)))
+        waiting: list[tuple[Box, Ints, bool, tuple[int, ...]]] = [(whole, np.arange(len(self.table.n)), False, every)]
+        while waiting:
+            box, here, checked, places = waiting.pop()
+            found = self._forced(box)
+            if found is None:
+                if not checked and not self._holds(box, here):
+                    return None
+                checked, found = True, self._best(box, here, places)
+                if found is not None:
+                    places = every
+                elif (found := self._narrower(box, here)) is not None:
+                    places = found[:1]  # the other attributes were tried, and the same records are in the box
+            if found is None:
+                cuts.append(None)
+                continue
+            place, parts = found
+            cuts.append(Cut(place, tuple(self.sides[place].number(part) for part in parts)))
+            codes = self.table.codes[here, place]
+            waiting += [
+                (_replaced(box, place, part), here[np.isin(codes, part)], checked, places) for part in reversed(parts)
+            ]
+        return Boxes(start, tuple(cuts))
+
+    def _forced(self, box: Box) -> tuple[int, Parts] | None:
+        """Return a cut that no requirement may prevent: what is not generalised is released as it is."""
+        for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
+            if side.attribute.role is not Role.QUASI_IDENTIFIER and len(group) > 1:
+                return place, tuple((code,) for code in group)
+        return None
+
+    def _best(self, box: Box, here: Ints, places: Sequence[int]) -> tuple[int, Parts] | None:
+        """Return the first allowed cut along some attributes, the widest first."""
+        if len(here) < 2:  # noqa: PLR2004 - one cell cannot be cut
+            return None
+        for place in sorted(places, key=lambda p: (-len(box[p]) / self.sides[p].size, p)):
+            n = self._by_code(self.table.n[:, None], here, place)[:, 0]
+            ways = [w for w in self.sides[place].cuts(box[place]) if sum(n[list(part)].any() for part in w) > 1]
+            allowed = self._allowed(box, here, place, ways) if ways else []
+            best = [(max(int(n[list(part)].sum()) for part in w), i) for i, w in enumerate(ways) if allowed[i]]
+            if best:
+                return place, ways[min(best)[1]]
+        return None
+
+    def _narrower(self, box: Box, here: Ints) -> tuple[int, Parts] | None:
+        """Return a cut that leaves all records and people in one part: it tells where they are, and no two apart."""
+        if not len(here):
+            return None
+        for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
+            parts = side.around(group, set(self.table.codes[here, place].tolist()))
+            if len(parts) > 1:
+                return place, parts
+        return None
+
+    def _holds(self, box: Box, here: Ints) -> bool:
+        """Return whether a box satisfies every test."""
+        return self._allowed(box, here, 0, [(box[0],)])[0]
+
+    def _allowed(self, box: Box, here: Ints, place: int, ways: Sequence[Parts]) -> list[bool]:
+        """Return, for each way to cut a box along an attribute, whether all its parts satisfy every test."""
+        parts = [part for way in ways for part in way]
+        fine = np.ones(len(parts), dtype=bool)
+        for test in self.tests:
+            dense = self._dense[test.joint]
+            by_code = self._by_code(dense, here, place)
+            inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
+            rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole stay as they are
+            mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
+            if test.peaks is not None:
+                most = self._by_code(dense, here, place, np.maximum)
+                mask = mask & test.peaks(inside, np.array([most[list(part)].max(axis=0) for part in parts]))
+            if test.people is not None and self.people is not None:
+                both = self._by_code(np.stack([self.table.n, self.people], axis=1), here, place)
+                mask = mask & test.people(*np.array([both[list(part)].sum(axis=0) for part in parts]).T)
+            for attribute, category in test.concerned:
+                mask = mask | np.array([category not in _replaced(box, place, part)[attribute] for part in parts])
+            fine &= mask
+        ends = np.cumsum([len(way) for way in ways])
+        return [bool(x.all()) for x in np.split(fine, ends[:-1])]
+
+    def _by_code(self, dense: Ints, here: Ints, place: int, gather: np.ufunc = np.add) -> Ints:
+        """Return (categories, values) counts of some rows by an attribute: their sums, or what is gathered of them."""
+        out = np.zeros((self.sides[place].size, dense.shape[1]), dtype=np.int64)
+        gather.at(out, self.table.codes[here, place], dense[here])
+        return out
+
+    @cached_property
+    def _dense(self) -> dict[int | None, Ints]:
+        joints = {test.joint for test in self.tests} - {None}
+        return {None: self.table.n[:, None]} | {j: self.table.histogram(j) for j in joints if j is not None}
+
+    @cached_property
+    def _totals(self) -> dict[int | None, Ints]:
+        return {joint: dense.sum(axis=0) for joint, dense in self._dense.items()}
+
+
+def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[ClassTest]) -> Recode | None:
+    """Return the partition as an axis; None if even the whole table fails a requirement.
+
+    Args:
+        counted: its finest table has the classes of the finest domain: codes are those of the domains.
+        attributes: what makes classes.
+        tests: the requirements on classes.
+    """
+    sides = tuple(Side(a) for a in attributes)
+    table, people = counted.united()
+    boxes = Mondrian(sides, table, people, tests).partition()
+    if boxes is None:
+        return None
+    used = [set(numbers) for numbers in zip(*boxes.boxes(), strict=True)]
+    orders = [side.arranged(own) for side, own in zip(sides, used, strict=True)]
+    groups = [tuple(list(side.labels)[i] for i in order) for side, order in zip(sides, orders, strict=True)]
+    columns = tuple(
+        replace(column, labels=side.names(of_side[: len(own)]))
+        for column, side, of_side, own in zip(columns_of(attributes), sides, groups, used, strict=True)
+    )
+    return Recode(tuple(a.domain for a in attributes), columns, tuple(groups), boxes.numbered(orders))
+
+
+def _replaced(box: Box, place: int, part: Group) -> Box:
+    return (*box[:place], part, *box[place + 1 :])

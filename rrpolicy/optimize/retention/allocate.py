@@ -1,0 +1,287 @@
+"""Filling a channel's open retention axes from the requirements of a policy: what randomising mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.expected_error import expected_squared_error
+from rrpolicy.errors import Place
+from rrpolicy.escaping.printable import listed
+from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Remark, Task, refuse_without_data
+from rrpolicy.optimize.retention.equal import LEAST_DIGITS
+from rrpolicy.optimize.retention.optimal import STARTS, equalise, minimise
+from rrpolicy.optimize.retention.problem import Allocation, Solution
+from rrpolicy.optimize.retention.template import Template, marginals_of, needs_data, objective
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.model import Smooth
+
+if TYPE_CHECKING:
+    from rrpolicy.optimize.retention.workload import Marginal
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.model import Assessor
+    from rrpolicy.source.counts import Array
+
+NEAR_FLOOR = Fraction(1, 10**12)
+
+
+@frozen
+class Allocated:
+    """A channel with its open axes filled in.
+
+    Attributes:
+        channel: what satisfies every requirement, as the assessors decided.
+        origins: attribute -> where its parameter comes from, of those that were solved for.
+        unrounded: attribute -> its retention and keep probability before rounding down.
+        remarks: what limited the choice, what it gains, and how sure the search was.
+    """
+
+    channel: Product
+    origins: Mapping[str, Origin]
+    unrounded: Mapping[str, Mapping[str, float]]
+    remarks: tuple[Remark, ...]
+
+
+def allocate(
+    channel: Product,
+    solved: Collection[str],
+    task: Task,
+    *,
+    optimal: bool = True,
+    workload: Sequence[Marginal] = (),
+    digits: int = LEAST_DIGITS,
+    starts: int = STARTS,
+) -> Allocated:
+    """Choose retention probabilities that satisfy every requirement of a task at once.
+
+    Args:
+        channel: with every axis in its place; what its open axes hold does not matter, only their blocks.
+        solved: attributes on retention axes whose parameter is open; at least one.
+        task: the requirements with their assessors, and the table or only N.
+        optimal: those of least expected error (Guo, Ying, Wu 2011, Problem 1); else one retention probability for all
+            (Ikarashi et al. 2014, Algorithms 1-3).
+        workload: the marginals whose error counts; empty for the whole table.
+        digits: decimals that keep probabilities are rounded down to.
+        starts: of the search; the first is the common retention probability.
+
+    Raises:
+        PolicyError: RR255 if more than N is needed and only N is given.
+        RequirementError: RR102 if no retention probabilities satisfy the requirements.
+    """
+    template = Template(channel, solved)
+    origin = _origin(template, workload, task, optimal=optimal)
+    problem = problem_of(template, task, workload, digits)
+    solution = minimise(problem, starts) if optimal else equalise(problem)
+    filled = template.filled(solution.keep)
+    return Allocated(
+        filled,
+        dict.fromkeys(template.names, origin),
+        {
+            name: {"retention_probability": rho, "keep_probability": p}
+            for axis, rho, p in zip(template.open, solution.retention, solution.unrounded, strict=True)
+            for name in axis.attributes
+        },
+        (*_limits(problem, solution), *(_compared(template, workload, task, solution) if optimal else ())),
+    )
+
+
+def problem_of(
+    template: Template, task: Task, workload: Sequence[Marginal] = (), digits: int = LEAST_DIGITS
+) -> Allocation:
+    """Return what is to be minimised under which constraints; see `allocate` for the arguments."""
+    return Allocation(
+        template.variables,
+        objective(template, workload, task.original),
+        tuple(_constraints(template, task)),
+        lambda keep: _holds(template.filled(keep), task),
+        digits,
+        lambda: _floor(template, task),
+        _place(task),
+    )
+
+
+def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
+    """Return whether the parameters depend on more than N; refuse it where only N is given."""
+    models = [r.model for r, assessor in task.requirements if assessor.rests_on(r) > Basis.CHANNEL]
+    data = optimal and needs_data(template, workload)
+    if isinstance(task.original, int):
+        if models:
+            raise refuse_without_data(f"choosing parameters for {models[0]}", "allocation", task)
+        if data:
+            raise refuse_without_data("minimising this expected error", "workload", task)
+    seen = template.channel.discloses() or any(a.observed for a in task.policy.released)
+    return Origin.DATA if models or data or seen else Origin.RECORDS
+
+
+def _holds(channel: Product, task: Task) -> bool:
+    return all(assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements)
+
+
+def _constraints(template: Template, task: Task) -> Iterator[Smooth]:
+    """Yield every requirement that can be differentiated, seen from the open axes alone.
+
+    An assessor's constraint reads one keep probability for each retention axis; those that are given stay as they are.
+    What cannot be differentiated is left to pulling back, which asks the assessors.
+    """
+    axes = [axis for axis in template.channel.axes if isinstance(axis, Retention)]
+    start = np.array([float(axis.largest.keep) for axis in axes])
+    free = np.array([template.opens(axis) for axis in axes])
+    for requirement, assessor in task.requirements:
+        if assessor.smooth is not None:
+            yield _seen(assessor.smooth(requirement, template.channel, task.original), start, free)
+
+
+def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Smooth:
+    def full(x: Array) -> Array:
+        keep = start.copy()
+        keep[free] = x
+        return keep
+
+    return Smooth(
+        lambda x: constraint.value(full(x)),
+        lambda x: constraint.jacobian(full(x))[:, free],
+        constraint.name,
+        constraint.bound,
+        constraint.monotone,
+    )
+
+
+def _place(task: Task) -> Place | None:
+    """Return where the only requirement stands, or the first of several."""
+    return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
+
+
+def _floor(template: Template, task: Task) -> tuple[str, str, Place | None]:
+    """Return what the requirements reach as all that is open is drawn at random, what would help, and whose it is."""
+    least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
+    said, hints, places = [], list[tuple[str, tuple[str, ...]]](), list[Place | None]()
+    for requirement, assessor in task.requirements:
+        for of, text, helps in _in_the_way(requirement, assessor, least, template, task):
+            said.append(text)
+            hints.append((of, helps))
+            places.append(requirement.place)
+    told = _together(hints) or "; or ".join(_in_general(template, task))
+    return "; ".join(said), told, next(iter(places), None)
+
+
+def _together(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+    """Return what would help each of several: what is of one alone after its name, what helps all of them last."""
+    every = [h for h in dict.fromkeys(h for _, helps in hints for h in helps) if all(h in helps for _, helps in hints)]
+    own = [(of, [h for h in helps if h not in every]) for of, helps in hints]
+    told = [f"for {of}: {'; or '.join(helps)}" for of, helps in own if helps]
+    shared = "; or ".join(every)
+    return "\n    ".join([*told, f"for each: {shared}"] if told and shared else told or [shared])
+
+
+def _in_general(template: Template, task: Task) -> Iterator[str]:
+    """Yield what may help where no requirement says what would, by the names of the attributes."""
+    changed = {n for a in template.channel.axes if not isinstance(a, Identity) for n in a.attributes}
+    given = [
+        " with ".join(a.attributes) for a in template.channel.axes if isinstance(a, Retention) and not template.opens(a)
+    ]
+    if given:
+        yield f"let the parameters of {listed(given)} be solved for, too, or give smaller ones"
+    kept = [a for a in task.policy.released if a.name not in changed and a.assume_unlinkable is None]
+    if kept:
+        yield f"randomise {listed(a.name for a in kept)} too"
+    free = [a.name for a in kept if a.role is not Role.QUASI_IDENTIFIER]
+    if free:
+        yield f"state why nobody is identified by {listed(free)} (`assume_unlinkable`)"
+    if template.variables:
+        widest = max(template.variables, key=lambda v: v.size)
+        yield f"coarsen '{widest.attribute}', which has {widest.size} categories"
+    yield "ask for less"
+
+
+def _in_the_way(
+    requirement: Requirement, assessor: Assessor, least: Product, template: Template, task: Task
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield what cannot be brought under its limit: what it is of, how far it comes, and what would help."""
+    if assessor.floor is not None and not isinstance(task.original, int):
+        for floor in assessor.floor(requirement, template.channel, task.original, template.names):
+            if not floor.feasible:
+                yield floor.of, floor.text, floor.hints
+        return
+    finding = assessor.finding(requirement, least, task.original)
+    if finding.verdict is not Verdict.SATISFIED:
+        yield requirement.model, _reached(finding), _above_all(finding, task)
+
+
+def _reached(finding: Finding) -> str:
+    """Return what a requirement reaches, and how many stand in the way."""
+    over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
+    said = f"{finding.model}: {_extreme(finding)}"
+    return said + (over if finding.groups_over else "")
+
+
+def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
+    """Return the hint for what must be as large as the table or larger: no randomisation helps."""
+    achieved, limit = finding.achieved, finding.limit
+    if achieved is None or limit is None or achieved.value > limit or limit < task.records:
+        return ()
+    return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
+
+
+def _extreme(finding: Finding) -> str:
+    """Return the best that a requirement reaches: the largest of what must be large, else the smallest."""
+    if finding.achieved is None or finding.limit is None:
+        return "undecided however much is randomised"
+    achieved, limit = finding.achieved.value, finding.limit
+    if achieved > limit:
+        return f"the smallest reachable is {achieved:.6g}"
+    less = f"less than {achieved:.6g}" if f"{achieved:.6g}" == f"{float(limit):.6g}" else f"{achieved:.6g}"
+    return f"the largest reachable is {less}"
+
+
+def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
+    if solution.active:
+        yield Remark("limited-by", f"what limits the choice: {', '.join(solution.active)}")
+    if problem.bounded:
+        yield Remark(
+            "planned-on-bound",
+            "planned on a certified upper bound of the risk, because the domain is too wide to search exactly; then"
+            " the logarithms of all retention probabilities were scaled by one factor towards the exact limit",
+            Measure(solution.raised),
+        )
+    if solution.pulled_back < 1:
+        yield Remark(
+            "pulled-back",
+            "all retention probabilities were scaled down until every requirement held exactly",
+            Measure(solution.pulled_back),
+        )
+
+
+def _compared(template: Template, workload: Sequence[Marginal], task: Task, solution: Solution) -> Iterator[Remark]:
+    """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
+    if solution.common is not None and len(solution.keep) > 1:
+        found = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
+        errors = [
+            error for error in found if error is not None and math.isfinite(error)
+        ]  # of 100 columns it may not be
+        if len(errors) == len(found):
+            gain = math.sqrt(errors[0] / errors[1]) if errors[1] > 0 else 1.0
+            text = f"equal allocation has {gain:.4g} times the expected error of the optimal one"
+            yield Remark("gain-over-equal", text, Measure(gain))
+    yield Remark(
+        "starts-agreed",
+        f"{solution.agreed} of {solution.starts} starts of the search ended at the same least error",
+        Measure(float(solution.agreed)),
+    )
+
+
+def _error(channel: Product, workload: Sequence[Marginal], task: Task) -> float | None:
+    """Return the weighted sum of the expected squared errors; None if N and the channel do not tell."""
+    parts = [
+        (weight, expected_squared_error(channel, task.original, names))
+        for weight, names in marginals_of(channel, workload)
+    ]
+    return None if any(error is None for _, error in parts) else math.fsum(w * (e or 0.0) for w, e in parts)

@@ -1,0 +1,233 @@
+"""Assessing a frozen channel: every requirement by its assessor, every utility gate by its metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.channels.promises import on_word
+from rrpolicy.errors import Place
+from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Outline
+from rrpolicy.plugin_errors.installed import author
+from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.policy.identity import identities
+from rrpolicy.policy.model import Gate, Policy, Requirement
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.units import assumption, how_tested, largest_unit
+from rrpolicy.registry import Registry
+from rrpolicy.source.names import numbers_rows
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.model import Written
+    from rrpolicy.source.protocol import Original
+
+GIVEN = (
+    "releases of the series '{name}' that an attacker links are drawn alike for a person whose values are the same: "
+    "whose released value changed is known to have changed, and guarantees of several of them are given which entries "
+    "of a person are equal to one another; what identifies people is taken to be the same of a person in all of them"
+)
+"""What every finding of a series rests on."""
+
+
+@frozen
+class Assessment:
+    """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on.
+
+    Attributes:
+        findings: one for each requirement.
+        utility: one for each gate.
+        attained: what the draw came to, for the audit alone; nothing before it.
+        protection: how strong the release is; None where it was not assessed.
+        tested: whether the table was held against the number of records that a unit may have.
+    """
+
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+    attained: tuple[Finding, ...] = ()
+    protection: Protection | None = None
+    tested: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return each assumption once, in the order of the findings."""
+        return tuple(dict.fromkeys(a for finding in self.findings for a in finding.assumptions))
+
+    @property
+    def audited(self) -> tuple[str, ...]:
+        """Return the assumptions, and whether that on the records of a person was not tested; for the audit alone."""
+        return self.assumptions if self.tested else (*self.assumptions, how_tested(tested=False))
+
+    def placed(self, places: Sequence[Place | None]) -> Assessment:
+        """Return the findings with the places where the policy asks for them."""
+        pairs = zip(self.findings, places, strict=True)
+        return replace(self, findings=tuple(replace(finding, place=place) for finding, place in pairs))
+
+
+def outline_of(channel: Channel) -> Outline:
+    """Return the outline that a finished channel has."""
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    return Outline(type(channel), tuple((axis.attributes, type(axis)) for axis in axes))
+
+
+def words(requirement: Requirement, registry: Registry) -> str:
+    """Return a requirement in words with its limit and its subgroup."""
+    text = returning(str, registry.privacy_models[requirement.model].describe)(requirement.options)
+    if requirement.max_records > 1:
+        text += f", for units of up to {requirement.max_records} records"
+    if not requirement.where:
+        return text
+    return text + " where " + " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
+
+
+def assess(  # noqa: PLR0917 each is another thing
+    policy: Policy,
+    registry: Registry,
+    channel: Channel,
+    original: Original | int,
+    derived: Sequence[Derived] = (),
+    written: Written | None = None,
+) -> Assessment:
+    """Assess a channel.
+
+    Args:
+        policy: resolved, with observed domains filled in where data are at hand.
+        registry: of the policy's plugins.
+        channel: frozen; it is what will be drawn from.
+        original: the table, or only the number of records: what needs more is then undecided.
+        derived: what of the description comes from the table: findings that compare tables are conditional on it.
+        written: the release as written, where it is at hand; what an assessor can measure is measured on it.
+
+    Raises:
+        PolicyError: RR228 if a requirement has no assessor.
+    """
+    by_row = policy.unit is None or numbers_rows(policy.unit)
+    tested = not isinstance(original, int) and original.units is not None and not by_row
+    named = identities(policy)
+    each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
+    whole = (_of_units(f, policy, original) for f in each)
+    findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
+    utility = tuple(
+        replace(gate, identity=name)
+        for gate, name in zip(_measured(policy, registry, channel, original), named.gates, strict=True)
+    )
+    found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
+    from rrpolicy.privacy.protection.assess import protection
+
+    return Assessment(found, utility, protection=protection(channel, original, policy), tested=tested)
+
+
+def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Finding:
+    """Return a finding with what every one rests on, whoever assesses it: how many records a unit has, and a series."""
+    series = policy.release.series
+    given = () if series is None else (GIVEN.format(name=series),)
+    return replace(
+        finding,
+        assumptions=(*finding.assumptions, assumption(policy.source.max_records), *given),
+        companions=(*finding.companions, *largest_unit(original)),
+    )
+
+
+def _finding(  # noqa: PLR0917 what it passes on
+    requirement: Requirement,
+    policy: Policy,
+    registry: Registry,
+    channel: Channel,
+    original: Original | int,
+    written: Written | None,
+) -> Finding:
+    assessor = registry.assessor(requirement, policy, outline_of(channel))
+    rereads = assessor.rests_on(requirement) <= Basis.RELEASE
+    if written is not None and assessor.measure is not None and rereads:
+        finding = returning(Finding, assessor.measure)(requirement, policy, channel, written)
+    else:
+        finding = assessor.finding(requirement, channel, original)
+    return replace(
+        finding,
+        profile=_described(finding.profile, policy.release.described_groups),
+        requirement=words(requirement, registry),
+        place=requirement.place,
+        reference=finding.reference or assessor.reference,
+        assumptions=(*finding.assumptions, *_on_word(channel)),
+        assessor=registry.provider(assessor),
+        promise=_promise(requirement, registry),
+    )
+
+
+def _described(profile: Profile | None, least: int) -> Profile | None:
+    """Return a profile that describes no group of fewer people."""
+    if profile is None or least == 1:
+        return profile
+    return replace(profile, top=tuple(group for group in profile.top if group[2] >= least))
+
+
+def _promise(requirement: Requirement, registry: Registry) -> str:
+    """Return a requirement as its model says it to people; "" if that says nothing."""
+    said = getattr(registry.privacy_models[requirement.model], "promise", None)
+    text = "" if said is None else returning(str, said)(requirement.options)
+    if text and requirement.where:
+        whom = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
+        text = f"{text.removesuffix('.')}, for {whom} only."
+    return text
+
+
+def _on_word(channel: Channel) -> Iterator[str]:
+    """Yield what rests on the word of who wrote a channel or an axis, as it cannot be recomputed."""
+    for own in on_word(channel):
+        if isinstance(own, Channel):
+            yield (
+                f"How '{own.kind}' releases records, and how counts of them are undone, rests on the word of "
+                f"{author(own)}: a channel of its own has no matrix to be compared with."
+            )
+        else:
+            yield (
+                f"What is said of {', '.join(own.attributes)} rests on the word of {author(own)}: its matrix was not "
+                "listed, so that the ratios of its probabilities were not recomputed."
+            )
+
+
+def _measured(
+    policy: Policy, registry: Registry, channel: Channel, original: Original | int
+) -> tuple[UtilityFinding, ...]:
+    """Return every gate's finding; those of the same draws share them."""
+    if not policy.gates:
+        return ()
+    from rrpolicy.utility.simulation import shared_draws
+
+    with shared_draws():
+        return tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
+
+
+def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
+    metric = registry.utility_metrics[gate.metric]
+    expected = returning(Measure | None, metric.expected)(gate.options, channel, original)
+    beside = getattr(metric, "beside", None)
+    companions: tuple[Companion, ...] = ()
+    if beside is not None and not isinstance(original, int):
+        companions = returning(tuple[Companion, ...], beside)(gate.options, channel, original)
+    return UtilityFinding(
+        gate.metric,
+        gate.options.model_dump(mode="json"),
+        expected,
+        gate.limit,
+        _within(expected, gate),
+        metric.meaning,
+        gate.place,
+        bound=gate.bound,
+        companions=companions,
+    )
+
+
+def _within(expected: Measure | None, gate: Gate) -> Verdict:
+    """Return whether an expectation passes: an estimate only by its end, an upper bound never a limit that is least."""
+    if expected is None:
+        return Verdict.UNDECIDED
+    value, bounded = expected.end(gate.bound), expected.standing is Standing.UPPER_BOUND
+    if gate.bound == "max":
+        return Verdict.SATISFIED if value <= gate.limit else Verdict.FAILED
+    if value < gate.limit:
+        return Verdict.FAILED
+    return Verdict.UNDECIDED if bounded else Verdict.SATISFIED

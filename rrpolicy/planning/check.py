@@ -1,0 +1,490 @@
+"""What can be said of a policy before any data: does it make sense, can it be assessed, what holds already.
+
+No numpy, no engine: fast enough for a pre-commit hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from rrpolicy.canonical import canonical
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.promises import hold_protocols
+from rrpolicy.channels.withheld import withholdable
+from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
+from rrpolicy.finding import Basis, Derived, Finding
+from rrpolicy.formats.format import MOST_FILES, Cut, files_of
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Outline, Remark
+from rrpolicy.planning.assess import words
+from rrpolicy.planning.derived import impossible, possible
+from rrpolicy.planning.gate import failed
+from rrpolicy.planning.kept_formulas import foreseen
+from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.series import unfit
+from rrpolicy.planning.waivers import MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, Terms, Waived, due, part, unfounded
+from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.policy.governance import Waiver
+from rrpolicy.policy.identity import identities
+from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
+from rrpolicy.privacy.model import Assessor, Order, conclude
+from rrpolicy.registry import Registry
+from rrpolicy.source.missing_codes import coded_numbers
+from rrpolicy.source.names import SENSITIVE, holds
+from rrpolicy.source.units import UNTOLD, untold
+
+MANY_RECORDS = 2**62
+
+
+@frozen
+class Checked(Decided):
+    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
+
+    `derived` is what a plan may derive from the data, `outline` what the mechanism will plan. `terms` are the day on
+    which it was judged. `records` is the number of records of the table, if that was held against the policy, and
+    `seen` what in it needs judgement; the findings are decided without it.
+    """
+
+    policy: Policy
+    findings: tuple[Finding, ...]
+    derived: tuple[Derived, ...]
+    stated: tuple[Stated, ...]
+    outline: Outline
+    terms: Terms
+    records: int | None = None
+    seen: tuple[Remark, ...] = ()
+
+    @property
+    def unchanged(self) -> tuple[Attribute, ...]:
+        """Return the attributes that the policy by its own choice releases as they are."""
+        return self.outline.unchanged(self.policy)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what fails whatever the data are (RR101), and what the day brings (RR415, RR416).
+
+        What waits for `plan` is no problem yet.
+        """
+        return (*failed(self.findings), *due(self.policy, self.terms)[0])
+
+    @property
+    def warnings(self) -> tuple[Remark, ...]:
+        """Return the points of judgement that nobody waived."""
+        return self._judged[0]
+
+    @property
+    def waived(self) -> tuple[Waived, ...]:
+        """Return what would be a problem or a warning, and is let be."""
+        return (*due(self.policy, self.terms)[1], *self._judged[1])
+
+    @property
+    def waivers(self) -> Mapping[str, Waiver]:
+        """Return the waivers that count on that day, by what they waive."""
+        return self.terms.in_force(self.policy.governance)
+
+    @property
+    def _judged(self) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
+        said = untold(self.policy)
+        points = (
+            *((Remark(UNTOLD, said),) if said else ()),
+            *without_limit(self.policy, self.stated),
+            *coded(self.policy),
+            *sensitive_by_name(self.policy),
+            *foreseen(self.policy),
+            *self.seen,
+        )
+        return part(points, self.policy.governance, self.terms)
+
+
+@frozen
+class Stated:
+    """Where a requirement comes from, and whether it asks anything that another does not ask.
+
+    Attributes:
+        origin: the baseline that states it; None if the policy itself does.
+        void: why it adds nothing, in words; None if it adds something.
+        words: the requirement with its limit.
+        limits_nothing: that it limits nothing, in words; None if it limits something.
+        without_limit: what it leaves without a limit, in words; None if it limits everything that it names, or nothing.
+    """
+
+    origin: str | None = None
+    void: str | None = None
+    words: str = ""
+    limits_nothing: str | None = None
+    without_limit: str | None = None
+
+    def __str__(self) -> str:
+        """Return what is said of it behind the requirement; nothing if there is nothing to say."""
+        return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
+
+
+def check(opened: Opened, terms: Terms | None = None) -> Checked:
+    """Check a policy without data.
+
+    Args:
+        opened: a policy that loaded, with its registry.
+        terms: on which day it is judged, and whether waivers count; today's and yes by default.
+
+    Raises:
+        PolicyError: everything that is wrong, at once (RR22x to RR238).
+        RefusedError: a plugin failed.
+    """
+    policy, registry = opened.policy, opened.registry
+    problems = [*refusals(policy, registry), *uncut(policy, registry), *unfounded(policy)]
+    outline: Outline | None = None
+    try:
+        outline = outlined(policy, registry)
+    except PolicyError as error:
+        problems += error.problems
+    assessors: list[tuple[Requirement, Assessor]] = []
+    if outline is not None:
+        for requirement in policy.requirements:
+            if _refused(requirement, policy, registry) is not None:
+                continue
+            try:
+                assessors.append((requirement, registry.assessor(requirement, policy, outline)))
+            except PolicyError as error:
+                problems += error.problems
+        problems += unanswered(policy, registry, outline)
+        problems += unexplained(policy, outline)
+        problems += nowhere_to_plan(policy, outline)
+        problems += unreferenced(policy)
+        problems += unfit(policy, outline)
+        problems += not_withheld(policy, outline)
+        if outline.fixed is not None:
+            problems += undeclared(policy, outline.fixed)
+    derived: tuple[Derived, ...] = ()
+    if outline is not None and len(assessors) == len(policy.requirements):
+        deciding = [a for _, a in assessors] + budgeted(policy, registry, outline)
+        derived = possible(policy, outline, deciding)
+        problems += impossible(policy, derived)
+    if problems or outline is None:
+        raise PolicyError(problems)
+    decided = (_decide(r, a, outline.fixed, policy, registry) for r, a in assessors)
+    findings = tuple(
+        replace(finding, identity=name).under(derived, elsewhere=policy.mechanism.elsewhere)
+        for finding, name in zip(decided, identities(policy).requirements, strict=True)
+    )
+    return Checked(policy, findings, derived, stated(policy, registry), outline, terms or Terms())
+
+
+def outlined(policy: Policy, registry: Registry) -> Outline:
+    """Return what a policy's mechanism will plan, as far as no data are needed to say it.
+
+    Raises:
+        PolicyError: if its options do not fit the policy (RR23x).
+        RefusedError: RR413 if it is no outline.
+    """
+    mechanism = registry.mechanisms[policy.mechanism.name]
+    outline = returning(Outline, mechanism.outline)(policy.mechanism.options, policy)
+    if outline.fixed is not None:
+        hold_protocols(outline.fixed)
+    return outline
+
+
+def budgeted(policy: Policy, registry: Registry, outline: Outline) -> list[Assessor]:
+    """Return the assessors that decide a stated budget, as far as there are any for the release by itself."""
+    found = []
+    for requirement in policy.budget:
+        with suppress(PolicyError):
+            found.append(registry.assessor(requirement, policy, outline))
+    return found
+
+
+def demand(policy: Policy, baseline: str) -> None:
+    """Refuse a policy that does not extend a baseline.
+
+    Raises:
+        PolicyError: RR245.
+    """
+    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
+        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
+        message = f"the policy does not extend {baseline}, which this check demands: {known}"
+        hint = "write `extends`, relative to this file, under [policy]"
+        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
+
+
+def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
+    """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
+    for gate in policy.gates:
+        unfit = returning(str | None, registry.utility_metrics[gate.metric].unfit)
+        reason = unfit(gate.options, outline.channel, outline.axes)
+        if reason is not None:
+            hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
+            message = f"{gate.metric} does not go with the mechanism {policy.mechanism.name}: {reason}"
+            yield Problem("RR252", message, gate.place, "a gate that plan can decide", hint)
+
+
+def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
+    """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
+
+    def of(requirement: Requirement) -> Stated:
+        beside = _beside(requirement, policy, registry)
+        void = next((_void(requirement, other, policy, registry) for other in beside), None)
+        nothing = _said(requirement, "limits_nothing", registry)
+        part = None if nothing else _said(requirement, "without_limit", registry)
+        return Stated(_origin(requirement, policy), void, words(requirement, registry), nothing, part)
+
+    return tuple(map(of, policy.requirements))
+
+
+def _said(requirement: Requirement, method: str, registry: Registry) -> str | None:
+    """Return what an optional method of a model returns of a requirement; None without the method."""
+    found = getattr(registry.privacy_models[requirement.model], method, None)
+    return None if found is None else returning(str | None, found)(requirement.options)
+
+
+def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
+    """Yield a warning for every requirement that leaves something without a limit.
+
+    Args:
+        policy: resolved.
+        each: of its requirements, in order.
+    """
+    for requirement, one, identity in zip(policy.requirements, each, identities(policy).requirements, strict=True):
+        if left := one.limits_nothing or one.without_limit:
+            text = f"{requirement.model}, {one.words}, {left}"
+            yield Remark(NO_LIMIT, text, vacuous=identity if one.limits_nothing else "")
+
+
+def coded(policy: Policy) -> Iterator[Remark]:
+    """Yield a warning for every domain with numbers that look like codes of missing values."""
+    for attribute in policy.released:
+        numbers = [v for v in attribute.domain or () if isinstance(v, (int, float)) and not isinstance(v, bool)]
+        numbers.sort()
+        if codes := coded_numbers(numbers, numbers):
+            told, named = " and ".join(map(str, codes)), ", ".join(map(str, codes))
+            text = (
+                f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
+                f'if they stand for no value, write `missing = [{named}]` and `nulls = "unknown"`, '
+                "and take them out of the domain; a mean counts them as they are"
+            )
+            yield Remark(MISSING_CODE, text, attribute=attribute.name)
+
+
+def sensitive_by_name(policy: Policy) -> Iterator[Remark]:
+    """Yield a warning for every column with the role insensitive whose name is that of something sensitive."""
+    for attribute in policy.released:
+        if attribute.role is Role.INSENSITIVE and attribute.design is None and holds(attribute.name, SENSITIVE):
+            text = (
+                f"'{attribute.name}' is insensitive, and by its name it is sensitive: no requirement limits what is "
+                'learnt of it. Give it `role = "sensitive"`, or have the warning waived'
+            )
+            yield Remark(SENSITIVE_NAME, text, attribute=attribute.name)
+
+
+def _origin(requirement: Requirement, policy: Policy) -> str | None:
+    file = None if requirement.place is None else requirement.place.file
+    return file if file in policy.baselines else None
+
+
+def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
+    """Yield the requirements on the same people that ask for more; of two that ask the same, the first."""
+    model, earlier = registry.privacy_models[requirement.model], True
+    for other in policy.requirements:
+        if other is requirement:
+            earlier = False
+        elif other.model == requirement.model and canonical(dict(other.where)) == canonical(dict(requirement.where)):
+            order = returning(Order, model.compare)(other.options, requirement.options)
+            if order is Order.WEAKER or (order is Order.EQUAL and earlier):
+                yield other
+
+
+def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
+    compare = returning(Order, registry.privacy_models[requirement.model].compare)
+    compared = compare(other.options, requirement.options)
+    than = "the same as" if compared is Order.EQUAL else "weaker than"
+    where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
+    return f"{than} {where}: it adds nothing"
+
+
+def uncut(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
+    """Yield why a released table is not cut into files as the policy wants it (RR350, RR351).
+
+    Args:
+        policy: resolved.
+        registry: of its plugins.
+        records: of the table, as far as they are known.
+    """
+    cut, form = policy.release.rows_per_file, policy.release.format
+    if cut is None:
+        return
+    place = policy.place("release.rows_per_file")
+    if not isinstance(registry.formats[form], Cut):
+        hint = "leave `rows_per_file` out: each table is then one file"
+        message = f"a table does not lie in several files of the format {form!r}"
+        yield Problem("RR350", message, place, 'format = "parquet"', hint)
+    elif files_of(records, cut) > MOST_FILES:
+        message = (
+            f"{records:,} rows would be cut into {files_of(records, cut):,} files; at most {MOST_FILES:,} are written"
+        )
+        least = -(-records // MOST_FILES)
+        yield Problem("RR351", message, place, f"rows_per_file = {least} or more", "files of a million rows read well")
+
+
+def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
+    """Return what the privacy models and utility metrics themselves refuse of a policy."""
+    found: list[Problem] = []
+    if not policy.requirements:
+        found.append(
+            Problem(
+                "RR226",
+                "the policy requires nothing: there is no [[privacy]] entry",
+                policy.place("policy"),
+                hint="say what must hold" + _such_as(registry),
+            )
+        )
+    for requirement in (*policy.requirements, *policy.budget):
+        reason = _refused(requirement, policy, registry)
+        if reason is not None:
+            place = policy.place_of(reason, requirement.place)
+            found.append(Problem("RR227", f"{requirement.model}: {reason}", place))
+    for gate in policy.gates:
+        asked = getattr(registry.utility_metrics[gate.metric], "refuses", None)
+        reason = None if asked is None else returning(str | None, asked)(gate.options, policy)
+        found += _other_side(gate, registry)
+        if reason is not None:
+            place = policy.place_of(reason, gate.place)
+            found.append(Problem("RR252", f"{gate.metric}: {reason}", place))
+    return tuple(found)
+
+
+def _other_side(gate: Gate, registry: Registry) -> Iterator[Problem]:
+    """Yield that a gate limits a number from the side on which it is better (RR286): it would refuse the best."""
+    better = getattr(registry.utility_metrics[gate.metric], "better", "smaller")
+    right = "min" if better == "larger" else "max"
+    if gate.bound != right:
+        message = f"{gate.metric}: {better} is better, and the gate states `{gate.bound}`"
+        yield Problem("RR286", message, gate.place, f"`{right}`")
+
+
+def _such_as(registry: Registry) -> str:
+    """Return an entry of the first model that has an example."""
+    examples = ((name, getattr(model, "example", "")) for name, model in registry.privacy_models.items())
+    return next((f', such as\n[[privacy]]\nmodel = "{name}"\n{keys}' for name, keys in examples if keys), "")
+
+
+def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
+    return returning(str | None, registry.privacy_models[requirement.model].refuses)(requirement.options, policy)
+
+
+def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return which columns the policy releases as they are without saying why."""
+    return tuple(
+        Problem(
+            "RR280",
+            f"'{attribute.name}' is {attribute.role.value} and released unchanged, and the policy does not say why",
+            attribute.place,
+            "a reason, which the plan and every report print beside the column",
+            "exclude it, let the mechanism change it, or add to it:\n"
+            'unchanged = "fill in: why everybody may read this of each person"',
+        )
+        for attribute in outline.unchanged(policy)
+        if attribute.why_unchanged is None
+    )
+
+
+def not_withheld(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return why the matrices of a release cannot be withheld, though the policy says so."""
+    if not policy.release.withholds:
+        return ()
+    told = [withholdable(outline.channel, outline.axes)]
+    told.append("its series publishes them once for all" if policy.release.series is not None else None)
+    told.append("its ledger composes what was published" if policy.ledger is not None else None)
+    hint = "take `decoders` out of [release], or choose a mechanism such as pram without ledger and series"
+    place = policy.place("release.decoders")
+    return tuple(
+        Problem("RR527", f"the matrices of this release cannot be withheld: {why}", place, "published decoders", hint)
+        for why in told
+        if why is not None
+    )
+
+
+def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return why a mechanism cannot choose parameters on another table."""
+    if not policy.mechanism.elsewhere or issubclass(outline.channel, Product):
+        return ()
+    message = f"{policy.mechanism.name} has no parameters that another table could give: it deals with these records"
+    return (Problem("RR225", message, policy.place("mechanism.plan_on"), hint="take `plan_on` out"),)
+
+
+def unreferenced(policy: Policy) -> Iterator[Problem]:
+    """Yield why a reference table tells nothing here (RR561): nothing asks of it, or it would stand beside another."""
+    place = policy.place("reference")
+    if policy.reference is None:
+        return
+    if not any(r.needs_reference for r in (*policy.requirements, *policy.budget)):
+        message = "[reference] names the population, and no requirement is counted in it"
+        expected = "an entry of `k-map` without `sampling_fraction`, or of `delta-presence`, under [[privacy]]"
+        yield Problem("RR561", message, place, expected, "ask for one of them, or take [reference] out")
+    if policy.mechanism.elsewhere:
+        message = "people are counted in the reference table beside the source's records, not beside those of `plan_on`"
+        place = policy.place("mechanism.plan_on")
+        yield Problem("RR561", message, place, "one of `plan_on` and [reference]", "take one of them out")
+
+
+def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+    """Return what the channel's public description discloses and the policy does not accept."""
+    return tuple(
+        Problem(
+            "RR238",
+            f"publishing the channel tells the original's '{item}' exactly, and the policy does not accept that",
+            policy.place("mechanism"),
+            hint=f'add `accept = ["{item}"]` under [release] if that is public anyway, or declare the marginal',
+        )
+        for item in channel.discloses()
+        if item not in policy.release.accept
+    )
+
+
+def undesigned(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+    """Return which columns of the survey's design the channel leaves without their use.
+
+    Randomised strata are left out of errors, which are then larger; nothing stands in for clusters, or for a weight
+    that is told in sets or apart from the records.
+    """
+    drawn = {name: decoder for decoder in channel.decoders() if decoder.drawn for name in decoder.attributes}
+    found = []
+    for attribute in policy.released:
+        decoder = drawn.get(attribute.name)
+        apart = attribute.design == "weight" and isinstance(decoder, (AdditionDecoder, AnatomyDecoder))
+        if decoder is None or not (apart or attribute.design == "cluster"):
+            continue
+        what = "which records are together" if attribute.design == "cluster" else "what a record weighs"
+        found.append(
+            Problem(
+                "RR146",
+                f"'{attribute.name}' is a {attribute.design} of the survey, and its values would be left to chance: "
+                f"{what} would not be in the release",
+                policy.place(f"attributes.{attribute.name}.design"),
+                "a column that is released as it is, or coarser",
+                "leave it out of what the mechanism randomises, or take `design` out",
+            )
+        )
+    return tuple(found)
+
+
+def _decide(
+    requirement: Requirement, assessor: Assessor, fixed: Channel | None, policy: Policy, registry: Registry
+) -> Finding:
+    """Assess at the fewest and at very many records: a verdict that is the same at both needs no data."""
+    described = words(requirement, registry)
+    basis = assessor.rests_on(requirement)
+    who = "decided by `rrpolicy plan`, which reads the data"
+    undecided = replace(conclude(requirement, None, None, basis, who, limit=None), requirement=described)
+    if fixed is None or basis > Basis.CHANNEL:
+        return undecided
+    try:
+        fewest, most = (assessor.finding(requirement, fixed, n) for n in (policy.source.min_rows or 1, MANY_RECORDS))
+    except RRPolicyError:
+        return undecided
+    if fewest.verdict is not most.verdict:
+        return replace(undecided, limit=fewest.limit)
+    told = fewest.achieved if fewest.achieved == most.achieved else None
+    return replace(fewest, requirement=described, place=requirement.place, achieved=told)

@@ -1,0 +1,195 @@
+"""A plan as a file, with its key beside it: what `release plan.json` executes exactly, or refuses as stale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.collection.questionnaire import Questionnaire
+from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.check import stated
+from rrpolicy.planning.gate import gate
+from rrpolicy.planning.keys import KeyFile, fresh_key
+from rrpolicy.planning.opening import Before, Opened, open_policy
+from rrpolicy.planning.plan import SCHEMA, Plan, same_software
+from rrpolicy.planning.preview import MarginalError, Outlook, warnings
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.plugin_spec import Software
+from rrpolicy.policy.stored import mechanism_from_json
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.safe_io.appearing import appear, refuse_existing
+from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
+from rrpolicy.safe_io.interrupts import token, unfinished
+from rrpolicy.safe_io.tempdirs import identity_of
+from rrpolicy.serialization.reading import read
+
+LARGEST = 2**30
+"""Bytes of a plan's file."""
+
+
+@frozen
+class ReadPlan:
+    """A plan that is still fresh, with the policy that it was made of, as its file states it now.
+
+    Attributes:
+        plan: what a release executes.
+        opened: the policy with its plugins.
+        policy_file: where it stands.
+        assessment: what the plan's file states of it.
+        errors: that its file says are to be expected.
+    """
+
+    plan: Plan
+    opened: Opened
+    policy_file: Path
+    assessment: Assessment
+    errors: tuple[MarginalError, ...]
+
+    def outlook(self, terms: Terms) -> Outlook:
+        """Return the plan with what was found of it, decided on a day; of a ledger it says nothing."""
+        policy, plan = self.opened.policy, self.plan
+        decision = gate(self.assessment, policy, terms, warnings(plan))
+        found = stated(policy, self.opened.registry)
+        return Outlook(plan, self.assessment, decision, self.errors, found, policy.governance)
+
+
+def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
+    """Return the plan's document with the policy's path, relative to the folder that the plan will lie in.
+
+    Its digest covers what a reviewer reads and a release does not: an edited number is noticed.
+    """
+    document = outlook.to_json()
+    document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
+    document["mechanism_as_stated"] = outlook.plan.policy.mechanism.as_stated
+    document["file_digest"] = digest(canonical(document))
+    return document
+
+
+def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile] | None = None) -> None:
+    """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
+
+    Args:
+        document: the plan.
+        path: of its file.
+        key: where its key goes, and the key; None if none is to be written.
+
+    Raises:
+        RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
+            missing or cannot be written to, RR408 if the disk is full.
+    """
+    made = path.with_name(f".{path.name}.{token()}")
+    try:
+        with unfinished(made):
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(pretty(dict(document)))
+            identity = identity_of(made)
+            appeared = partial(_is, path, identity)
+            with nullcontext() if key is None else fresh_key(*key, appeared):
+                appear(made, path)
+    except OSError as error:
+        raise unwritable(str(path), error) from error
+
+
+def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[[], None]) -> None:
+    """Write a questionnaire, which everybody may read, and then the plan that it is of: both or neither.
+
+    Args:
+        questionnaire: the public part of the plan.
+        path: of its file.
+        plan: writes the plan.
+
+    Raises:
+        RefusedError: RR402 if there is a file already; RR407 if it cannot be written, RR408 if the disk is full.
+    """
+    refuse_existing(path)
+    made, done = path.with_name(f".{path.name}.{token()}"), False
+    try:
+        with unfinished(made):
+            made.write_bytes(pretty(questionnaire.to_json()))
+            appear(made, path)
+        with unfinished(path, lambda: done):
+            plan()
+            done = True
+    except OSError as error:
+        raise unwritable(str(path), error) from error
+
+
+def _is(path: Path, identity: object) -> bool:
+    return identity_of(path) == identity
+
+
+def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:
+    """Read a plan's file and the policy it was made of.
+
+    Args:
+        path: what `plan --out` wrote.
+        source: a uri that takes the place of the policy's own.
+        root: see `open_policy`.
+
+    Raises:
+        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if something
+            that the release needs is of a plugin that is not installed any more. The mechanism is not needed.
+    """
+    document = _plan(path)
+    told = document.pop("file_digest", None)
+    if told != digest(canonical(document)):
+        raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
+    policy_file = path.parent / document["policy_file"]
+    try:
+        before = _before(document)
+        opened = open_policy(policy_file, source=source, root=root, before=before)
+        with opened.registry.naming_absent():
+            plan = Plan.from_json(document, opened.registry, uri=opened.policy.source.uri, folder=opened.policy.folder)
+        assessment = Assessment(
+            tuple(map(Finding.from_json, document["findings"])),
+            tuple(map(UtilityFinding.from_json, document["utility"])),
+            protection=read(Protection, document["protection"]),
+        )
+        errors = tuple(read(MarginalError, error) for error in document["expected_errors"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
+    chosen = opened.policy.mechanism
+    if opened.policy.digest() != plan.policy_digest:
+        raise stale("the policy has changed")
+    if chosen.name not in opened.registry.mechanisms and chosen.as_stated != document.get("mechanism_as_stated"):
+        raise stale(f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed")
+    if not same_software(plan.software, opened.registry):
+        raise stale("rrpolicy or a plugin is of another version")
+    return ReadPlan(plan, opened, policy_file, assessment, errors)
+
+
+def _before(document: Mapping[str, Any]) -> Before:
+    """Return what a plan's document tells of plugins that may be absent by now."""
+    mechanism = document["policy"]["resolved"]["mechanism"]
+    return Before(read(Software, document["software"]), mechanism_from_json(mechanism, None))
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    """Return a plan's document, every field of it checked."""
+    hint = "`rrpolicy plan POLICY --out PLAN` writes one"
+    try:
+        document = read_document(path, most=LARGEST)
+    except UnreadableError as error:
+        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {error}", hint=hint)) from error
+    if document.get("schema") != SCHEMA or "policy_file" not in document:
+        raise RefusedError(
+            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
+        )
+    wrong = faults(document, SCHEMA)
+    if wrong:
+        raise RefusedError(Problem("RR401", f"{path} is no plan: {'; '.join(wrong[:SHOWN])}", hint=hint))
+    return document
+
+
+def stale(why: str) -> RefusedError:
+    """Return the error of a plan that no longer fits."""
+    hint = "plan again, into another file or with the old plan and its key removed"
+    return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint=hint))

@@ -1,0 +1,204 @@
+"""The gate: every requirement must hold, and every utility limit that nobody waives. What is undecided does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
+from rrpolicy.errors import Decided, Problem
+from rrpolicy.escaping.printable import listed
+from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Remark
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.derived import accept_line
+from rrpolicy.planning.judgement import GIVEN_AWAY
+from rrpolicy.planning.waivers import PROTECTION, Terms, Waived, due, part, warning_id
+from rrpolicy.policy.governance import Waiver
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.privacy.protection.grade import Grade
+from rrpolicy.privacy.protection.ladder import Protection
+
+GIVES_AWAY = "RR109"
+"""Code of a column released as it is that gives a randomised one away."""
+EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the records"
+"""How far a column released as it is may go with a randomised one."""
+
+
+@frozen
+class Decision(Decided):
+    """Whether a release may be made.
+
+    Attributes:
+        problems: what stands in its way (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
+        waived: what would, and is let be.
+        warnings: points of judgement that nobody waived.
+    """
+
+    problems: tuple[Problem, ...]
+    waived: tuple[Waived, ...] = ()
+    warnings: tuple[Remark, ...] = ()
+
+
+def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterable[Remark] = ()) -> Decision:
+    """Decide from findings, and what people declared; nothing drawn is ever looked at.
+
+    Args:
+        assessment: of the channel.
+        policy: as its file states it now: what it accepts, and what is waived of it.
+        terms: on which day, and whether waivers count.
+        warnings: points of judgement.
+    """
+    privacy = in_the_way(assessment.findings, policy.release.accept)
+    utility, waived = _gates(assessment.utility, terms.in_force(policy.governance))
+    overdue, put_off = due(policy, terms)
+    left, judged = part(warnings, policy.governance, terms)
+    graded, accepted = _protection(assessment.protection, policy, terms)
+    told = tuple(_given_away(remark, policy) for remark in left if remark.name == GIVEN_AWAY)
+    points = tuple(remark for remark in left if remark.name != GIVEN_AWAY)
+    problems = (*privacy, *graded, *told, *utility, *overdue)
+    return Decision(problems, (*accepted, *waived, *put_off, *judged), points)
+
+
+def _protection(
+    found: Protection | None, policy: Policy, terms: Terms
+) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+    """Return why a grade of protection is worse than the policy demands (RR107), unless that is waived."""
+    demanded = Grade(policy.release.protection)
+    if found is None or found.grade.reaches(demanded):
+        return (), ()
+    if found.linking is None and demanded is Grade.WEAK:  # without the table the grade is not known
+        return (), ()
+    message = f"the protection of this release is graded {found.grade.value}, and {demanded.value} is demanded"
+    message = f"{message}; {found.rule}"
+    waiver = terms.in_force(policy.governance).get(PROTECTION)
+    if waiver is not None:
+        return (), (Waived(PROTECTION, message, waiver),)
+    hint = (
+        "hide more: smaller keep probabilities, larger classes, coarser columns; or have it waived by name: "
+        f'[[waivers]] with finding = "{PROTECTION}"'
+    )
+    place = policy.place("release.protection") or policy.place("release") or policy.place("mechanism")
+    return (Problem("RR107", message, place, f"{demanded.value} or better", hint),), ()
+
+
+def _given_away(remark: Remark, policy: Policy) -> Problem:
+    attribute = policy.attributes.get(remark.attribute)
+    both = f"[{spelled(remark.attribute)}, {spelled(remark.other)}]"
+    hint = (
+        f"randomise both together (`pram`: together = [{both}]), exclude or coarsen '{remark.attribute}', or have "
+        f"`{warning_id(remark)}` waived; `assume_unlinkable` is on linkage and does not cover inference"
+    )
+    place = None if attribute is None else attribute.place
+    return Problem(GIVES_AWAY, remark.text, place, EXPECTED, hint)
+
+
+def _gates(
+    utility: Iterable[UtilityFinding], force: Mapping[str, Waiver]
+) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+    """Part the utility gates that are not met: those that nobody waives, and those that somebody does."""
+    problems, waived = [], []
+    for finding in utility:
+        problem, waiver = unmet(finding), force.get(finding.identity)
+        if problem is not None and waiver is not None:
+            waived.append(Waived(finding.identity, problem.message, waiver))
+        elif problem is not None:
+            problems.append(problem)
+    return tuple(problems), tuple(waived)
+
+
+def in_the_way(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
+    """Return what of the requirements stands in the way (RR101, RR103, RR108).
+
+    Args:
+        findings: of requirements.
+        accepted: ids of derived statistics that they may be conditional on.
+    """
+    wrong = [_requirement(f) for f in findings if f.verdict is not Verdict.SATISFIED]
+    loose = [f for f in findings if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)]
+    return (*wrong, *(_conditional(f, accepted) for f in loose))
+
+
+def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
+    """Return a problem for each finding that fails; what is undecided waits."""
+    return tuple(_requirement(finding) for finding in findings if finding.verdict is Verdict.FAILED)
+
+
+def _requirement(finding: Finding) -> Problem:
+    title = f"{finding.model}: {finding.requirement}"
+    if UNCHECKED in finding.assumptions:
+        message = f"{title} is not shown: every record is suppressed, and no class could be checked"
+        return Problem("RR101", message, finding.place, hint="suppress fewer records")
+    if finding.verdict is Verdict.FAILED:
+        achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
+        hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
+        return Problem("RR101", f"{title} does not hold{achieved}", finding.place, hint=hint)
+    hint = "plan with the data; an undecided requirement never passes"
+    if finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE:
+        hint = 'it is estimated, and an estimate decides only where `decided_by = "estimate"` says so'
+    return Problem("RR103", f"{title} is undecided", finding.place, hint=hint)
+
+
+def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
+    missing = [item for item in finding.given if item not in accepted]
+    return Problem(
+        "RR108",
+        f"{finding.model}: {finding.requirement} holds only {CONDITION}, and the policy does not accept what they tell "
+        f"of the table: {listed(missing)}",
+        finding.place,
+        hint=f"{accept_line((*accepted, *missing))} under [release] accepts it; or fix by the policy what was chosen "
+        "from the data, and take out what could have refused another table",
+    )
+
+
+def unmet(finding: UtilityFinding) -> Problem | None:
+    """Return why a utility gate is not met (RR103, RR104); None if it is."""
+    if finding.verdict is Verdict.SATISFIED:
+        return None
+    if finding.verdict is Verdict.FAILED and finding.expected is not None:
+        side, move = ("over", "raise") if finding.bound == "max" else ("under", "lower")
+        message = f"{finding.metric}: {expectation(finding)}{_end(finding)} is {side} {float(finding.limit):g}"
+        hint = (
+            f"with these requirements the plan attains `{finding.bound} = {attained(finding)}`: {move} the limit to "
+            "it, relax a requirement, or release fewer attributes; or have it waived"
+        )
+        return Problem("RR104", message, finding.place, hint=hint)
+    return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
+
+
+def expectation(finding: UtilityFinding) -> str:
+    """Return what is expected at a gate, with its standing.
+
+    Such as `0.013 ± 0.0002 (estimate from 100 draws, seed 1)`.
+    """
+    if finding.expected is None:
+        return "unknown without data"
+    text = shown(finding.expected)
+    return f"{text.removesuffix(')')} from {finding.simulated})" if finding.simulated else text
+
+
+def attained(finding: UtilityFinding) -> str:
+    """Return the strictest limit, to three digits, that what is expected at a gate would pass."""
+    if finding.expected is None:
+        raise ValueError("nothing is known of what is expected")
+    end = Decimal(repr(finding.expected.end(finding.bound)))
+    with localcontext() as context:
+        context.prec, context.rounding = 3, ROUND_CEILING if finding.bound == "max" else ROUND_FLOOR
+        return f"{max(+end, Decimal(0)).normalize():f}"
+
+
+def _end(finding: UtilityFinding) -> str:
+    """Return by which number an estimate is decided; nothing of any other."""
+    if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
+        return ""
+    side = "upper" if finding.bound == "max" else "lower"
+    return f", whose {side} end at {ERRORS} standard errors is {finding.expected.end(finding.bound):.6g},"
+
+
+def shown(measure: Measure) -> str:
+    """Return a number with its standing, for messages."""
+    if measure.standing is Standing.ESTIMATE:
+        error = f" ± {measure.error:.2g}" if measure.error else ""
+        return f"{measure.value:.6g}{error} (estimate)"
+    return f"{'at most ' if measure.standing is Standing.UPPER_BOUND else ''}{measure.value:.6g}"

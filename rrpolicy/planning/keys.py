@@ -1,0 +1,343 @@
+"""Keys: 256 bits from the operating system, bound to one plan and one source.
+
+Whoever holds a key can test any guess about the original. It is as secret as the data: never printed, never in a
+bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived from
+a secret that stands elsewhere (`rrpolicy.planning.custody`).
+
+A series has a key of its own kind, which is bound to no plan and no table, and is kept as long as the series goes on.
+Neither kind is taken for the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+from rrpolicy.canonical import Json, canonical, pretty
+from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
+from rrpolicy.safe_io.document import faults
+from rrpolicy.safe_io.interrupts import unfinished
+from rrpolicy.safe_io.passphrase import NoPassphraseError, passphrase
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+KEY_BYTES = 32
+_TAG = b"rrpolicy.source-tag/1\0"
+_TAG_INSIDE = b"rrpolicy.source-tag/2\0"
+_PREFIX, _PREFIX_INSIDE = "hmac-sha256:", "hmac-sha256/2:"
+"""How tags of the two laws begin: the second also covers columns that a release uses and does not contain."""
+_SERIES = b"rrpolicy.series-id/1\0"
+_SERIES_HINT = "use the key that the first release of the series made, with its passphrase"
+_HINT = "use the key that was made for this plan and this table, or plan and release again without it"
+
+
+@runtime_checkable
+class _Keeping(Protocol):
+    """An original with columns that a release uses and does not contain."""
+
+    def inside(self) -> bytes | None: ...
+
+
+@frozen
+class KeyFile:
+    """A key and what it may be used for.
+
+    Attributes:
+        key: 32 bytes; never shown.
+        plan_digest: of the plan it was made for.
+        source_tag: HMAC of the source's content under it.
+        passphrase: that its file is written under; None for a file that nothing else protects.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.key/1"
+
+    key: bytes = field(repr=False)
+    plan_digest: str
+    source_tag: str
+    passphrase: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def stated(self) -> dict[str, Json]:
+        """Return what its file says beside the key."""
+        return {"plan_digest": self.plan_digest, "source_tag": self.source_tag}
+
+
+@frozen
+class SeriesKey:
+    """The key of a series.
+
+    Attributes:
+        key: 32 bytes; never shown.
+        series: that it is of.
+        passphrase: that its file is written under; None for a file that nothing else protects.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.series-key/1"
+
+    key: bytes = field(repr=False)
+    series: str
+    passphrase: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def stated(self) -> dict[str, Json]:
+        """Return what its file says beside the key."""
+        return {"series": self.series}
+
+
+def series_id(key: bytes, series: str) -> str:
+    """Return what tells a series' key from any other, and nothing of it: HMAC-SHA256 of the series' name under it."""
+    return "hmac-sha256:" + hmac.new(key, _SERIES + series.encode(), hashlib.sha256).hexdigest()
+
+
+def derived_key(secret: Secret, plan_digest: str, original: Original) -> KeyFile:
+    """Return the key of a plan on a table that is derived from a secret elsewhere.
+
+    Args:
+        secret: where it stands.
+        plan_digest: of the plan.
+        original: the table.
+
+    Raises:
+        RefusedError: RR403 if there is no such secret.
+    """
+    key = secret.key(plan_digest, original.content())
+    return KeyFile(key, plan_digest, tag_of(key, original))
+
+
+def file_passphrase() -> bytes:
+    """Return the passphrase that a key file is to be written under.
+
+    Raises:
+        RefusedError: RR403 if there is none.
+    """
+    try:
+        return passphrase(PASSPHRASE, "the key file", new=True)
+    except NoPassphraseError as error:
+        hint = "set it, run the command in a terminal, or take --key-passphrase out"
+        raise RefusedError(Problem("RR403", f"the key cannot be protected: {error}", hint=hint)) from error
+
+
+def new_key() -> bytes:
+    """Return 256 fresh bits from the operating system."""
+    return os.urandom(KEY_BYTES)
+
+
+def tag_of(key: bytes, original: Original, like: str | None = None) -> str:
+    """Return the keyed fingerprint of a source, which covers every column that a release reads.
+
+    Args:
+        key: of the release.
+        original: the source.
+        like: a tag to compare with, whose law is used: releases from before the second law stay verifiable. None for
+            the law of new releases.
+    """
+    old = like is not None and like.startswith(_PREFIX)
+    return source_tag(key, original.content(), None if old else inside_of(original))
+
+
+def inside_of(original: Original) -> bytes | None:
+    """Return the fingerprint of the weights that a release uses and does not contain; None if it uses none."""
+    return original.inside() if isinstance(original, _Keeping) else None
+
+
+def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
+    """Return a keyed fingerprint: HMAC-SHA256 over a content digest, `hmac-sha256:…` or `hmac-sha256/2:…`.
+
+    Args:
+        key: of the release.
+        content: `Original.content()`; unkeyed, it would let small counts be guessed.
+        inside: as `inside_of` returns it; None for the first law.
+    """
+    domain, prefix = (_TAG, _PREFIX) if inside is None else (_TAG_INSIDE, _PREFIX_INSIDE)
+    return prefix + hmac.new(key, domain + content + (inside or b""), hashlib.sha256).hexdigest()
+
+
+def tag_bytes(tag: str) -> bytes:
+    """Return the bytes of a source tag, which the streams of a draw depend on."""
+    return bytes.fromhex(tag.partition(":")[2])
+
+
+def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
+    """Create a key file, mode 0600. An existing file is never touched.
+
+    Raises:
+        RefusedError: RR403 if there is a file already, RR407 if none can be written, RR408 if the disk is full.
+    """
+    held: dict[str, Json] = (
+        {"key": key.key.hex()}
+        if key.passphrase is None
+        else {"protected": protected(key.key, key.passphrase, canonical(key.stated))}
+    )
+    document = pretty({"schema": key.schema, **held, **key.stated})
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError as error:
+        raise _taken(path) from error
+    except OSError as error:
+        raise unwritable(f"the key file {path}", error) from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(document)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise unwritable(f"the key file {path}", error) from error
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def refuse_existing_key(path: Path) -> None:
+    """Refuse a path that something has already: what may have been drawn with is never overwritten.
+
+    Raises:
+        RefusedError: RR403.
+    """
+    if os.path.lexists(path):
+        raise _taken(path)
+
+
+@contextmanager
+def fresh_key(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
+    """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
+
+    Args:
+        path: of the file.
+        key: what it holds.
+        finished: whether what it is for has appeared.
+
+    Raises:
+        RefusedError: as `write_key`.
+    """
+    refuse_existing_key(path)
+    theirs = False
+    with unfinished(path, lambda: theirs or finished()):
+        try:
+            write_key(path, key)
+        except RefusedError:
+            theirs = True  # it appeared meanwhile
+            raise
+        try:
+            yield
+        finally:
+            if not finished():
+                destroy_key(path)
+
+
+def read_key(path: Path) -> KeyFile:
+    """Read a key file; the passphrase of one that has one is taken from the environment, or asked for.
+
+    Raises:
+        RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is another one.
+    """
+    key, stated, secret = _read(path, KeyFile.schema)
+    return KeyFile(key, **stated, passphrase=secret)
+
+
+def read_series_key(path: Path, series: str) -> SeriesKey:
+    """Read the key file of a series, as `read_key` does.
+
+    Args:
+        path: of the file.
+        series: that it is to be of.
+
+    Raises:
+        RefusedError: RR403, also if it is the key of another series.
+    """
+    key, stated, secret = _read(path, SeriesKey.schema)
+    if stated["series"] != series:
+        hint = "name the key that the first release of the series made"
+        raise _refused(path, f"is the key of another series, '{stated['series']}'", hint)
+    return SeriesKey(key, series, secret)
+
+
+def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
+    """Return the key of a file, what the file says beside it, and the passphrase that it was opened with."""
+    hint = _SERIES_HINT if schema == SeriesKey.schema else _HINT
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(file.fileno())
+            content = file.read(1 << 16) or b""
+    except OSError as error:
+        raise _refused(path, f"cannot be read: {error.strerror}", hint) from error
+    try:
+        document = json.loads(content)
+        known = not faults(document, schema) and ("key" in document) != ("protected" in document)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        known = False
+    if not known:
+        raise _refused(path, "is not a key file that this version reads", _other_kind(content, schema))
+    if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+    stated = {name: told for name, told in document.items() if name not in {"schema", "key", "protected"}}
+    if "key" in document:
+        return bytes.fromhex(document["key"]), stated, None
+    try:
+        secret = passphrase(PASSPHRASE, f"the key file {path}")
+        return opened(document["protected"], secret, canonical(stated)), stated, secret
+    except NoPassphraseError as error:
+        raise _refused(path, f"cannot be opened: {error}", hint) from error
+    except WrongPassphraseError as error:
+        raise _refused(
+            path, "cannot be opened: the passphrase is another one, or the file was changed", hint
+        ) from error
+
+
+def _other_kind(content: bytes, schema: str) -> str:
+    """Return what to do with a file that may be a key of the other kind."""
+    if schema == KeyFile.schema and SeriesKey.schema.encode() in content:
+        return "it is the key of a series: a release outside it has a key of its own"
+    if schema == SeriesKey.schema and KeyFile.schema.encode() in content:
+        return "it is the key of one release: a series has a key of its own, which its first release makes"
+    return _SERIES_HINT if schema == SeriesKey.schema else _HINT
+
+
+def require(key: KeyFile, plan_digest: str, original: Original) -> None:
+    """Refuse a key that was made for another plan or another source.
+
+    Args:
+        key: as read.
+        plan_digest: of the plan to be executed.
+        original: the table at hand.
+
+    Raises:
+        RefusedError: RR403.
+    """
+    if not hmac.compare_digest(key.plan_digest, plan_digest):
+        raise RefusedError(Problem("RR403", "the key was made for another plan", hint=_HINT))
+    if not hmac.compare_digest(key.source_tag, tag_of(key.key, original, key.source_tag)):
+        raise RefusedError(Problem("RR403", "the key was made for another source: the table differs", hint=_HINT))
+
+
+def destroy_key(path: Path) -> None:
+    """Overwrite a key file where the file system lets it, and remove it."""
+    try:
+        with path.open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.write(os.urandom(size))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> RefusedError:
+    hint = "name another with --key; or, if nothing is to be drawn with it any more, remove it"
+    return _refused(path, "exists already, and key files are never overwritten", hint)
+
+
+def _refused(path: Path, why: str, hint: str = _HINT) -> RefusedError:
+    return RefusedError(Problem("RR403", f"the key file {path} {why}", hint=hint))

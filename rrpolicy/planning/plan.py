@@ -1,0 +1,356 @@
+"""Planning: from a policy and a table, or only its number of records, to the frozen channel that a release executes.
+
+A plan is audit-class. It releases nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
+
+import rrpolicy
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.promises import contradictions, hold_protocols, settled
+from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
+from rrpolicy.finding import Derived, Origin
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.manifest import Series
+from rrpolicy.mechanism import Outline, Proposal, Remark, Task
+from rrpolicy.planning.check import (
+    budgeted,
+    coded,
+    not_withheld,
+    nowhere_to_plan,
+    outlined,
+    refusals,
+    sensitive_by_name,
+    stated,
+    unanswered,
+    uncut,
+    undeclared,
+    undesigned,
+    unexplained,
+    unreferenced,
+    without_limit,
+)
+from rrpolicy.planning.derived import derived, impossible, possible
+from rrpolicy.planning.judgement import associated, held_by_one, survey_design
+from rrpolicy.planning.kept_formulas import kept_formulas
+from rrpolicy.planning.series import Begun, continued, refuse_others, series_of, terms, unfit
+from rrpolicy.planning.waivers import unfounded
+from rrpolicy.plugin_errors.installed import author
+from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_spec import Software
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.stored import policy_from_json
+from rrpolicy.registry import Registry
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
+from rrpolicy.source.units import refuse_repeated
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.model import Assessor
+    from rrpolicy.source.protocol import Original
+
+SCHEMA = "rrpolicy.plan/1"
+
+
+@frozen
+class Plan:
+    """What will be released, exactly.
+
+    Attributes:
+        policy: resolved, with observed domains filled in where data were at hand.
+        policy_digest: of the policy as its file states it; a stale plan is known by it.
+        channel: the chosen channel; it is what is drawn from, assessed, published and decoded.
+        records: N.
+        software: rrpolicy's version and the plugins.
+        origins: attribute -> where its parameters come from.
+        unrounded: attribute -> the solution before rounding down.
+        remarks: what the mechanism says of its choice, and points that need a judgement.
+        derived: what public/ will tell of the table beyond the number of records.
+        source_tag: HMAC of the source's content under the plan's key; None if no key was made.
+        plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
+        reference: fingerprint of the population that people were counted in; None if none was.
+    """
+
+    policy: Policy
+    policy_digest: str
+    channel: Channel
+    records: int
+    software: Software
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    source_tag: str | None = None
+    plan_on: str | None = None
+    reference: str | None = None
+
+    def digest(self) -> str:
+        """Return the digest of what determines the release. No tag, no path."""
+        return digest(
+            canonical(
+                {
+                    "schema": SCHEMA,
+                    "policy": self.policy_digest,
+                    "resolved": self.policy.to_json(),
+                    "channel": self.channel.to_json(),
+                    "records": self.records,
+                    "software": plain(self.software),
+                    "plan_on": self.plan_on,
+                    **self._counted_in,
+                }
+            )
+        )
+
+    @property
+    def _counted_in(self) -> dict[str, Json]:
+        return {} if self.reference is None else {"reference": self.reference}
+
+    def with_tag(self, source_tag: str) -> Plan:
+        """Return the plan with the HMAC of its source."""
+        return replace(self, source_tag=source_tag)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan as plain data; `from_json` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "digest": self.digest(),
+            "policy": {
+                "name": self.policy.name,
+                "version": self.policy.version,
+                "digest": self.policy_digest,
+                "resolved": self.policy.to_json(),
+            },
+            "records": self.records,
+            "software": plain(self.software),
+            "source_tag": self.source_tag,
+            "plan_on": self.plan_on,
+            **self._counted_in,
+            "channel": self.channel.to_json(),
+            "origins": plain(self.origins),
+            "unrounded": plain(self.unrounded),
+            "remarks": plain(self.remarks),
+            "derived": plain(self.derived),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], registry: Registry, *, uri: str = "", folder: str = ".") -> Plan:
+        """Read what `to_json` wrote.
+
+        Raises:
+            RefusedError: RR401 if the document is not a plan of this schema, or does not match its own digest.
+        """
+        if document.get("schema") != SCHEMA:
+            raise RefusedError(Problem("RR401", f"not a plan of schema {SCHEMA}: {document.get('schema')!r}"))
+        plan = cls(
+            policy=policy_from_json(document["policy"]["resolved"], registry.catalogue, uri=uri, folder=folder),
+            policy_digest=document["policy"]["digest"],
+            channel=channel_from_json(document["channel"], registry.kinds),
+            records=document["records"],
+            software=read(Software, document["software"]),
+            origins={name: Origin(value) for name, value in document["origins"].items()},
+            unrounded=document["unrounded"],
+            remarks=tuple(read(Remark, r) for r in document["remarks"]),
+            derived=tuple(read(Derived, d) for d in document["derived"]),
+            source_tag=document["source_tag"],
+            plan_on=document["plan_on"],
+            reference=document.get("reference"),
+        )
+        if plan.digest() != document["digest"]:
+            raise RefusedError(
+                Problem("RR401", "the plan was changed after it was written", hint="plan again: `rrpolicy plan --out`")
+            )
+        return plan
+
+
+def software(registry: Registry) -> Software:
+    """Return the versions that a plan depends on."""
+    return Software(rrpolicy.__version__, tuple(registry.plugins))
+
+
+def same_software(stated: Software, registry: Registry) -> bool:
+    """Return whether what is loaded is of the versions that a plan states; what is absent is used by nothing."""
+    absent = {gone.plugin for gone in registry.absent}
+    return stated.rrpolicy == rrpolicy.__version__ and set(stated.plugins) - absent == set(registry.plugins)
+
+
+def make_plan(  # noqa: PLR0917 each is another thing
+    policy: Policy,
+    registry: Registry,
+    original: Original | int,
+    progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
+    begun: Begun | None = None,
+) -> Plan:
+    """Plan a release.
+
+    Args:
+        policy: as loaded.
+        registry: of the policy's plugins.
+        original: the table, or the number of records to expect.
+        progress: called with (what is being done, share done).
+        elsewhere: the table to choose parameters on, where the policy names one.
+        begun: the series that the policy goes on with, whose channel is taken in place of the mechanism's.
+
+    Raises:
+        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
+            or accepts what it can never disclose (RR224).
+        RequirementError: RR102 if the requirements cannot be achieved, RR510 or RR570 if no release of the table can
+            keep one.
+        DataError: RR329 if people may have several records and no unit is declared; RR328 if
+            a series' people are told apart by what may be spelled otherwise next time.
+        RefusedError: RR444 if the series was begun otherwise.
+    """
+    resolved = policy if isinstance(original, int) else original.policy
+    records = original if isinstance(original, int) else original.records
+    problems = (*refusals(resolved, registry), *uncut(resolved, registry, records))
+    if problems:
+        raise PolicyError(problems)
+    if not isinstance(original, int):
+        refuse_repeated(resolved, original)
+    mechanism = registry.mechanisms[policy.mechanism.name]
+    problems = _unforeseen(policy, registry, outlined(policy, registry))
+    if problems:
+        raise PolicyError(problems)
+    outline = outlined(resolved, registry)
+    requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
+    deciding = [a for _, a in requirements] + budgeted(resolved, registry, outline)
+    progress("choosing parameters", 0.0)
+    seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
+    task = Task(resolved, seen, requirements, progress)
+    proposal = (
+        returning(Proposal, mechanism.plan)(resolved.mechanism.options, task)
+        if begun is None
+        else continued(begun, resolved)
+    )
+    hold_protocols(proposal.channel)
+    if seen is not original and begun is None:
+        proposal = _planned_elsewhere(resolved, proposal)
+    channel = proposal.channel if isinstance(original, int) else settled(proposal.channel, original)
+    _as_begun(resolved, channel, original, begun)
+    refuse_contradictions(channel, resolved, mechanism)
+    problems = (*undeclared(resolved, channel), *undesigned(resolved, channel))
+    if problems:
+        raise PolicyError(problems)
+    refuse_unreachable(requirements, channel, original)
+    points = (*without_limit(resolved, stated(resolved, registry)), *coded(resolved), *sensitive_by_name(resolved))
+    if not isinstance(original, int):
+        points += (
+            *held_by_one(resolved, channel, original),
+            *associated(resolved, channel, original),
+            *survey_design(resolved, channel, original),
+        )
+    return Plan(
+        policy=resolved,
+        policy_digest=policy.digest(),
+        channel=channel,
+        records=records,
+        software=software(registry),
+        origins=proposal.origins,
+        unrounded=proposal.unrounded,
+        remarks=(*proposal.remarks, *points, *kept_formulas(resolved, channel)),
+        plan_on=None if elsewhere is None else fingerprint(elsewhere),
+        reference=people_of(original),
+        derived=derived(resolved, registry, outline, deciding, proposal, records=records),
+    )
+
+
+def _stated(series: Series, policy: Policy) -> Series:
+    mechanism, categories = terms(policy)
+    return replace(series, id="", mechanism=mechanism, categories=categories)
+
+
+def _as_begun(policy: Policy, channel: Channel, original: Original | int, begun: Begun | None) -> None:
+    """Refuse a plan of a series that its people cannot be told apart for, or that was begun otherwise."""
+    known = series_of(policy, original)
+    if begun is not None and policy.release.series is not None:
+        stands = begun.series if known is None else known
+        refuse_others(begun, policy, _stated(stands, policy), channel)
+
+
+def refuse_unreachable(
+    requirements: Iterable[tuple[Requirement, Assessor]], channel: Channel, original: Original | int
+) -> None:
+    """Refuse limits that no release of a table keeps.
+
+    Raises:
+        RequirementError: RR510, RR570.
+    """
+    if isinstance(original, int):
+        return
+    asked = ((r, a.least) for r, a in requirements if a.least is not None)
+    told = (returning(Problem | None, least)(requirement, channel, original) for requirement, least in asked)
+    problems = [problem for problem in told if problem is not None]
+    if problems:
+        raise RequirementError(problems)
+
+
+def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:
+    """Refuse a channel that says something else than the policy, or than itself.
+
+    Args:
+        channel: planned.
+        policy: resolved.
+        mechanism: that planned it, whose author the message names; None if it is not at hand.
+
+    Raises:
+        RefusedError: RR414.
+    """
+    told = list(contradictions(channel, policy.released))
+    if told:
+        by = "the plan" if mechanism is None else author(mechanism)
+        raise RefusedError([Problem("RR414", f"{by}: {each}", policy.place("mechanism")) for each in told])
+
+
+def fingerprint(original: Original) -> str:
+    """Return the unkeyed fingerprint of a table that is not the source; it stands in audit/ alone."""
+    return "sha256:" + original.content().hex()
+
+
+def people_of(original: Original | int) -> str | None:
+    """Return the fingerprint of the reference table that was read beside a table; None if none was."""
+    people = None if isinstance(original, int) else original.reference
+    return None if people is None else fingerprint(people)
+
+
+def _stand_in(policy: Policy, original: Original, elsewhere: Original) -> Original:
+    """Return another table with the original's number of records; refuse the original itself."""
+    from rrpolicy.source.elsewhere import Resized
+
+    if elsewhere.content() == original.content():
+        message = "parameters are to be chosen on another table, and `plan_on` names the source, or a copy of it"
+        hint = "name a table that is public, or holds nobody of the source; or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    return Resized(elsewhere, original.records)
+
+
+def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
+    """Return a proposal whose data are another table's; refuse what would keep that table's marginal."""
+    kept = proposal.channel.discloses()
+    if kept:
+        message = f"an invariant matrix would keep the other table's marginal ({', '.join(kept)}), not this one's"
+        hint = "declare the marginal, or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    moved = {Origin.DATA: Origin.ELSEWHERE}
+    return replace(proposal, origins={name: moved.get(o, o) for name, o in proposal.origins.items()})
+
+
+def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
+    """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
+    assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
+    assessors += budgeted(policy, registry, outline)
+    known = (
+        *unfounded(policy),
+        *unanswered(policy, registry, outline),
+        *unexplained(policy, outline),
+        *nowhere_to_plan(policy, outline),
+        *unreferenced(policy),
+        *unfit(policy, outline),
+        *not_withheld(policy, outline),
+    )
+    return (*known, *impossible(policy, possible(policy, outline, assessors)))

@@ -1,0 +1,229 @@
+"""Planning as a caller asks for it: policy and table opened, the plan made, and written with its key if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from rrpolicy.canonical import Json
+from rrpolicy.collection.questionnaire import Questionnaire, uncollectable
+from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.account import Account, Accounts
+from rrpolicy.planning.custody import KeyAt, Secret
+from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
+from rrpolicy.planning.keys import KeyFile, derived_key, new_key, refuse_existing_key, tag_of
+from rrpolicy.planning.opening import Opened, PolicyLike, opened
+from rrpolicy.planning.plan import Plan
+from rrpolicy.planning.preview import MarginalError, Outlook, look_ahead
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.policy.model import Policy
+from rrpolicy.safe_io.appearing import refuse_existing
+from rrpolicy.source.memory.handed import Handed
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+Progress = Callable[[str, float], None]
+
+
+@frozen
+class Planned(Decided):
+    """What would be released, at what risk and with what error; `rrpolicy.release` executes exactly it.
+
+    It may hold the key that the release is drawn with, so it is not shown and cannot be pickled: between processes a
+    plan goes as the file that `out` names, with its key beside it.
+
+    Attributes:
+        outlook: the plan, its findings, the gate's decision and the errors to expect.
+        opened: the policy with the table that was planned on.
+        root: that the policy's files lie under, as the caller named it.
+        document: as `rrpolicy plan --json` prints it.
+        held: the key, bound to this plan and this table; None for a plan that binds nothing.
+        file: where it was written; None if nowhere.
+        key: where its key was written; None if nowhere.
+        questionnaire: where the public part of a plan without data was written, by which records are collected.
+    """
+
+    outlook: Outlook
+    opened: Opened
+    root: Path | None
+    document: dict[str, Json] = field(compare=False)
+    held: KeyFile | None = None
+    file: Path | None = None
+    key: Path | None = None
+    questionnaire: Path | None = None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR109, RR415, RR416, RR44x)."""
+        return self.outlook.problems
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan itself."""
+        return self.outlook.plan
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy, with observed domains filled in."""
+        return self.outlook.plan.policy
+
+    @property
+    def records(self) -> int:
+        """Return the number of records planned for."""
+        return self.outlook.plan.records
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found of each requirement."""
+        return self.outlook.assessment.findings
+
+    @property
+    def utility(self) -> tuple[UtilityFinding, ...]:
+        """Return what is to be expected at each utility gate."""
+        return self.outlook.assessment.utility
+
+    @property
+    def errors(self) -> tuple[MarginalError, ...]:
+        """Return the error to expect of each one-way and two-way marginal."""
+        return self.outlook.errors
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan as plain data, without a key."""
+        return dict(self.document)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{problem.code}: {problem.message}" for problem in self.problems) or "passes"
+        return f"<plan of {self.policy.name} {self.policy.version} on {self.records:,} records: {told}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError('a plan may hold its key and is not pickled: plan(…, out="plan.json") writes both as files')
+
+
+def planned(  # noqa: PLR0917 each is another thing
+    policy: PolicyLike,
+    handed: Handed,
+    out: Path | None,
+    key: KeyAt | None,
+    expected_rows: int | None,
+    root: Path | None,
+    progress: Progress,
+    *,
+    bound: bool,
+    terms: Terms | None = None,
+    accounts: Accounts | None = None,
+    protect: bytes | None = None,
+) -> Planned:
+    """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
+    if expected_rows is not None and (key is not None or handed.uri is not None):
+        raise PolicyError(
+            Problem("RR250", "--expected-rows plans without data: it goes with neither --source nor --key")
+        )
+    secret = key if isinstance(key, Secret) else None
+    if key is not None and out is None and secret is None:
+        raise PolicyError(Problem("RR250", "--key goes with --out"))
+    if protect is not None and (out is None or secret is not None):
+        raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: it goes with --out and no secret"))
+    kept = None
+    if out is not None:
+        refuse_existing(out)
+        if expected_rows is None and not isinstance(key, Secret):
+            kept = key or out.with_name(out.name + ".key")
+    made = opened(policy, handed, root)
+    if isinstance(key, Path) and made.policy.release.series is not None:
+        message = "the key of a series goes to `release`; a plan has a key of its own, beside it"
+        raise PolicyError(Problem("RR250", message, hint="take --key out"))
+    if kept is not None:
+        refuse_existing_key(kept)
+    account = _account(made, accounts)
+    if expected_rows is not None:
+        outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms, account=account)
+        found = Planned(outlook, made, root, outlook.to_json())
+        return _for_the_field(found, out) if out is not None and found.passed else found
+    outlook, held = _looked(made, progress, terms, account, secret, bound=bound, written=out is not None)
+    protected = None if held is None else replace(held, passphrase=protect)
+    found = Planned(outlook, made, root, outlook.to_json(), protected)
+    return _written(found, out, kept) if out is not None and found.passed else found
+
+
+def _account(made: Opened, accounts: Accounts | None) -> Account | None:
+    """Return the ledger that a policy names; None if it names none."""
+    if made.policy.ledger is None:
+        return None
+    if accounts is None:
+        raise ValueError("a policy that names a ledger is planned beside what the ledger holds")
+    return accounts.reading(made.policy, made.registry)
+
+
+def _looked(
+    made: Opened,
+    progress: Progress,
+    terms: Terms | None,
+    account: Account | None,
+    secret: Secret | None,
+    *,
+    bound: bool,
+    written: bool,
+) -> tuple[Outlook, KeyFile | None]:
+    """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
+    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.source.elsewhere import open_elsewhere
+    from rrpolicy.source.opening import open_original
+
+    sources = made.registry.sources
+    with (
+        made.registry.naming_engines(),
+        scratch() as spilled,
+        open_original(made.policy, sources, spilled.folder) as original,
+        open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
+    ):
+        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, terms, account)
+        binds = bound or (written and outlook.passed)
+        return _bound(outlook, original, secret) if binds else (outlook, None)
+
+
+def _bound(outlook: Outlook, original: Original, secret: Secret | None) -> tuple[Outlook, KeyFile]:
+    """Bind a plan to a table: by a fresh key, or by that which a secret gives for both."""
+    digest = outlook.plan.digest()
+    if secret is None:
+        fresh = new_key()
+        held = KeyFile(fresh, digest, tag_of(fresh, original))
+    else:
+        held = derived_key(secret, digest, original)
+    original.unchanged()
+    return outlook.with_tag(held.source_tag), held
+
+
+def _written(found: Planned, out: Path, key: Path | None) -> Planned:
+    """Write a plan and its key, both or neither; a key that a secret gives is not written."""
+    assert found.held is not None
+    document = _document(found, out)
+    save_plan(document, out, None if key is None else (key, found.held))
+    return replace(found, document=document, file=out, key=key)
+
+
+def _for_the_field(found: Planned, out: Path) -> Planned:
+    """Write a plan that was made without data, and beside it its public part, by which records are collected.
+
+    Raises:
+        PolicyError: RR520 if no record can be collected for it.
+    """
+    plan = found.plan
+    if problems := tuple(uncollectable(plan.policy, plan.channel, plan.derived)):
+        raise PolicyError(problems)
+    public = Questionnaire.of(plan.policy, plan.policy_digest, plan.channel, plan.software)
+    file = out.with_name(f"{out.stem}.questionnaire.json")
+    document = _document(found, out)
+    save_questionnaire(public, file, lambda: save_plan(document, out))
+    return replace(found, document=document, file=out, questionnaire=file)
+
+
+def _document(found: Planned, out: Path) -> dict[str, Json]:
+    if not found.opened.policy.files:
+        message = "a plan's file names the policy's, and this policy was not loaded from one"
+        raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
+    return plan_document(found.outlook, Path(found.opened.policy.files[0]), out.parent)

@@ -1,0 +1,205 @@
+"""A series: releases over time in which a person's value is released alike, as long as it is the same.
+
+Its first release freezes the channel, what the categories stand for, and how people are told apart; later ones take the
+channel from the ledger and refuse anything else. Each axis draws by numbers that depend on all of it
+(`rrpolicy.channels.sampling.lasting`), so that a channel that slipped through would draw anew, not alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.errors import DataError, Problem, RefusedError
+from rrpolicy.finding import Origin
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Outline, Proposal, Remark
+from rrpolicy.serialization.writing import plain
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.manifest.manifest import Series
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.source.protocol import Original
+
+FROZEN = "series"
+"""The name of the remark that a channel was taken from the first release of its series."""
+_WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"} | {"UTINYINT", "USMALLINT", "UINTEGER"})
+_ANEW = (
+    "put it back as it was. Only if the change is meant, give the series another name: a new one begins with a key of "
+    "its own, everybody is drawn anew, and both are held against the budget of their population"
+)
+_HINTS: Mapping[str, str] = {
+    "the key": "use the key of the series, which its first release made",
+    "how people are told apart": "write what identifies a person as it was written before: who is spelled otherwise is "
+    "drawn anew",
+    "the population": "write the population as before: one of another name has a budget of its own, as if nobody were "
+    "in both",
+}
+
+
+@frozen
+class Begun:
+    """A series as its first release left it.
+
+    Attributes:
+        by: what people call that release.
+        series: as it states it.
+        channel: its public description, read.
+        population: that it declared.
+    """
+
+    by: str
+    series: Series
+    channel: Channel
+    population: str | None
+
+
+def unfit(policy: Policy, outline: Outline) -> Iterator[Problem]:
+    """Yield why a policy's releases cannot be a series (RR500); no data are needed.
+
+    Args:
+        policy: resolved or not.
+        outline: of its mechanism.
+    """
+    if policy.release.series is None:
+        return
+    place = policy.place("release.series")
+
+    def refused(message: str, hint: str) -> Problem:
+        return Problem("RR500", f"series '{policy.release.series}': {message}", place, hint=hint)
+
+    if policy.ledger is None:
+        yield refused(
+            "only a ledger knows what its first release froze, and what its releases come to together",
+            "`rrpolicy ledger init releases.jsonl`, and name the file under [ledger]",
+        )
+    if policy.unit is None:
+        yield refused(
+            "a person's value is drawn alike each time, and no column identifies people",
+            "give the column that identifies a person in every table the role identifier, or name it: [source] unit",
+        )
+    if policy.source.max_records > 1:
+        yield refused(
+            "of a person with several records, it is not known which is which from one release to the next",
+            "release one record a person, or no series",
+        )
+    if not issubclass(outline.channel, Product):
+        yield refused(
+            f"{policy.mechanism.name} deals with the records of one table together, so that none is drawn by itself",
+            "choose a mechanism that randomises values, such as rr-both or pram",
+        )
+    for names, axis in outline.axes:
+        if not axis.one_number:
+            told = ", ".join(f"'{name}'" for name in names)
+            yield refused(
+                f"{told} is released by an axis of kind '{axis.kind}', which does not draw a record by one number",
+                "choose a mechanism that randomises values, such as rr-both or pram",
+            )
+
+
+def series_of(policy: Policy, original: Original | int) -> Series | None:
+    """Return the series that a table's release belongs to, without the id of its key.
+
+    Args:
+        policy: resolved on the table.
+        original: the table; of a number of records it is not known how people are told apart.
+
+    Returns:
+        None if it belongs to none, or that is not known.
+
+    Raises:
+        DataError: RR328 if people are told apart by what may be spelled otherwise next time, such as decimal numbers.
+    """
+    name = policy.release.series
+    if name is None or isinstance(original, int):
+        return None
+    from rrpolicy.manifest.manifest import Series
+
+    kind = "" if original.units is None else original.units.type
+    if kind == "VARCHAR":
+        return Series(name, "", *terms(policy), "text")
+    if kind in _WHOLE:
+        return Series(name, "", *terms(policy), "integer")
+    message = f"'{policy.unit}' identifies people and is of type {kind or 'unknown'}"
+    hint = "write it as text or as whole numbers, in the same way each time"
+    raise DataError(Problem("RR328", message, policy.place("release.series"), "whole numbers or text", hint))
+
+
+def terms(policy: Policy) -> tuple[str, str]:
+    """Return the digests of what a series freezes beside its channel: the mechanism, and what categories stand for."""
+    stands_for = ("name", "role", "domain", "outside", "nulls", "scale", "bins", "hierarchy", "missing")
+    told: list[Json] = [{key: plain(getattr(a, key)) for key in stands_for} for a in policy.released]
+    return digest(canonical(policy.mechanism.to_json())), digest(canonical(told))
+
+
+def channel_digest(channel: Channel) -> str:
+    """Return the digest of what a channel releases with which probabilities, whatever engine and columns are called."""
+    from rrpolicy.channels.sampling.lasting import axis_digest
+
+    if not isinstance(channel, Product):
+        return digest(canonical(channel.to_public_json()))
+    axes: list[Json] = [*sorted(axis_digest(axis) for axis in channel.axes)]
+    carried: list[Json] = [*sorted(column.attribute for column in channel.carried)]
+    return digest(canonical([axes, carried]))
+
+
+def differs(begun: Begun, series: Series, channel: Channel, population: str | None) -> tuple[str, ...]:
+    """Return in words what is not as the first release of a series left it.
+
+    Args:
+        begun: the series.
+        series: of a release that would continue it; an id of "" is not compared.
+        channel: of that release.
+        population: that its policy declares.
+    """
+    told = {
+        "the mechanism or its options": begun.series.mechanism == series.mechanism,
+        "an attribute's role, its categories or their order, or what they stand for": begun.series.categories
+        == series.categories,
+        "what is released with which probabilities": channel_digest(begun.channel) == channel_digest(channel),
+        "the population": begun.population == population,
+        "how people are told apart": begun.series.persons == series.persons,
+        "the key": series.id in {"", begun.series.id},
+    }
+    return tuple(what for what, same in told.items() if not same)
+
+
+def refuse_others(begun: Begun, policy: Policy, series: Series, channel: Channel) -> None:
+    """Refuse a release that would not be drawn as the series was begun.
+
+    Raises:
+        RefusedError: RR444.
+    """
+    what = differs(begun, series, channel, policy.source.population)
+    if what:
+        message = f"the series '{series.name}' was begun by {begun.by}, and other than there is: {'; '.join(what)}"
+        hint = _HINTS.get(what[0], _ANEW)
+        raise RefusedError(Problem("RR444", message, policy.place("release.series"), hint=hint))
+
+
+def continued(begun: Begun, policy: Policy) -> Proposal:
+    """Return the first release's channel, its columns described as the policy describes them now.
+
+    Args:
+        begun: the series.
+        policy: resolved on the table at hand.
+
+    Raises:
+        RefusedError: RR444 if the policy releases other attributes.
+    """
+    released = {a.name: a for a in policy.released}
+    axes: Sequence[Axis] = getattr(begun.channel, "axes", ())
+    known = {name for axis in axes for name in axis.attributes}
+    known |= {column.attribute for column in getattr(begun.channel, "carried", ())}
+    if known != set(released):
+        other = ", ".join(f"'{name}'" for name in sorted(known ^ set(released)))
+        message = f"the series '{begun.series.name}' was begun by {begun.by} with other attributes: {other}"
+        raise RefusedError(Problem("RR444", message, policy.place("release.series"), hint=_ANEW))
+    channel = Product.of(policy.released, axes)
+    said = f"the channel is that of {begun.by}, with which the series '{begun.series.name}' was begun"
+    origins = {name: Origin.SERIES for axis in axes for name in axis.attributes}
+    return Proposal(channel, origins, remarks=(Remark(FROZEN, said),))

@@ -1,0 +1,159 @@
+"""What people decided of a policy, held against the day: waivers that are in force, and a review that is due.
+
+A waiver lets a utility gate, a point of judgement or a due review stand until a day. It never touches a [[privacy]]
+entry: a guarantee that does not hold is no matter of opinion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from datetime import date, datetime
+from itertools import permutations
+
+from rrpolicy.errors import Problem
+from rrpolicy.finding import UtilityFinding, Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.mechanism import Remark
+from rrpolicy.planning.judgement import ASSOCIATED, GIVEN_AWAY, HELD_BY_ONE, SURVEY_DESIGN
+from rrpolicy.planning.kept_formulas import KEPT
+from rrpolicy.policy.governance import ASSOCIATION, REVIEW, WARNING, Governance, Waiver
+from rrpolicy.policy.identity import association_id, identities
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.problems import one_of, suggest
+from rrpolicy.source.units import UNTOLD
+
+NO_LIMIT = "no-limit"
+"""Names the warning of a requirement that leaves something without a limit."""
+MISSING_CODE = "missing-code"
+"""Names the warning of a domain that holds numbers which look like codes of missing values."""
+SENSITIVE_NAME = "sensitive-name"
+"""Names the warning of an insensitive column whose name is that of something sensitive."""
+WARNINGS = (ASSOCIATED, HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, SURVEY_DESIGN, UNTOLD)
+"""Names of what needs a person's judgement."""
+JUDGED = (*WARNINGS, GIVEN_AWAY)
+"""The same, with what is refused unless it is waived; a mechanism's other remarks tell how it chose."""
+PROTECTION = "protection"
+"""What a waiver names to let a release be of a worse grade of protection than the policy demands."""
+DUE = ("RR415", "RR416")
+"""Codes of what the day brings."""
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
+@frozen
+class Terms:
+    """On which day a policy is judged, and whether its waivers count.
+
+    Attributes:
+        today: the day; default: today's, where the program runs.
+        waivers: whether they count.
+    """
+
+    today: date = field(default_factory=_today)
+    waivers: bool = True
+
+    def in_force(self, governance: Governance) -> Mapping[str, Waiver]:
+        """Return the waivers that count on that day, by what they waive."""
+        counted = governance.waivers if self.waivers else ()
+        return {waiver.finding: waiver for waiver in counted if not waiver.expired(self.today)}
+
+
+@frozen
+class Waived:
+    """Something that would stand in the way, and that a waiver lets be.
+
+    Attributes:
+        what: its name, as the waiver has it.
+        message: what it is.
+        waiver: who lets it be, why and until when.
+    """
+
+    what: str
+    message: str
+    waiver: Waiver
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{self.message}; {self.waiver}"
+
+
+def due(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+    """Return what the day brings: a review that is due (RR415) unless it is waived, and waivers that expired (RR416).
+
+    Args:
+        policy: with what was declared of it.
+        terms: on which day.
+    """
+    governance = policy.governance
+    problems, waived = [], []
+    review, waiver = governance.context.review, terms.in_force(governance).get(REVIEW)
+    if review is not None and terms.today > review:
+        message = f"the policy was to be reviewed by {review}"
+        if waiver is None:
+            hint = "review the policy and state a later day; it makes no plan stale and changes no number"
+            problems.append(Problem("RR415", message, policy.place("context.review_by"), "a day to come", hint))
+        else:
+            waived.append(Waived(REVIEW, message, waiver))
+    for gone in governance.waivers if terms.waivers else ():
+        if gone.expired(terms.today):
+            message = f"the waiver of {gone.finding} by {gone.approver} ended on {gone.until}"
+            hint = "mend what it waives, then take the waiver out; or have it approved again, until a later day"
+            problems.append(Problem("RR416", message, gone.place, "a day to come", hint))
+    return tuple(problems), tuple(waived)
+
+
+def part(
+    warnings: Iterable[Remark], governance: Governance, terms: Terms
+) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
+    """Part points of judgement: those that nobody waives, and those that somebody does."""
+    force = terms.in_force(governance)
+    left, waived = [], []
+    for remark in warnings:
+        waiver = force.get(warning_id(remark)) or force.get(WARNING + remark.name)
+        if waiver is None:
+            left.append(remark)
+        else:
+            waived.append(Waived(warning_id(remark), remark.text, waiver))
+    return tuple(left), tuple(waived)
+
+
+def warning_id(remark: Remark) -> str:
+    """Return what a point of judgement is called, such as `warning/held-by-one?attribute=zip`."""
+    if remark.name == GIVEN_AWAY:
+        return association_id(remark.attribute, remark.other)
+    return f"{WARNING}{remark.name}" + (f"?attribute={remark.attribute}" if remark.attribute else "")
+
+
+def unfounded(policy: Policy) -> Iterator[Problem]:
+    """Yield waivers of what cannot be waived, or does not exist (RR254)."""
+    known = identities(policy)
+    may = [*known.gates, *(WARNING + name for name in WARNINGS), PROTECTION, REVIEW]
+    for waiver in policy.governance.waivers:
+        finding = waiver.finding
+        of_column, _, column = finding.partition("?attribute=")
+        if finding in may or (of_column in may and column in policy.attributes and finding.startswith(WARNING)):
+            continue
+        if finding.startswith(ASSOCIATION) and finding in _pairs(policy):
+            continue
+        if finding in known.requirements or finding.startswith("privacy"):
+            message = "a [[privacy]] entry is never waived: what it promises holds or does not"
+            hint = "take the waiver out; ask for less in [[privacy]] if less is meant, where everybody sees it"
+        else:
+            message = f"there is no '{finding}' to be waived"
+            hint = suggest(finding, may) or "`rrpolicy check` lists the names"
+        yield Problem("RR254", message, waiver.place, one_of(may), hint)
+
+
+def _pairs(policy: Policy) -> Iterator[str]:
+    """Yield what pairs of released columns are called, one of which may give the other away."""
+    names = [attribute.name for attribute in policy.released]
+    return (association_id(exact, randomised) for exact, randomised in permutations(names, 2))
+
+
+def unwaived(utility: Iterable[UtilityFinding], governance: Governance) -> tuple[str, ...]:
+    """Return the utility gates that are not met and that no waiver names, whenever it ended."""
+    waived = {waiver.finding for waiver in governance.waivers}
+    return tuple(u.identity for u in utility if u.verdict is not Verdict.SATISFIED and u.identity not in waived)

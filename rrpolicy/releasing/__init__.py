@@ -1,1 +1,0 @@
-"""Plan, assess, gate, write, verify: from a policy and a table to a bundle, and back to its promises."""

@@ -1,0 +1,153 @@
+"""The candidates that a release was compared with: audit/comparison.json, and what the audit report shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import ClassVar, Literal
+
+from rrpolicy.finding import AT, Bound, Measure
+from rrpolicy.frozen import frozen
+from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.report import AlternativeRow, Alternatives
+from rrpolicy.reports.before_after import guesses
+from rrpolicy.reports.map import Point, risk_map
+from rrpolicy.reports.wording import FEWER, worded
+from rrpolicy.serialization.fields import SPARSE
+
+
+@frozen
+class Quantity:
+    """A number that candidates are compared by.
+
+    Attributes:
+        id: of the requirement or gate, or of an error that is always measured.
+        meaning: what it says.
+        better: which numbers are better.
+    """
+
+    id: str
+    meaning: str
+    better: Literal["smaller", "larger"]
+
+    def cost(self, measure: Measure) -> float:
+        """Return a number that is greater the worse it is."""
+        return measure.value if self.better == "smaller" else -measure.value
+
+    @property
+    def bound(self) -> Bound:
+        """Return what a limit of it would be."""
+        return "max" if self.better == "smaller" else "min"
+
+    def told(self, measure: Measure, *, conditional: bool = False) -> str:
+        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        text = worded(measure, AT[self.bound], digits=FEWER)
+        return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
+
+
+@frozen
+class Compared:
+    """One candidate of the comparison.
+
+    Attributes:
+        label: what it is called.
+        mechanism: its name.
+        policy: name, version and digest; None if it is none.
+        outcome: whether a release would pass; `refused` if it was not planned.
+        released: whether it is the release itself.
+        risk: None if it is not known.
+        conditional: whether the risk is conditional on what was derived from the table.
+        error: None if it is not known.
+        front: whether it is on the Pareto front.
+        recommended: whether it is the recommendation.
+        problems: why it does not pass, each with its code.
+        unmet: requirements of the first candidate's file that it is not known to satisfy, if it passes.
+        protection: how strong the release would be; None if it is not known.
+        unchanged: columns that are released exactly.
+        usable: whether some one-way and some two-way table is better than equal shares.
+    """
+
+    label: str
+    mechanism: str
+    policy: Mapping[str, str] | None
+    outcome: Literal["passes", "fails", "refused"]
+    released: bool
+    risk: Measure | None
+    conditional: bool
+    error: Measure | None
+    front: bool
+    recommended: bool
+    problems: tuple[str, ...]
+    unmet: tuple[str, ...]
+    protection: Protection | None = field(default=None, metadata=SPARSE)
+    unchanged: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    usable: bool = field(default=True, metadata=SPARSE)
+
+
+@frozen
+class ComparedWith:
+    """What a release was compared with; confidential, as it was computed from the table.
+
+    Attributes:
+        release: digest of its release.json.
+        rrpolicy: the version that compared.
+        risk: of the map; None if no two candidates could be compared.
+        error: the same.
+        candidates: in order, the release itself among them.
+        reason: of the recommendation.
+        rule: by which it was chosen.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.alternatives/1"
+    release: str
+    rrpolicy: str
+    risk: Quantity | None
+    error: Quantity | None
+    candidates: tuple[Compared, ...]
+    reason: str
+    rule: str
+
+
+def alternatives(found: ComparedWith | None) -> Alternatives | None:
+    """Return what the audit report shows of a comparison; None if none was written."""
+    if found is None:
+        return None
+    risk, error = found.risk, found.error
+    points = {}
+    if risk is not None and error is not None:
+        for place, one in enumerate(found.candidates, 1):
+            if one.risk is not None and one.error is not None:
+                spread = abs(one.error.end(error.bound) - one.error.value)
+                passes = one.outcome == "passes"
+                points[place] = Point(risk.cost(one.risk), error.cost(one.error), spread, passes)
+    front = [place for place, one in enumerate(found.candidates, 1) if one.front]
+    larger = [quantity is not None and quantity.better == "larger" for quantity in (risk, error)]
+    return Alternatives(
+        risk=None if risk is None else risk.id,
+        risk_meaning="" if risk is None else risk.meaning,
+        error=None if error is None else error.id,
+        error_meaning="" if error is None else error.meaning,
+        rows=tuple(_row(one, risk, error) for one in found.candidates),
+        map=risk_map(points, front, risk_up=larger[0], error_up=larger[1]),
+        reason=found.reason,
+        rule=found.rule,
+    )
+
+
+def _row(one: Compared, risk: Quantity | None, error: Quantity | None) -> AlternativeRow:
+    return AlternativeRow(
+        label=one.label,
+        outcome=one.outcome,
+        released=one.released,
+        recommended=one.recommended,
+        front=one.front,
+        risk=None if risk is None or one.risk is None else risk.told(one.risk, conditional=one.conditional),
+        error=None if error is None or one.error is None else error.told(one.error),
+        problems=(
+            *(text.partition(";")[0] for text in one.problems),
+            *(f"falls short of what the first one asks: {text}" for text in one.unmet),
+        ),
+        protection=tuple(guesses(one.protection)),
+        unchanged=one.unchanged,
+        usable=one.usable,
+    )

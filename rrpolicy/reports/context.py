@@ -1,0 +1,71 @@
+"""What people declared of a release and decided on it, as the pages show it: stated, not computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rrpolicy.policy.governance import Context, Governance
+from rrpolicy.report import Letterhead
+from rrpolicy.report_blocks import Fact
+
+MODELS = {
+    "public": "public: anybody may have the data",
+    "restricted": "restricted: who signs for them may have the data",
+    "enclave": "enclave: the data stay inside a secure environment",
+}
+NAMES = {
+    "recipients": "Recipients",
+    "release_model": "Release model",
+    "environment": "Environment",
+    "auxiliary_data": "Other data that were considered",
+    "legal_basis": "Legal basis",
+    "licence": "Licence",
+    "approver": "To approve",
+    "auditor": "To audit",
+    "approved_by": "Approved by",
+    "review_by": "To be reviewed by",
+}
+
+
+def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
+    """Return what is stated, each under its name; nothing if nothing is.
+
+    Args:
+        governance: of the policy when it was released.
+        digest: of that.
+    """
+    facts = [*declared(governance.context).values()]
+    facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
+    facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]
+    return (*facts, Fact("Digest of what was declared", digest)) if facts else ()
+
+
+def letterhead(context: Context) -> Letterhead | None:
+    """Return what an organisation puts on the pages; None if nothing."""
+    made = Letterhead(
+        context.organisation or "",
+        context.address,
+        context.logo or "",
+        context.notices,
+        context.footer or "",
+        context.signatories,
+    )
+    return None if made == Letterhead() else made
+
+
+def declared(context: Context) -> dict[str, Fact]:
+    """Return what [context] states, by its key."""
+    stated = context.to_json()
+    return {key: Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated}
+
+
+def declared_lines(governance: Governance) -> tuple[str, ...]:
+    """Return what is declared and why the policy was made weaker, each with its name; waivers are told elsewhere."""
+    told = context_facts(replace(governance, waivers=()), "")[:-1]
+    return tuple(f"{fact.name}: {fact.value}" for fact in told)
+
+
+def _worded(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return MODELS.get(str(value), str(value))

@@ -1,0 +1,187 @@
+"""What heads a page: whether the requirements are met, and what a person must judge all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.decoders import AdditionDecoder
+from rrpolicy.escaping.printable import condensed, some
+from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
+from rrpolicy.planning.waivers import JUDGED, warning_id
+from rrpolicy.policy.governance import WARNING
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.risks import others_known
+from rrpolicy.report_blocks import figure
+from rrpolicy.reports.attributes import A, unmodified
+from rrpolicy.reports.findings import MEASURED
+from rrpolicy.reports.tiles import (
+    NO_LIMIT,
+    chances,
+    exact_identifiers,
+    guessed,
+    held_of_linking,
+    in_hundred,
+    unmeasured,
+)
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.decoders import Decoder
+    from rrpolicy.finding import Finding
+    from rrpolicy.mechanism import Remark
+    from rrpolicy.policy.governance import Governance
+    from rrpolicy.report import FindingRow, ProtectionPanel, UtilityRow
+
+MOST_IDS = 4
+"""Statistics that a point names."""
+SUPPRESSED = "suppressed"
+"""Name of the remark that tells how many records were suppressed."""
+
+
+def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
+    """Return whether everything is met, and the sentence that heads the page."""
+    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
+    counted = [row for row in utility if row.verdict is not None and row.waived is None]
+    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
+    waived = sum(row.waived is not None for row in utility)
+    let_be = f" {_number(waived)} utility requirement{_is(waived)} not met and waived." if waived else ""
+    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
+    if failing:
+        asked = len(privacy) + len(useful)
+        return False, f"{figure(len(failing))} of {figure(asked)} requirements not met: {'; '.join(failing)}."
+    if not privacy:
+        return False, "The policy asks for nothing: no privacy requirement was stated."
+    met = _all(len(privacy), "privacy")
+    met += f" and {_all(len(useful), 'utility')}" if useful else ""
+    many = len(privacy) + len(useful) > 1
+    condition = f", {CONDITION}" if any(row.given for row in findings) else ""
+    return True, f"{met[0].upper()}{met[1:]} {'are' if many else 'is'} met{condition}.{let_be}"
+
+
+def points(
+    attributes: Sequence[A],
+    decoders: Sequence[Decoder],
+    findings: Sequence[Finding],
+    governance: Governance,
+    remarks: Sequence[Remark] = (),
+    *,
+    panel: ProtectionPanel | None = None,
+) -> tuple[str, ...]:
+    """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
+
+    Args:
+        attributes: that are released.
+        decoders: of the channel.
+        findings: with the numbers that the reader may see.
+        governance: what is waived is no point, whenever the waiver ended.
+        remarks: that the plan made; none where only public/ may be told of.
+        panel: how strong the release is, where the page shows it.
+    """
+    waived = {waiver.finding for waiver in governance.waivers}
+    kept: Sequence[A] = unmodified(attributes, decoders)
+    warned = (remark for remark in remarks if remark.name in JUDGED)
+    left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
+    every = (
+        *_waived(governance),
+        *_to_everybody(governance, panel),
+        *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
+        *(() if panel is not None and panel.rows else _disclosing(findings, attributes, kept)),
+        *_silent(decoders),
+        *_conditional([f.given for f in findings]),
+        *_suppressed(remarks),
+        *left,
+    )
+    return condensed(every)
+
+
+def solved(origins: Mapping[str, Origin]) -> bool:
+    """Return whether anything was chosen by an optimiser, which goes as far as the limits let it."""
+    return any(origin is not Origin.POLICY for origin in origins.values())
+
+
+def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several: bool) -> Iterator[str]:
+    """Yield what is released as it is, and whether attackers who know it of a person are counted with elsewhere."""
+    told = [
+        known or f.requirement == WITHHELD
+        for f in findings
+        if (known := others_known(f.model, f.requirement)) is not None
+    ]
+    unknown = several and bool(told) and not any(told)
+    beside = "; no limit of attribute disclosure counts with attackers who know it of a person (`known_sensitive`)"
+    for attribute in attributes:
+        name = f"'{attribute.release_as or attribute.name}'"
+        if attribute.assume_unlinkable is not None:
+            yield f"{name} is released unmodified, assuming that it identifies nobody: {attribute.assume_unlinkable}"
+        elif attribute.role is Role.SENSITIVE:
+            why = f": {attribute.unchanged}" if attribute.unchanged else ""
+            yield f"{name} is sensitive and released unmodified{why}{beside if unknown else ''}"
+
+
+def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequence[A]) -> Iterator[str]:
+    """Yield the numbers beside requirements that a reader would call disclosure and that no requirement limits.
+
+    Then which sensitive attributes have none.
+    """
+    exact = exact_identifiers(kept)
+    released = {a.name for a in attributes}
+    found = chances(findings)
+    held = held_of_linking(findings)
+    if exact and not held and all(one.risk is not Risk.LINKING for one in found):
+        yield f"re-identification: {NO_LIMIT} by this policy; {', '.join(map(repr, exact))} as in the table"
+    for one in found:
+        if one.disclosing and not one.limited:
+            if one.risk is Risk.LINKING:
+                told = in_hundred(one.measure)
+                who = f"re-identification{f' by {one.attacker}' if one.attacker else ''}"
+                also = "".join(f"; limited: {text}" for text in held)
+                yield f"{who}: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy{also}"
+            elif not released.isdisjoint(one.of.split(" x ")):
+                yield guessed(one).removesuffix(".")
+    rest = unmeasured(found, findings, attributes, kept)
+    if rest:
+        yield rest
+
+
+def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
+    """Yield what was suppressed."""
+    yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
+
+
+def _waived(governance: Governance) -> Iterator[str]:
+    """Yield what somebody lets be, with who and until when."""
+    yield from (f"`{waiver.finding}` is {waiver}" for waiver in governance.waivers)
+
+
+def _to_everybody(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
+    """Yield that anybody gets data that are hardly protected."""
+    if panel is not None and governance.context.release_model == "public" and panel.tone in {"care", "bad"}:
+        yield f"everybody gets the data (`release_model`: public). {panel.heading}".removesuffix(".")
+
+
+def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
+    for decoder in decoders:
+        if isinstance(decoder, AdditionDecoder) and decoder.silent:
+            names = ", ".join(f"'{column}'" for column in decoder.columns)
+            yield f"{names}: every set holds all values, and nothing can be estimated"
+
+
+def _conditional(given: Sequence[Sequence[str]]) -> Iterator[str]:
+    conditional = [ids for ids in given if ids]
+    if conditional:
+        ids = some(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
+        told = "requirement is" if len(conditional) == 1 else "requirements are"
+        yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
+
+
+def _all(number: int, what: str) -> str:
+    if number == 1:
+        return f"the {what} requirement"
+    return f"{'both' if number == 2 else f'all {figure(number)}'} {what} requirements"  # noqa: PLR2004 two are both
+
+
+def _number(number: int) -> str:
+    return "One" if number == 1 else figure(number)
+
+
+def _is(number: int) -> str:
+    return " is" if number == 1 else "s are"

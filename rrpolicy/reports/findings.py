@@ -1,0 +1,145 @@
+"""Findings and utility as rows of the report. Both pages come from one JSON; the public one holds fewer numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rrpolicy.errors import Place
+from rrpolicy.escaping.printable import visible
+from rrpolicy.finding import (
+    AT,
+    VALUE,
+    Companion,
+    Finding,
+    Measure,
+    Profile,
+    Standing,
+    UtilityFinding,
+    Verdict,
+)
+from rrpolicy.policy.governance import Waiver
+from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
+from rrpolicy.report_blocks import Fact, rational
+from rrpolicy.reports.not_covered import not_covered
+from rrpolicy.reports.wording import FEWER, Direction, apart, direction, margin, used, worded
+
+MEASURED = "measured"
+"""The verdict of a finding without a limit."""
+
+
+def finding_row(
+    finding: Finding, models: Mapping[str, object], file: str | None = None, *, solved: bool = False
+) -> FindingRow:
+    """Return a finding as the page shows it.
+
+    Args:
+        finding: with the numbers that the page may show.
+        models: loaded privacy models by name; each may say itself what it does not cover.
+        file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
+        solved: an optimiser chose parameters.
+    """
+    achieved, verdict = finding.achieved, finding.verdict
+    limit = None if finding.limit is None else float(finding.limit)
+    side = direction(finding.requirement, None if achieved is None else achieved.value, limit, verdict)
+    both = None if achieved is None or limit is None else (achieved.value, limit)
+    return FindingRow(
+        model=finding.model,
+        requirement=finding.requirement,
+        verdict=MEASURED if verdict is None else verdict.value,
+        achieved=None if achieved is None else worded(achieved, side, limit),
+        standing=None if achieved is None else achieved.standing.value,
+        limit=None if finding.limit is None else f"{side} {rational(finding.limit)}",
+        margin=None if both is None else margin(*both, solved=solved),
+        basis=finding.basis.name.lower(),
+        adversary=finding.adversary,
+        assumptions=finding.assumptions,
+        companions=tuple(_beside(companion, limit) for companion in finding.companions),
+        not_covered=not_covered(finding.model, models),
+        histogram=_histogram(finding.profile),
+        groups_over=finding.groups_over,
+        people_over=finding.people_over,
+        reference=finding.reference,
+        assessor=finding.assessor,
+        place=_place(finding.place, file),
+        achieved_of=None if achieved is None else _of(achieved, finding.companions),
+        given=finding.given,
+        promise=finding.promise,
+        used=None if both is None else used(*both, side),
+        by_limit=tuple(Fact(c.of, _by_limit(c, side)) for c in finding.by_limit),
+    )
+
+
+def _by_limit(companion: Companion, side: Direction) -> str:
+    """Return the number of a value beside the value's own limit."""
+    assert companion.limit is not None
+    limit = "no limit" if companion.limit == 1 else f"required {side} {rational(companion.limit)}"
+    return f"{worded(companion.measure, side, float(companion.limit))}, {limit}"
+
+
+def _of(achieved: Measure, companions: Sequence[Companion]) -> str | None:
+    """Return which value the number achieved is of: limits may differ by value, and the largest may not decide."""
+    same = {c.of for c in companions if VALUE in c.of and c.measure.value == achieved.value}
+    return same.pop() if len(same) == 1 else None
+
+
+def _beside(companion: Companion, limit: float | None) -> CompanionRow:
+    return CompanionRow(
+        companion.name,
+        worded(companion.measure, limit=limit, digits=FEWER),
+        companion.measure.standing.value,
+        companion.meaning,
+        companion.of,
+        companion.given,
+    )
+
+
+def _histogram(profile: Profile | None) -> Histogram | None:
+    if profile is None:
+        return None
+    lines = tuple(LimitLine(limit, of) for of, limit in profile.limits)
+    return Histogram(profile.quantity, profile.edges, profile.people, profile.before, profile.top, lines)
+
+
+def _place(place: Place | None, file: str | None) -> str | None:
+    if place is None:
+        return None
+    key = f", {place.key}" if place.key else ""
+    return f"{f'{file}, ' if file else ''}line {place.line}{key}"
+
+
+def utility_row(
+    finding: UtilityFinding, realised: Measure | str | None = None, waivers: Sequence[Waiver] = ()
+) -> UtilityRow:
+    """Return a [[utility]] entry as the page shows it.
+
+    Args:
+        finding: with the number, if the page may show it.
+        realised: what the draw attained, or why that is not available; audit page only.
+        waivers: of the policy.
+    """
+    expected, limit = finding.expected, float(finding.limit)
+    population = finding.options.get("target") == "population"
+    shown = None
+    if expected is not None:
+        shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
+        shown += f" (from {finding.simulated})" if finding.simulated else ""
+    return UtilityRow(
+        metric=finding.metric + (", for the population" if population else ""),
+        attributes=visible(finding.over) or "every randomised attribute",
+        expected=shown,
+        standing=None if expected is None else expected.standing.value,
+        limit=f"{AT[finding.bound]} {rational(finding.limit)}",
+        verdict=finding.verdict.value,
+        realised=worded(realised) if isinstance(realised, Measure) else realised,
+        meaning=finding.meaning,
+        waived=_waived(finding, waivers),
+        companions=tuple(_beside(companion, None) for companion in finding.companions),
+        used=None if expected is None else used(expected.end(finding.bound), limit, AT[finding.bound]),
+    )
+
+
+def _waived(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
+    """Return who lets stand what is not met; a waiver of what is met says nothing."""
+    if finding.verdict is Verdict.SATISFIED:
+        return None
+    return next((str(waiver) for waiver in waivers if waiver.finding == finding.identity), None)

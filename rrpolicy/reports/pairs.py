@@ -1,0 +1,87 @@
+"""The expected errors of one-way and two-way shares side by side, as the pages draw them and the plan prints them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.planning.preview import MOST_PAIRS
+from rrpolicy.report import PairPanel
+from rrpolicy.report_blocks import Fact, figure
+
+if TYPE_CHECKING:
+    from rrpolicy.planning.preview import MarginalError
+
+GOOD, ROUGH, UNUSABLE = "Good", "Rough", "Not usable"
+"""What one-way and two-way tables are good for."""
+CLOSE = 0.25
+"""Up to this share of the error of equal shares, which nobody has to estimate, a table is good."""
+MOST_NAMED = 6
+"""Tables that are named."""
+
+
+def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
+    """Return the errors of attributes and of pairs as a triangle; None if there is no number at all.
+
+    Args:
+        errors: of one-way and two-way tables, in any order.
+    """
+    every = [e for e in errors if len(e.attributes) <= 2]  # noqa: PLR2004 a cell has two sides
+    known = {frozenset(e.attributes): e.error for e in every if not e.odd}
+    if not known:
+        return None
+    names = tuple(dict.fromkeys(name for e in every if not e.odd for name in e.attributes))
+    rows = tuple(
+        tuple(known.get(frozenset({row, column})) for column in names[: place + 1]) for place, row in enumerate(names)
+    )
+    impossible = tuple(e.attributes for e in every if e.error is not None and math.isinf(e.error))
+    return PairPanel(names, rows, impossible, tuple(_useless(every)), tuple(_usable(every)))
+
+
+def _usable(errors: Sequence[MarginalError]) -> Iterator[Fact]:
+    """Yield which one-way and two-way tables are good, rough or not usable, by their errors."""
+    of: dict[str, list[str]] = {GOOD: [], ROUGH: [], UNUSABLE: []}
+    for error in errors:
+        if error.error is not None:
+            word = UNUSABLE if error.useless or error.odd else GOOD if error.relative <= CLOSE else ROUGH
+            of[word].append(" x ".join(error.attributes))
+    every = sum(map(len, of.values()))
+    for word, tables in of.items():
+        if tables:
+            more = f" and {len(tables) - MOST_NAMED:,} more" if len(tables) > MOST_NAMED else ""
+            yield Fact(f"{word} ({len(tables):,} of {every:,})", f"{', '.join(tables[:MOST_NAMED])}{more}")
+
+
+def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
+    """Yield of how many columns and pairs the estimated shares say less than none."""
+    for every, what in single_and_paired(errors):
+        lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
+        if lost:
+            worst = " x ".join(lost[0].attributes)
+            many = "none" if len(lost) == len(every) else f"{figure(len(every) - len(lost))}"
+            yield (
+                f"{many} of {figure(len(every))} {what} can be used: estimates are expected to be worse than assuming "
+                f"equal shares ({worst} first); more records, fewer or coarser columns, or generalisation would help"
+            )
+
+
+def single_and_paired(errors: Sequence[MarginalError]) -> Iterator[tuple[list[MarginalError], str]]:
+    """Yield the errors of single columns, then of pairs, with their name; of very many pairs the first are measured."""
+    yield [e for e in errors if len(e.attributes) == 1], "columns"
+    pairs = [e for e in errors if len(e.attributes) == 2]  # noqa: PLR2004 a pair
+    yield pairs, "measured pairs of columns" if len(pairs) >= MOST_PAIRS else "pairs of columns"
+
+
+def usable(errors: Sequence[MarginalError]) -> bool:
+    """Return whether some one-way and some two-way table is better than equal shares, of those whose error is known."""
+    for every, _ in single_and_paired(errors):
+        known = [e for e in every if e.error is not None]
+        if known and all(e.useless or e.odd for e in known):
+            return False
+    return True
+
+
+def alone(errors: Sequence[MarginalError]) -> dict[str, float]:
+    """Return the error of each column by itself; infinite where it cannot be estimated."""
+    return {e.attributes[0]: e.error for e in errors if len(e.attributes) == 1 and e.error is not None}

@@ -1,0 +1,194 @@
+"""The one place for what must not stay: rows of the original that are sorted or spilled, and bundles in the making.
+
+A folder of mode 0700 that the process holds locked. What a killed run left behind is not locked any more: the next run,
+of whatever command, removes it. Locks end with their process; a process's number would be given to another one.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.frozen import frozen
+from rrpolicy.safe_io.interrupts import TOKEN, remove_folder, token, unfinished
+
+PLACE = "RRPOLICY_SCRATCH"
+"""Names the folder that scratch folders are made in; default: the folder for temporary files."""
+_PREFIX = "run-"
+_HEX = frozenset("0123456789abcdef")
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_IN_WORDS = ("No space left on device", "File too large", "Disk quota exceeded", "max_temp_directory_size")
+
+
+@frozen
+class Scratch:
+    """A folder for as long as a command runs.
+
+    Attributes:
+        folder: where rows may be spilled.
+        umask: of the process before; as long as there is scratch, its files are its owner's alone.
+    """
+
+    folder: Path
+    umask: int
+
+
+@contextmanager
+def scratch() -> Iterator[Scratch]:
+    """Make a scratch folder, after removing those that killed runs left; it is gone afterwards.
+
+    Raises:
+        RefusedError: RR421 if there can be none, RR408 if its disk is full.
+    """
+    place = _place()
+    umask = os.umask(0o077)
+    try:
+        sweep(place, _PREFIX)
+        with refused_when_full(f"the disk of the scratch folder {place}"), held(place, _PREFIX) as folder:
+            yield Scratch(folder, umask)
+    finally:
+        os.umask(umask)
+
+
+@contextmanager
+def held(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path]:
+    """Make a folder of mode 0700 and hold it locked; it is gone afterwards, unless it was moved to its target.
+
+    Args:
+        parent: exists.
+        prefix: of its name, which ends in a token.
+        target: where it will stand when it is finished, if anywhere.
+    """
+    identity: tuple[int, int] | None = None
+
+    def moved() -> bool:
+        return target is not None and identity is not None and identity_of(target) == identity
+
+    while True:
+        folder = parent / (prefix + token())
+        with unfinished(folder, moved, f"{target} was released", remove_folder):
+            folder.mkdir(mode=0o700)
+            lock = _locked(folder)
+            if lock >= 0:
+                identity = identity_of(folder)
+                try:
+                    yield folder
+                finally:
+                    os.close(lock)
+                return
+
+
+def sweep(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
+    """Remove what killed runs of this user left; what a living run holds is locked and stays.
+
+    Args:
+        parent: the folder to look in.
+        prefix: of the names.
+        infix: what stands before the token that they end with.
+
+    Returns:
+        The names of what was removed.
+    """
+    swept = []
+    for folder in sorted(parent.iterdir()):
+        stem, end = folder.name[:-TOKEN], folder.name[-TOKEN:]
+        if not stem.startswith(prefix) or not stem.endswith(infix) or len(end) < TOKEN or set(end) - _HEX:
+            continue
+        with suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(lock).st_uid == os.geteuid():
+                    remove_folder(folder)
+                    swept.append(folder.name)
+            finally:
+                os.close(lock)
+    return tuple(swept)
+
+
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from every other one, wherever it is moved; None if there is none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def refused_when_full(what: str) -> Iterator[None]:
+    """Turn what the file system or the engine says of a full disk into a refusal.
+
+    Raises:
+        RefusedError: RR408.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not says_full(error):
+            raise
+        raise RefusedError(
+            Problem(
+                "RR408",
+                f"{what} is full; nothing was released",
+                hint=f"make room, or let {PLACE} name a folder on a larger disk: a release needs its own size where it "
+                "is written and, for tables of many distinct rows, that of the original where it is sorted",
+            )
+        ) from error
+
+
+def says_full(error: BaseException) -> bool:
+    """Whether an error of the operating system or the engine says that a disk is full."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL or any(words in str(error) for words in _FULL_IN_WORDS)
+    engine = type(error).__module__.split(".")[0] in {"duckdb", "_duckdb"}
+    return engine and any(words in str(error) for words in _FULL_IN_WORDS)
+
+
+def _place() -> Path:
+    """Return this user's folder for scratch folders, made if missing.
+
+    Raises:
+        RefusedError: RR421 if it is not his alone: whoever else could write there could have anything removed.
+    """
+    above = Path(os.environ.get(PLACE) or tempfile.gettempdir()).absolute()
+    place = above / f"rrpolicy-{os.geteuid()}"
+    try:
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        found = place.lstat()
+    except OSError as error:
+        raise _no_place(f"no scratch folder can be made in {above}: {(error.strerror or '').lower()}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise _no_place(f"the scratch folder {place} is not a folder of this user alone")
+    return place
+
+
+def _no_place(message: str) -> RefusedError:
+    hint = f"let {PLACE} name a folder that exists and that you may write to, on a disk with room for the table"
+    return RefusedError(Problem("RR421", message, expected="a folder of mode 0700 that you own", hint=hint))
+
+
+def _locked(folder: Path) -> int:
+    """Return the descriptor that holds a folder locked; -1 if another run took it for one that was left."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return -1
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_ino == folder.stat().st_ino:
+            return lock
+    except OSError as error:
+        if error.errno not in {errno.EWOULDBLOCK, errno.EACCES, errno.ENOENT}:
+            os.close(lock)
+            raise
+    os.close(lock)
+    return -1

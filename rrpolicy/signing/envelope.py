@@ -1,0 +1,103 @@
+"""DSSE envelopes: files with a payload and its signatures, read strictly and checked by a library of that trade."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.canonical import canonical, pretty
+from rrpolicy.frozen import frozen
+from rrpolicy.safe_io.document import UnreadableError, read_document
+from rrpolicy.signing.statement import PAYLOAD
+
+if TYPE_CHECKING:
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import CryptoSigner, Key
+
+LARGEST = 1 << 26
+
+
+@frozen
+class Signed:
+    """An envelope, read: what was signed, and the ids of the keys that it says signed it.
+
+    Attributes:
+        payload: the bytes.
+        statement: the same as data; it says one thing, whoever reads it.
+        keyids: as stated; see `signed_by`.
+        envelope: the library's.
+    """
+
+    payload: bytes
+    statement: dict[str, Any]
+    keyids: tuple[str, ...]
+    envelope: Envelope
+
+    def signed_by(self, key: Key) -> bool:
+        """Return whether a key signed it."""
+        from securesystemslib.exceptions import VerificationError
+
+        try:
+            return key.keyid in self.envelope.verify([key], 1)
+        except VerificationError:
+            return False
+
+    def written(self) -> bytes:
+        """Return the file."""
+        return pretty(self.envelope.to_dict())
+
+
+def new_envelope(payload: bytes) -> Signed:
+    """Return an envelope that nobody has signed yet."""
+    from securesystemslib.dsse import Envelope
+
+    return Signed(payload, json.loads(payload), (), Envelope(payload, PAYLOAD, {}))
+
+
+def with_signature(signed: Signed, signer: CryptoSigner) -> Signed:
+    """Return an envelope with one signature more."""
+    signed.envelope.sign(signer)
+    return Signed(signed.payload, signed.statement, tuple(signed.envelope.signatures), signed.envelope)
+
+
+def read_envelope(path: Path) -> Signed:
+    """Read an envelope: canonical payload, one signature a key, and nothing that the format does not know.
+
+    Raises:
+        UnreadableError: if it is none.
+    """
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import Error
+
+    document = read_document(path, most=LARGEST)
+    if document.keys() != {"payload", "payloadType", "signatures"} or document["payloadType"] != PAYLOAD:
+        raise UnreadableError(f"{path.name} is no envelope of an in-toto statement")
+    if not _signatures(document["signatures"]) or not isinstance(document["payload"], str):
+        raise UnreadableError(f"{path.name} holds signatures that are none")
+    try:
+        envelope = Envelope.from_dict(deepcopy(document))  # it writes into what it is given
+        statement = json.loads(envelope.payload)
+        spelled = canonical(statement) == envelope.payload and envelope.to_dict() == document
+    except (ValueError, KeyError, TypeError, RecursionError, Error) as error:
+        raise UnreadableError(f"{path.name} is no envelope that can be read") from error
+    if not spelled or not isinstance(statement, dict):
+        raise UnreadableError(f"{path.name} does not hold a statement in its one spelling")
+    return Signed(envelope.payload, statement, tuple(envelope.signatures), envelope)
+
+
+def _signatures(found: object) -> bool:
+    """Return whether signatures have their form."""
+    if not isinstance(found, list):
+        return False
+    return all(
+        isinstance(one, dict) and one.keys() == {"keyid", "sig"} and all(isinstance(v, str) for v in one.values())
+        for one in found
+    )
+
+
+def all_signed(signed: Signed, keys: Sequence[Key]) -> tuple[str, ...]:
+    """Return the ids of those keys that signed, each once."""
+    return tuple(dict.fromkeys(key.keyid for key in keys if signed.signed_by(key)))

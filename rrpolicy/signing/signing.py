@@ -1,0 +1,215 @@
+"""Signing: a release by its steward, the same statement by who approves it, and what was verified by who audited it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, unwritable
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.safe_io.document import UnreadableError
+from rrpolicy.safe_io.interrupts import token, unfinished
+from rrpolicy.signing.envelope import Signed, new_envelope, read_envelope, with_signature
+from rrpolicy.signing.statement import APPROVAL, approval, recall, statement_of
+from rrpolicy.signing.verification import verification_statement
+from rrpolicy.verification.outcome import Verification
+from rrpolicy.verification.verify import APPROVED, ATTESTATIONS, verify
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from securesystemslib.signer import CryptoSigner
+
+    from rrpolicy.policy.model import Policy
+
+RELEASE = "release.dsse.json"
+RECALLED = "recall.dsse.json"
+SUFFIX = ".dsse.json"
+
+
+@frozen
+class Signature:
+    """A signature that was written.
+
+    Attributes:
+        file: the envelope.
+        keyid: of the key.
+        others: ids of the keys that had signed the same statement before.
+        required: how many keys must sign, as the release says.
+    """
+
+    file: Path
+    keyid: str
+    others: tuple[str, ...] = ()
+    required: int = 0
+
+
+def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -> Signature:
+    """Sign a release, or add a signature to the one that is there.
+
+    What is signed is what the bundle itself says, verified first as far as it goes without the table; who wants more
+    verifies it with the table before.
+
+    Args:
+        bundle: the folder with public/ and audit/.
+        signer: the key.
+        plugins: distributions that may be imported if the bundle names them.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the bundle does not verify; nothing is signed.
+        PolicyError: RR260 if it is no bundle with audit/.
+        RefusedError: RR431 if this key has signed it, or its statement is of something else; RR407, RR408.
+    """
+    if not (bundle / "audit").is_dir():
+        message = f"{bundle} has no audit/, and what is signed covers it"
+        raise PolicyError(Problem("RR260", message, expected="the bundle that `rrpolicy release` wrote"))
+    verify(bundle, plugins=plugins).require()
+    payload = statement_of(bundle)
+    with _alone(bundle) as folder:
+        file = folder / RELEASE
+        before = _read(file) if os.path.lexists(file) else new_envelope(payload)
+        if before.payload != payload:
+            raise _refused(f"{file} is the statement of something else", "move it away, and ask who put it there")
+        keyid = signer.public_key.keyid
+        if keyid in before.keyids:
+            raise _refused(f"this key has signed {bundle} already", "sign with another key, or leave it as it is")
+        others = before.keyids
+        _put(file, with_signature(before, signer).written())
+    return Signature(file, keyid, others, read_release(bundle / "public").require_signatures)
+
+
+def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, now: datetime) -> Signature:
+    """Sign what was verified: only what passed.
+
+    Args:
+        bundle: the folder.
+        found: of it.
+        signer: the auditor's key.
+        now: when it was verified.
+
+    Raises:
+        RequirementError: if the release is not verified; nothing is signed.
+        RefusedError: RR431 if this key has signed a verification of it; RR407, RR408.
+    """
+    if not found.passed:
+        raise RequirementError(found.problems)
+    payload = verification_statement(bundle, found, now)
+    keyid = signer.public_key.keyid
+    with _alone(bundle) as folder:
+        file = folder / f"verification-{keyid[:16]}-{found.level.word}{SUFFIX}"
+        if os.path.lexists(file):
+            raise _refused(f"this key has signed a verification at level {found.level.word} already: {file}", "keep it")
+        _put(file, with_signature(new_envelope(payload), signer).written())
+    return Signature(file, keyid)
+
+
+def approval_of(policy: Path) -> Path:
+    """Return where the approvals of a policy's file lie."""
+    return policy.with_name(f"{policy.stem}.{APPROVED}")
+
+
+def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
+    """Approve a policy, or add a signature to an approval; one of what the policy was before is replaced.
+
+    Args:
+        policy: as its file states it.
+        file: that.
+        signer: the approver's key.
+
+    Raises:
+        RefusedError: RR431 if this key has approved it, or another thing lies there; RR407, RR408.
+    """
+    payload = approval(policy.name, policy.version, policy.digest(), policy.governance.digest())
+    place, keyid = approval_of(file), signer.public_key.keyid
+    with held_alone(file.parent):
+        before = _read(place) if os.path.lexists(place) else new_envelope(payload)
+        if before.statement.get("predicateType") != APPROVAL:
+            raise _refused(f"{place} is no approval of a policy", "move it away, and ask who put it there")
+        before = before if before.payload == payload else new_envelope(payload)
+        if keyid in before.keyids:
+            raise _refused(f"this key has approved {file} already", "leave it as it is")
+        others = before.keyids
+        _put(place, with_signature(before, signer).written())
+    return Signature(place, keyid, others)
+
+
+def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
+    """Put a signed notice beside the signatures of a release that it is not to be used any more.
+
+    Args:
+        bundle: the folder.
+        reason: why, in words.
+        signer: the key.
+        now: when.
+
+    Raises:
+        PolicyError: RR250 if the reason is empty; RR260 if there is no release.
+        RefusedError: RR431 if it was recalled already; RR407, RR408.
+    """
+    if not reason.strip():
+        raise PolicyError(Problem("RR250", "the reason is empty", expected="why the release is recalled"))
+    read_release(bundle / "public")
+    payload = recall(bundle, reason, now.isoformat(timespec="seconds"))
+    with _alone(bundle) as folder:
+        file = folder / RECALLED
+        if os.path.lexists(file):
+            raise _refused(f"{bundle} was recalled already: {file}", "leave it as it is")
+        _put(file, with_signature(new_envelope(payload), signer).written())
+    return Signature(file, signer.public_key.keyid)
+
+
+@contextmanager
+def _alone(bundle: Path) -> Iterator[Path]:
+    """Yield the folder of the statements, held so that two who sign at once do not lose one another's signature."""
+    folder = bundle / ATTESTATIONS
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritable(str(folder), error) from error
+    with held_alone(folder):
+        yield folder
+
+
+@contextmanager
+def held_alone(folder: Path) -> Iterator[None]:
+    """Hold a folder so that nobody else signs what lies in it meanwhile."""
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise unwritable(str(folder), error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read(file: Path) -> Signed:
+    try:
+        return read_envelope(file)
+    except UnreadableError as error:
+        raise _refused(f"{file}: {error}", "move it away, and ask who put it there") from error
+
+
+def _put(file: Path, content: bytes) -> None:
+    """Write a file whole, in the place of an earlier one: a signature is added, none is lost."""
+    made = file.with_name(f".{file.name}.{token()}")
+    try:
+        with unfinished(made):
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:  # noqa: PTH123
+                written.write(content)
+                written.flush()
+                os.fsync(written.fileno())
+            made.replace(file)
+    except OSError as error:
+        raise unwritable(str(file), error) from error
+
+
+def _refused(message: str, hint: str) -> RefusedError:
+    return RefusedError(Problem("RR431", message, hint=hint))

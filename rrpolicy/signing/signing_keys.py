@@ -1,0 +1,199 @@
+"""Ed25519 keys of people who sign: the private one in PKCS#8 under a passphrase, the public one beside it, both as PEM.
+
+They are no keys of a release: nothing is drawn with them, and who has the public one learns nothing of a table.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.frozen import frozen
+from rrpolicy.safe_io.atomic_write import write_new
+from rrpolicy.safe_io.document import UnreadableError, read_regular
+from rrpolicy.safe_io.passphrase import NoPassphraseError
+from rrpolicy.safe_io.passphrase import passphrase as asked
+from rrpolicy.verification.outcome import Level
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import CryptoSigner, Key, SSlibKey
+
+PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
+"""The environment variable that holds the passphrase where nobody can be asked."""
+_LARGEST = 1 << 16
+
+
+@frozen
+class Trusted:
+    """A public key that a verifier trusts.
+
+    Attributes:
+        name: of its file.
+        key: itself.
+        least: of an auditor's, the least level to which the release must have been verified.
+    """
+
+    name: str
+    key: Key
+    least: Level = Level.PUBLIC
+
+    def __str__(self) -> str:
+        """Return the file's name, which people know it by, with the id."""
+        return f"{self.name} ({self.key.keyid[:16]}…)"
+
+
+def passphrase(*, new: bool = False) -> bytes:
+    """Return the passphrase of a signing key: from the environment, else asked for on the terminal.
+
+    Args:
+        new: for a key that is being made, so that it is asked for twice.
+
+    Raises:
+        RefusedError: RR430 if there is none, it is too short, or the two differ.
+    """
+    try:
+        return asked(PASSPHRASE, "the signing key", new=new)
+    except NoPassphraseError as error:
+        raise _refused(str(error), "set it, or run the command in a terminal") from error
+
+
+def make_signing_key(path: Path, secret: bytes | None) -> str:
+    """Write a new key pair: the private one into a file that only its owner may read, the public one beside it.
+
+    Args:
+        path: of the private key; the public one has `.pub` added.
+        secret: the passphrase; None for a key that nothing protects but its file.
+
+    Returns:
+        The id of the key.
+
+    Raises:
+        RefusedError: RR411 if one of the files is there, RR407 or RR408 if they cannot be written.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+    from securesystemslib.signer import SSlibKey
+
+    made = Ed25519PrivateKey.generate()
+    protected = NoEncryption() if secret is None else BestAvailableEncryption(secret)
+    private = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protected)
+    public = made.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    beside = public_path(path)
+    write_new(path.parent, {path.name: lambda p: _write(p, private, 0o600), beside.name: lambda p: _write(p, public)})
+    return SSlibKey.from_crypto(made.public_key()).keyid
+
+
+def public_path(path: Path) -> Path:
+    """Return where the public half of a key lies."""
+    return path.with_name(path.name + ".pub")
+
+
+def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
+    """Read a private key to sign with.
+
+    Args:
+        path: of the PEM file.
+        secret: the passphrase; None: it is asked for where the file needs one.
+
+    Raises:
+        RefusedError: RR430 if it is no such key, others may read it, or the passphrase is wrong.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from securesystemslib.signer import CryptoSigner
+
+    content = _content(path)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise _refused(f"{path} may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+    encrypted = b"ENCRYPTED" in content.partition(b"\n")[0]
+    try:
+        key = load_pem_private_key(content, (secret or passphrase()) if encrypted else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _refused(f"{path} cannot be opened: it is no signing key, or the passphrase is another one") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _refused(f"{path} is no Ed25519 key")
+    return CryptoSigner(key)
+
+
+def read_public(path: Path) -> SSlibKey:
+    """Read a public key to verify with.
+
+    Raises:
+        RefusedError: RR430 if it is none.
+    """
+    key = public_of(_content(path))
+    if key is None:
+        raise _refused(f"{path} is no public Ed25519 key")
+    return key
+
+
+def public_of(content: bytes) -> SSlibKey | None:
+    """Return the public Ed25519 key of a PEM file's content; None if it is none."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    from securesystemslib.signer import SSlibKey
+
+    try:
+        key = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm):
+        return None
+    return SSlibKey.from_crypto(key) if isinstance(key, Ed25519PublicKey) else None
+
+
+def trusted(paths: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+    """Read the public keys that a verifier trusts.
+
+    Raises:
+        RefusedError: RR430 if one is none.
+    """
+    return [Trusted(Path(path).name, read_public(Path(path))) for path in paths]
+
+
+def trusted_to(stated: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+    """Read the public keys of auditors, each as `FILE` or, with the least level that it vouches for, `FILE=LEVEL`.
+
+    Raises:
+        RefusedError: RR430 if one is no key.
+        PolicyError: RR250 if a level is none.
+    """
+    found = []
+    for path in stated:
+        each = os.fspath(path)
+        file, equals, word = each.rpartition("=") if "=" in each and not Path(each).exists() else (each, "", "")
+        try:
+            level = Level.of(word) if equals else Level.PUBLIC
+        except ValueError as error:
+            raise PolicyError(
+                Problem("RR250", str(error), expected="FILE=LEVEL, such as auditor.pub=source")
+            ) from error
+        found.append(Trusted(Path(file).name, read_public(Path(file)), level))
+    return found
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path, most=_LARGEST)
+    except (OSError, UnreadableError) as error:
+        why = (error.strerror or "no such file").lower() if isinstance(error, OSError) else str(error)
+        raise _refused(f"the key {path} cannot be read: {why}") from error
+
+
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb") as file:  # noqa: PTH123
+        file.write(content)
+
+
+def _refused(message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub beside it") -> RefusedError:
+    return RefusedError(Problem("RR430", message, hint=hint))

@@ -1,0 +1,172 @@
+"""The statement that a release is signed by: an in-toto Statement v1, a function of the release's own records.
+
+Whoever has the bundle writes it again, byte for byte; a signature is then one of these bytes. Who has public/ alone
+believes what it says of audit/, and checks the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.bundle import audit as auditing
+from rrpolicy.bundle.manifest import with_tag
+from rrpolicy.canonical import Json, canonical, file_digest
+from rrpolicy.frozen import frozen
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.safe_io.document import read_document
+from rrpolicy.serialization.writing import plain, record
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PAYLOAD = "application/vnd.in-toto+json"
+RELEASE = "urn:rrpolicy:attestation:release:1"
+"""The predicate's type: what a steward states of a release."""
+APPROVAL = "urn:rrpolicy:attestation:approval:1"
+"""What an approver states of a policy."""
+RECALL = "urn:rrpolicy:attestation:recall:1"
+"""What a steward states of a release that is not to be used any more."""
+SIGNED = (
+    *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
+    *("findings", "utility", "derived", "assumptions"),
+)
+"""Fields of release.json that the predicate repeats, so that who reads the statement alone knows what was promised."""
+
+
+@frozen
+class AuditDigests:
+    """What the statement says of audit/: SHA-256 in hexadecimal digits.
+
+    Attributes:
+        record: of audit.json.
+        policy_file: of the policy as written; None if it is not in the bundle.
+        plan: of what was executed.
+    """
+
+    record: str
+    policy_file: str | None
+    plan: str
+
+
+def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
+    """Return the statement of a release.
+
+    Args:
+        manifest: release.json, whose digests of the other files are checked elsewhere.
+        file: digest of its bytes.
+        audit: what it says of audit/.
+    """
+    public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
+    subjects = {f"public/{NAME}": _hex(file), **public, f"audit/{auditing.NAME}": audit.record}
+    stated = plain(record(manifest))
+    assert isinstance(stated, dict)
+    predicate: dict[str, Json] = {key: stated[key] for key in SIGNED}
+    predicate["plan"] = {"digest": {"sha256": audit.plan}}
+    predicate["policy_file"] = (
+        None
+        if audit.policy_file is None
+        else {"uri": auditing.POLICY, "digest": {"sha256": audit.policy_file}, "mediaType": "application/toml"}
+    )
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": told}} for name, told in subjects.items()],
+        "predicateType": RELEASE,
+        "predicate": predicate,
+    }
+
+
+def approval(name: str, version: str, policy: str, governance: str) -> bytes:
+    """Return the bytes by which a policy is approved: what it means, and what was declared and decided.
+
+    Args:
+        name: of the policy.
+        version: likewise.
+        policy: digest of its resolved meaning.
+        governance: digest of what people declared and decided.
+    """
+    subjects = {"policy": policy, "governance": governance}
+    return canonical(
+        {
+            "_type": STATEMENT,
+            "subject": [{"name": what, "digest": {"sha256": _hex(told)}} for what, told in subjects.items()],
+            "predicateType": APPROVAL,
+            "predicate": {"policy": {"name": name, "version": version}},
+        }
+    )
+
+
+def recall(bundle: Path, reason: str, when: str) -> bytes:
+    """Return the bytes by which a release is recalled.
+
+    Args:
+        bundle: its folder.
+        reason: in words.
+        when: the time, as ISO 8601 has it.
+    """
+    return canonical(
+        {
+            "_type": STATEMENT,
+            "subject": [{"name": f"public/{NAME}", "digest": {"sha256": _hex(file_digest(bundle / "public" / NAME))}}],
+            "predicateType": RECALL,
+            "predicate": {"reason": reason, "timeCreated": when},
+        }
+    )
+
+
+def statement_of(bundle: Path) -> bytes:
+    """Return the bytes that a bundle's release is signed by.
+
+    Args:
+        bundle: the folder with public/ and audit/.
+
+    Raises:
+        PolicyError: RR260, RR261 if there is no readable release.
+        ValueError: if audit.json cannot be read.
+    """
+    public = bundle / "public"
+    manifest = read_release(public)
+    audit = audit_digests(bundle / "audit", withheld=manifest.withholds)
+    return canonical(statement(manifest, file_digest(public / NAME), audit))
+
+
+def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
+    """Return what a statement says of audit/, from its files.
+
+    Args:
+        folder: audit/.
+        withheld: the release withholds its matrices. A statement then has no digest by which a guess of them could be
+            confirmed: that of the plan is one with the tag of the source, and there is none of the policy's file.
+
+    Raises:
+        OSError: if one cannot be read.
+        ValueError: if audit.json cannot be read.
+        KeyError: if it says nothing of the plan.
+    """
+    told = read_document(folder / auditing.NAME)
+    written = folder / auditing.POLICY
+    policy = _hex(file_digest(written)) if written.is_file() and not withheld else None
+    plan = with_tag(told["plan_digest"], told["source_tag"]) if withheld else told["plan_digest"]
+    return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(plan))
+
+
+def stated_digests(document: Mapping[str, Any]) -> AuditDigests:
+    """Return what a statement says of audit/, believed: for who has public/ alone.
+
+    Raises:
+        KeyError: if it says nothing of that form.
+        TypeError: likewise.
+        StopIteration: likewise.
+    """
+    subject = next(s for s in document["subject"] if s["name"] == f"audit/{auditing.NAME}")
+    predicate = document["predicate"]
+    policy = predicate["policy_file"]
+    return AuditDigests(
+        subject["digest"]["sha256"],
+        None if policy is None else policy["digest"]["sha256"],
+        predicate["plan"]["digest"]["sha256"],
+    )
+
+
+def _hex(digest: str) -> str:
+    return digest.removeprefix("sha256:")

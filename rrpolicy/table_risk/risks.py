@@ -1,0 +1,247 @@
+"""Risks of records in a table, and of people in its population: what a call says of these, and what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import category_text
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.engine.column_types import Family
+from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.finding import Standing
+from rrpolicy.frozen import frozen
+from rrpolicy.policy.model import PLAIN
+from rrpolicy.privacy.classes.people import Population
+from rrpolicy.privacy.population.attackers import with_population, without_population
+from rrpolicy.privacy.population.individual import estimated
+from rrpolicy.privacy.population.suda import Combinations, finding
+from rrpolicy.source.opening import engine, snapshot_of
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from rrpolicy.finding import Finding
+    from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.privacy.classes.tally import Tally
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+    from rrpolicy.source.memory.handed import Handed
+
+_NUMBERS = {Family.INTEGER, Family.REAL}
+_MISSING = "(missing)"
+_NAME = "rrpolicy_reference"
+
+
+@frozen
+class Said:
+    """What a call says of the population, and which risks it asks for.
+
+    Attributes:
+        weights: the column that says how many people a record stands for.
+        fraction: the share of the population that is in the table, in (0, 1].
+        reference: a table of the whole population.
+        suda: the most attributes of a minimal sample unique; None if they are not asked for.
+    """
+
+    weights: str | None = None
+    fraction: Fraction | None = None
+    reference: Handed | None = None
+    suda: int | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether it asks for risks."""
+        return self != NOTHING
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it says something of the population."""
+        return (self.weights, self.fraction, self.reference) != (None, None, None)
+
+    def weight(self, snapshot: TableSnapshot) -> str | None:
+        """Return SQL of a record's weight.
+
+        Raises:
+            DataError: RR311 if there is no such column, RR337 if its values are no weights.
+        """
+        if self.weights is None:
+            return None
+        if self.weights not in snapshot.stored:
+            raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{self.weights}'"))
+        stored = snapshot.stored[self.weights]
+        if stored.family not in _NUMBERS:
+            raise DataError(Problem("RR337", f"'{self.weights}' holds no numbers", expected="weights over 0"))
+        value = f"CAST({stored.typed} AS DOUBLE)"
+        weighs = f"coalesce({value} > 0 AND isfinite({value}), false)"
+        query = f"SELECT count(*) FILTER (WHERE NOT {weighs}) FROM {snapshot.source}"  # noqa: S608 quoted
+        wrong = int(snapshot.connection.cursor().execute(query).fetchall()[0][0])
+        if wrong:
+            message = f"'{self.weights}' holds no weight in {wrong:,} records"
+            raise DataError(Problem("RR337", message, expected="a finite number over 0 in each record"))
+        return stored.typed
+
+
+NOTHING = Said()
+
+
+def said(weights: str | None, fraction: object, reference: Handed | None, suda: int | None) -> Said:
+    """Return what a call says, validated.
+
+    Raises:
+        PolicyError: RR250 if it makes no sense.
+    """
+    told = {"--weights": weights, "--sampling-fraction": fraction, "--reference": reference}
+    named = [name for name, value in told.items() if value is not None]
+    if len(named) > 1:
+        raise PolicyError(Problem("RR250", f"{named[0]} and {named[1]} both tell of the population", expected="one"))
+    if suda is not None and suda < 1:
+        raise PolicyError(Problem("RR250", f"--suda: {suda}", expected="the most attributes of a unique, 1 at least"))
+    share = None
+    if fraction is not None:
+        try:
+            share = Fraction(str(fraction))
+        except (ValueError, ZeroDivisionError):
+            share = Fraction(0)
+        if not 0 < share <= 1:
+            raise PolicyError(Problem("RR250", f"--sampling-fraction: {fraction}", expected="a number in (0, 1]"))
+    return Said(weights, share, reference, suda)
+
+
+@frozen
+class Reference:
+    """The people of a reference table, by what makes a class.
+
+    Attributes:
+        people: `k0`, `k1`, … and how many, `p`.
+        keys: SQL of the same of the table that is measured.
+        total: people in all.
+    """
+
+    people: pa.Table
+    keys: tuple[str, ...]
+    total: int
+
+    name = _NAME
+
+    def known(self, cursor: duckdb.DuckDBPyConnection) -> list[str]:
+        """Return SQL of what makes a class, the people made known to a cursor."""
+        cursor.register(_NAME, self.people)
+        return list(self.keys)
+
+
+def read_reference(
+    told: Said, known: Sequence[str], snapshot: TableSnapshot, registry: Registry, scratch: Path
+) -> Reference | None:
+    """Count the people of a reference table.
+
+    Args:
+        told: what the call says.
+        known: the columns that make a class.
+        snapshot: the table that is measured. Numbers compare with numbers, other types by their text.
+        registry: of engines.
+        scratch: folder for spilling.
+
+    Raises:
+        DataError: RR300 to RR309 if it cannot be read, RR311 if it lacks a column.
+    """
+    if told.reference is None:
+        return None
+    from rrpolicy.drafting.detection import is_csv, settings_of
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+    source, uri = engine(told.reference.uri or "", registry.sources, Path())
+    reading = replace(PLAIN, csv=settings_of(uri)) if is_csv(uri) else PLAIN
+    with snapshot_of(source, uri, None, scratch, reading) as found:
+        if not isinstance(found, TableSnapshot):
+            raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        opened = found.one_by_one
+        here, there = [], []
+        for place, name in enumerate(known):
+            if name not in opened.stored:
+                raise DataError(Problem("RR311", f"{opened.name}: there is no column '{name}'", hint="see --reference"))
+            one, other = snapshot.stored[name], opened.stored[name]
+            alike = one.type == other.type or {one.family, other.family} <= _NUMBERS
+            here.append(one.typed if alike else f"CAST({one.typed} AS VARCHAR)")
+            there.append(f"{other.typed if alike else f'CAST({other.typed} AS VARCHAR)'} AS k{place}")
+        query = f"SELECT {', '.join(there)}, count(*) AS p FROM {opened.source} GROUP BY ALL"  # noqa: S608 quoted
+        relation = opened.connection.cursor().sql(query)
+        people = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        opened.unchanged()
+        return Reference(people, tuple(here), opened.count)
+
+
+def population_of(told: Said, counted: Tally, reference: Reference | None, name: str) -> Population | None:
+    """Return what is known of the population of counted classes; None if nothing is.
+
+    Raises:
+        DataError: RR337 if a class has more records than people.
+    """
+    sizes = counted.classes.sizes
+    if told.fraction is not None:
+        return Population.sampled(sizes, told.fraction)
+    if counted.people is None:
+        return None
+    short = counted.people < sizes
+    if short.any():
+        message = f"{int(short.sum()):,} classes of {name} have more records than people in the population"
+        hint = "weights count the record itself; a reference table holds everybody of the table, too"
+        raise DataError(Problem("RR337", message, expected="as many people as records at least", hint=hint))
+    if reference is None:
+        return Population.weighed(counted.people)
+    return Population.counted(counted.people, reference.total - int(counted.people.sum()))
+
+
+def combinations(
+    told: Said, known: Sequence[str], snapshot: TableSnapshot, left_out: str | None
+) -> Combinations | None:
+    """Return the distinct combinations of what makes a class; None if special uniques are not asked for.
+
+    Args:
+        told: what the call says.
+        known: the columns.
+        snapshot: the table.
+        left_out: SQL of whether a record is in no class.
+    """
+    if told.suda is None:
+        return None
+    names = [f"k{place}" for place in range(len(known))]
+    keys = ", ".join(f"{snapshot.stored[name].typed} AS {key}" for name, key in zip(known, names, strict=True))
+    kept = f" WHERE NOT coalesce({left_out}, false)" if left_out else ""
+    query = f"SELECT {keys}, count(*) AS n FROM {snapshot.source}{kept} GROUP BY {', '.join(names)}"  # noqa: S608 quoted
+    relation = snapshot.connection.cursor().sql(query)
+    found = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+    codes, values = [], []
+    for name in names:
+        encoded = found.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+        labels = encoded.dictionary.to_pylist()
+        present = sorted((i for i, label in enumerate(labels) if label is not None), key=labels.__getitem__)
+        order = [*present, *(i for i, label in enumerate(labels) if label is None)]
+        place = np.empty(len(labels), dtype=np.int64)
+        place[order] = np.arange(len(labels))
+        codes.append(place[np.asarray(encoded.indices, dtype=np.int64)])
+        values.append(tuple(_MISSING if labels[i] is None else category_text(labels[i]) for i in order))
+    n = as_numpy(found.column("n")).astype(np.int64)
+    width = np.column_stack(codes) if codes else np.zeros((len(n), 0), dtype=np.int64)
+    return Combinations(width, n, tuple(known), tuple(values))
+
+
+def risks(classes: Classes, told: Said, combined: Combinations | None) -> Iterator[Finding]:
+    """Yield what is measured of records, and of people as far as the population is known."""
+    yield from without_population(classes)
+    people = classes.population
+    if people is not None:
+        yield from with_population(classes, people)
+        if people.standing is Standing.ESTIMATE:
+            one = estimated(classes, people)
+            yield from () if one is None else (one,)
+    if combined is not None and told.suda is not None:
+        fraction = None if people is None or not people.total else Fraction(classes.records) / Fraction(people.total)
+        most = min(told.suda, len(combined.names))
+        yield finding(combined, most, fraction, "" if people is None else people.assumption)

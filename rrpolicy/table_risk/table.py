@@ -1,0 +1,369 @@
+"""Measuring a table that somebody else anonymised: equivalence classes counted in one pass, and what they reach."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, Value, category_text
+from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.quoting import literal
+from rrpolicy.errors import DataError, Decided, PolicyError, Problem
+from rrpolicy.finding import Finding
+from rrpolicy.formats.format import CORE
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.gate import in_the_way
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.privacy.classes.tally import Counted, Tally, tally
+from rrpolicy.registry import Registry
+from rrpolicy.source.opening import engine, snapshot_of
+from rrpolicy.table_risk.as_released import as_released
+from rrpolicy.table_risk.measure import Measurer, class_models
+from rrpolicy.table_risk.risks import NOTHING, Reference, Said, combinations, population_of, read_reference, risks
+from rrpolicy.table_risk.spelling import reading_of
+from rrpolicy.table_risk.survey import survey_remarks
+
+if TYPE_CHECKING:
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+LOOKED_AT = 2048
+"""Records of which all must look like lists for a column of text to be taken for lists."""
+
+
+@frozen
+class Asked:
+    """What is asked of a table.
+
+    Attributes:
+        uri: of the table.
+        table: inside a database.
+        known: the columns that make a class, also several with commas between; None for those of the policy.
+        sensitive: the columns counted in each class, likewise.
+        policy: tells roles, the order of sensitive values and their hierarchies, and brings its requirements.
+        requirements: to hold, besides the policy's; without any, everything is measured.
+        suppressed: the text that stands for a suppressed value; records that have it in all known columns are in no
+            class. None if they are a class like any other.
+        said: what the call says of the population, and which risks it asks for.
+    """
+
+    uri: str
+    table: str | None = None
+    known: tuple[str, ...] | None = None
+    sensitive: tuple[str, ...] | None = None
+    policy: Policy | None = None
+    requirements: tuple[Requirement, ...] = ()
+    suppressed: str | None = None
+    said: Said = NOTHING
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the columns that the call or the policy names, as far as commas tell them apart."""
+        given = [part for name in (*(self.known or ()), *(self.sensitive or ())) for part in (name, *name.split(","))]
+        released = self.policy.released if self.policy else ()
+        return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
+
+
+@frozen
+class TableCheck(Decided):
+    """What was found of a table.
+
+    Attributes:
+        name: the table, as messages name it.
+        records: rows, suppressed ones included.
+        classes: equivalence classes.
+        suppressed: records in no class.
+        known: the columns that make a class.
+        sensitive: the columns counted in each.
+        findings: held against a limit each, or measured.
+        remarks: what must be known to read them.
+        risks: measured of records and of the population; no limit is held against them.
+    """
+
+    name: str
+    records: int
+    classes: int
+    suppressed: int
+    known: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...]
+    risks: tuple[Finding, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the thresholds that are not reached (RR101), and those that an estimate may not decide (RR103)."""
+        return in_the_way([finding for finding in self.findings if finding.verdict is not None], ())
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as plain data."""
+        return {
+            "schema": "rrpolicy.check-table/1",
+            "table": self.name,
+            "records": self.records,
+            "classes": self.classes,
+            "suppressed": self.suppressed,
+            "quasi_identifiers": list(self.known),
+            "sensitive": list(self.sensitive),
+            "findings": [finding.to_json() for finding in self.findings],
+            "remarks": list(self.remarks),
+            "risks": [finding.to_json() for finding in self.risks],
+        }
+
+
+def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck:
+    """Count a table's classes once and measure them.
+
+    Args:
+        asked: which table, and what is asked of it.
+        registry: of models and engines.
+        scratch: folder for spilling; the caller wipes it.
+
+    Raises:
+        PolicyError: RR250 if the call makes no sense.
+        DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
+            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if what is
+            said of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
+            cluster, and the policy says which columns these are.
+    """
+    with grouped(asked, registry, scratch) as (snapshot, spelled):
+        columns = Columns.of(asked, snapshot)
+        reference = read_reference(asked.said, columns.known, snapshot, registry, scratch)
+        found = columns.count(snapshot, asked, {}, reference)
+        if not found.classes.records + found.classes.suppressed:
+            message = f"{snapshot.name}: the table has no records, and nothing can be checked"
+            raise DataError(Problem("RR317", message, expected="at least one record"))
+        measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
+        told = class_models(registry)
+        required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in told)]
+        findings: list[Finding] = []
+        for requirement in required:
+            tallied = columns.count(snapshot, asked, requirement.where, reference) if requirement.where else found
+            findings += measurer.hold(requirement, tallied, columns.sensitive)
+        if not required:
+            findings += measurer.measure(found, columns.sensitive)
+        measured: tuple[Finding, ...] = ()
+        if asked.said.anything or not required:
+            combined = combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
+            measured = tuple(risks(found.classes, asked.said, combined))
+        surveyed = () if asked.policy is None else survey_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
+        foreign = _foreign(asked.policy, told)
+        remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed, *foreign)
+        snapshot.unchanged()
+    classes = found.classes
+    return TableCheck(
+        snapshot.name.strip("'"),
+        classes.records + classes.suppressed,
+        len(classes.sizes),
+        classes.suppressed,
+        columns.known,
+        columns.sensitive,
+        tuple(findings),
+        remarks,
+        measured,
+    )
+
+
+@contextmanager
+def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[TableSnapshot, str | None]]:
+    """Open a table whose records can be grouped, with what must be said of how its file is spelled.
+
+    Args:
+        asked: which table.
+        registry: of engines.
+        scratch: folder for spilling; the caller wipes it.
+
+    Raises:
+        DataError: RR300 to RR309 if it cannot be read.
+    """
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+    _no_folder(asked.uri)
+    source, uri = engine(asked.uri, registry.sources, Path())
+    reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
+    with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
+        if not isinstance(opened, TableSnapshot):
+            raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        yield as_released(opened.one_by_one, uri), spelled
+
+
+@frozen
+class Columns:
+    """The table's columns and what they are.
+
+    Attributes:
+        known: those that make a class.
+        sensitive: those counted in each.
+        attributes: the policy's attributes by the table's columns.
+        lacking: known attributes of the policy that the table does not have.
+    """
+
+    known: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    lacking: tuple[str, ...]
+
+    @classmethod
+    def of(cls, asked: Asked, snapshot: TableSnapshot) -> Columns:
+        """Find the columns that the call or the policy names."""
+        attributes: dict[str, Attribute] = {}
+        lacking = []
+        for attribute in asked.policy.released if asked.policy else ():
+            there = [name for name in (attribute.release_as, attribute.name) if name in snapshot.stored]
+            if there:
+                attributes[there[0]] = attribute
+            elif attribute.role is Role.QUASI_IDENTIFIER:
+                lacking.append(attribute.name)
+        known = _split(asked.known, snapshot)
+        if known is None:
+            linking = asked.policy.linking if asked.policy else ()
+            known = tuple(name for name, attribute in attributes.items() if attribute in linking)
+        sensitive = _split(asked.sensitive, snapshot)
+        if sensitive is None:
+            sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
+        _sensible(known, sensitive, snapshot)
+        return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
+
+    def count(
+        self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value], reference: Reference | None
+    ) -> Tally:
+        """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
+        stored = snapshot.stored
+        cursor = snapshot.connection.cursor()
+        known = [stored[name].typed for name in self.known] if reference is None else reference.known(cursor)
+        counted = tally(
+            cursor,
+            snapshot.source,
+            known,
+            [Counted(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
+            concerned=" AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
+            suppressed=self.left_out(snapshot, asked),
+            weight=asked.said.weight(snapshot),
+            population=None if reference is None else reference.name,
+        )
+        people = population_of(asked.said, counted, reference, snapshot.name)
+        return replace(counted, classes=replace(counted.classes, population=people))
+
+    def left_out(self, snapshot: TableSnapshot, asked: Asked) -> str | None:
+        """Return SQL of whether a record is in no class; None if every record is in one."""
+        if asked.suppressed is None or not self.known:
+            return None
+        return " AND ".join(
+            f"CAST({snapshot.stored[name].typed} AS VARCHAR) = {literal(asked.suppressed)}" for name in self.known
+        )
+
+    def remarks(self, asked: Asked, snapshot: TableSnapshot) -> list[str]:
+        """Return what must be known to read the findings."""
+        said = []
+        if asked.suppressed is None and self.known:
+            texts = [f"CAST({snapshot.stored[name].typed} AS VARCHAR) = '*'" for name in self.known]
+            row = snapshot.connection.cursor().execute(
+                f"SELECT count(*) FROM {snapshot.source} WHERE {' AND '.join(texts)}"  # noqa: S608 quoted
+            )
+            stars = int(row.fetchall()[0][0])
+            if stars:
+                said.append(
+                    f"{stars:,} records have '*' in every column that makes a class: they are a class here; "
+                    "with --suppressed '*' they are in none"
+                )
+        others = [name for name in snapshot.stored if name not in {*self.known, *self.sensitive}]
+        if others:
+            said.append(
+                f"not looked at: {', '.join(others)}; a column that somebody knows of a person makes classes, too"
+            )
+        if self.lacking:
+            said.append(f"quasi-identifiers of the policy that the table does not have: {', '.join(self.lacking)}")
+        return said
+
+    def _labels(self, name: str) -> tuple[Value, ...] | None:
+        attribute = self.attributes.get(name)
+        return None if attribute is None else attribute.domain
+
+    def _within(self, name: str, value: Value, snapshot: TableSnapshot) -> str:
+        """Return SQL of whether a released value may stand for a category, on any level of its hierarchy."""
+        column = next((c for c, a in self.attributes.items() if a.name == name), None)
+        if column is None or column not in self.known:
+            raise DataError(Problem("RR311", f"`where` names '{name}', which is no column that makes a class"))
+        attribute = self.attributes[column]
+        place = (attribute.domain or ()).index(value)
+        groups = {category_text(value), *(category_text(level[place]) for level in attribute.hierarchy or ())}
+        listed = ", ".join(literal(group) for group in sorted(groups))
+        return f"CAST({snapshot.stored[column].typed} AS VARCHAR) IN ({listed})"
+
+
+def _split(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:
+    """Split names at commas; what is a column's name as it stands is not split."""
+    if given is None:
+        return None
+    parts = [[g] if g in snapshot.stored else [part.strip() for part in g.split(",")] for g in given]
+    return tuple(name for part in parts for name in part if name)
+
+
+def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
+    """Raise if columns are missing, named twice, or hold lists."""
+    if not known:
+        hint = "name the quasi-identifiers with --qi, or give a --policy that has some of the table's columns"
+        raise PolicyError(Problem("RR250", "nothing makes a class", hint=hint))
+    named = [*known, *sensitive]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise PolicyError(Problem("RR250", f"'{twice[0]}' is named twice", expected="each column once"))
+    of_values(named, snapshot)
+
+
+def of_values(names: Sequence[str], snapshot: TableSnapshot) -> None:
+    """Check that columns are there and hold one value a record.
+
+    Raises:
+        DataError: RR311 if one is missing, RR312 if it holds lists.
+    """
+    for name in names:
+        if name not in snapshot.stored:
+            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _alike(name, snapshot.stored)
+            like = f"did you mean '{near[0]}'?" if near else None
+            raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
+    _no_lists(names, snapshot)
+
+
+def _alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return names that hold another, such as the `age_group` that `age` was released as."""
+    return [other for other in names if name.lower() in other.lower()]
+
+
+def _no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
+    """Raise if a column holds lists: of the sets that hide a value, each would be taken for one value."""
+    for name in names:
+        stored = snapshot.stored[name]
+        lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
+        if not lists and stored.family is Family.TEXT:
+            told = f"{stored.typed} LIKE '[\"%\"]'"
+            first = f"(FROM {snapshot.source} LIMIT {LOOKED_AT})"
+            query = f"SELECT count({stored.typed}), count(*) FILTER (WHERE {told}) FROM {first}"  # noqa: S608 quoted
+            values, written = snapshot.connection.cursor().execute(query).fetchall()[0]
+            lists = values == written > 0
+        if lists:
+            message = f"{snapshot.name}: '{name}' holds lists, and each would be taken for one value"
+            hint = "a release that hides values in sets is held to its promise by `rrpolicy verify`"
+            raise DataError(Problem("RR312", message, expected="one value in each record", hint=hint))
+
+
+def _no_folder(uri: str) -> None:
+    """Raise if a folder is named, and say which file of a release holds its records."""
+    folder = Path(uri)
+    if folder.is_dir():
+        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE]
+        found = next((path for path in likely if path.is_file()), None)
+        hint = f"did you mean {found}?" if found else None
+        raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
+
+
+def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
+    return () if policy is None else policy.requirements
+
+
+def _foreign(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
+    others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in told)
+    return (f"not checked here, as a table alone or the model does not tell: {', '.join(others)}",) if others else ()

@@ -1,0 +1,122 @@
+"""What holds of two columns of a table whose matrices are not at hand: counted once, by what is declared of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.estimate.uncorrected.holds import Holds
+from rrpolicy.estimate.uncorrected.known import Known
+from rrpolicy.estimate.uncorrected.pair import of_pair
+from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.source.counts import Array
+from rrpolicy.source.memory.handed import Handed
+from rrpolicy.table_risk.table import Asked, grouped, of_values
+
+if TYPE_CHECKING:
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+MOST_CELLS = 1_000_000
+
+
+def what_holds(  # noqa: PLR0917 each is another thing
+    handed: Handed,
+    table: str | None,
+    columns: Sequence[str],
+    randomised: Collection[str] | None,
+    doubly_stochastic: Collection[str],
+    half: Collection[str],
+    plugins: Sequence[str],
+) -> Holds:
+    """Say what holds of two columns; see `rrpolicy.what_holds` for the arguments and errors."""
+    drawn = _declared(columns, randomised, doubly_stochastic, half)
+    registry = load_registry(plugins).opening(handed.engines)
+    with registry.naming_engines(), scratch() as spilled:
+        asked = Asked(handed.uri or "", table, tuple(columns))
+        with grouped(asked, registry, spilled.folder) as (snapshot, _):
+            of_values(columns, snapshot)
+            labels, x = _counted(columns, snapshot)
+            snapshot.unchanged()
+            name = snapshot.name.strip("'")
+    row, column = (
+        Known(
+            (name,),
+            randomised=name in drawn,
+            doubly=name not in drawn or name in doubly_stochastic,
+            half=name not in drawn or name in half,
+            two=size == 2,  # noqa: PLR2004 - two categories
+        )
+        for name, size in zip(columns, x.shape, strict=True)
+    )
+    return of_pair(x, row, column, _told(name, columns, labels, x))
+
+
+def _declared(
+    columns: Sequence[str], randomised: Collection[str] | None, doubly: Collection[str], half: Collection[str]
+) -> frozenset[str]:
+    """Return which columns are randomised.
+
+    Raises:
+        PolicyError: RR505 if not two columns are named; RR506 if what is declared contradicts itself.
+    """
+    if isinstance(columns, str) or len(columns) != 2 or columns[0] == columns[1]:  # noqa: PLR2004 - a pair
+        told = columns if isinstance(columns, str) else ", ".join(columns) or "none"
+        message = f"measures of association are of two columns, named are: {told}"
+        raise PolicyError(Problem("RR505", message, expected="two different columns, the one in the rows first"))
+    drawn = frozenset(columns if randomised is None else _names(randomised))
+    for said, names in (("randomised", drawn), ("doubly-stochastic", _names(doubly)), ("half", _names(half))):
+        for name in sorted(set(names) - (set(columns) if said == "randomised" else drawn)):
+            lacking = "is none of the two columns" if name not in columns else "is declared to be released as it is"
+            hint = "declare only what its publisher says of its matrices"
+            raise PolicyError(Problem("RR506", f"--{said} names '{name}', which {lacking}", hint=hint))
+    return drawn
+
+
+def _names(given: Collection[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _counted(columns: Sequence[str], snapshot: TableSnapshot) -> tuple[list[list[Value | None]], Array]:
+    """Return the categories that occur of each column, sorted with missing ones last, and the records of each pair.
+
+    Raises:
+        PolicyError: RR268 if there are too many pairs.
+        DataError: RR507 if a column has a single category.
+    """
+    first, second = (snapshot.stored[name].typed for name in columns)
+    cursor = snapshot.connection.cursor()
+    labels = []
+    for sql in (first, second):
+        query = f"SELECT DISTINCT {sql} AS v FROM {snapshot.source} ORDER BY v NULLS LAST LIMIT {MOST_CELLS}"  # noqa: S608 quoted
+        labels.append([v for (v,) in cursor.execute(query).fetchall()])
+    for name, found in zip(columns, labels, strict=True):
+        if len(found) < 2:  # noqa: PLR2004 - a comparison needs two
+            message = f"{snapshot.name}: '{name}' has {len(found)} different values, and goes together with nothing"
+            raise DataError(Problem("RR507", message, expected="at least two categories in each column"))
+    if len(labels[0]) * len(labels[1]) > MOST_CELLS:
+        message = f"the table of {columns[0]!r} and {columns[1]!r} has {len(labels[0]) * len(labels[1]):,} cells"
+        raise PolicyError(Problem("RR268", message, hint="name columns of categories, not of single numbers"))
+    query = f"SELECT {first} AS a, {second} AS b, count(*) FROM {snapshot.source} GROUP BY a, b"  # noqa: S608 quoted
+    at = [{value: i for i, value in enumerate(found)} for found in labels]
+    x = np.zeros((len(labels[0]), len(labels[1])))
+    for a, b, n in cursor.execute(query).fetchall():
+        x[at[0][a], at[1][b]] = n
+    return labels, x
+
+
+def _told(name: str, columns: Sequence[str], labels: Sequence[Sequence[Value | None]], x: Array) -> str:
+    """Return which table was counted, in words."""
+    told = f"{name}: {columns[0]} in {len(labels[0])} rows, {columns[1]} in {len(labels[1])} columns, "
+    told += f"{int(x.sum()):,} records"
+    if x.shape != (2, 2):
+        return told
+    present = " and ".join(
+        f"{column} {'missing' if found[1] is None else found[1]!r}"
+        for column, found in zip(columns, labels, strict=True)
+    )
+    return f"{told}; present: {present}"

@@ -1,1 +1,0 @@
-"""What somebody else may have written: limited files, documents without ambiguities, text that steers nothing."""

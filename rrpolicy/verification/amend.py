@@ -1,0 +1,106 @@
+"""What is put into audit/ after a release: its document, and the report that shows it, under a new seal.
+
+public/ stays as it is. The new audit/ is made beside the old one and takes its place by renaming, so that audit/ is
+never half of either.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rrpolicy.bundle import manifest as manifests
+from rrpolicy.bundle.audit import NAME
+from rrpolicy.bundle.pages import rendered
+from rrpolicy.canonical import Json, pretty
+from rrpolicy.errors import PolicyError, Problem, RefusedError, unwritable
+from rrpolicy.registry import Registry
+from rrpolicy.report import Report
+from rrpolicy.reports.fill import read_report
+from rrpolicy.safe_io.document import read_document, read_regular
+from rrpolicy.safe_io.interrupts import remove_folder, token, unfinished
+from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
+
+
+def refuse_signed(bundle: Path, what: str) -> None:
+    """Refuse to write into a release that is signed, before anything is read.
+
+    Args:
+        bundle: the folder.
+        what: would be written, such as `the test`.
+
+    Raises:
+        RefusedError: RR553.
+    """
+    signed = bundle / ATTESTATIONS
+    if signed.is_dir() and any(file.name != APPROVED for file in signed.iterdir()):
+        message = f"{bundle} is signed, and its signatures cover audit/{NAME}, which {what} written into it changes"
+        hint = f"leave the writing out; or move {ATTESTATIONS}/ away, write {what}, and have the release signed again"
+        raise RefusedError(Problem("RR553", message, hint=hint))
+
+
+def put_into(
+    bundle: Path, name: str, document: Mapping[str, Json], shown: Callable[[Report], Report], registry: Registry
+) -> None:
+    """Put a document into audit/ and print the audit report with it, in the place of an earlier one.
+
+    Args:
+        bundle: the folder, verified.
+        name: of the file.
+        document: what it says.
+        shown: puts it into the report.
+        registry: of the plugins; the report's renderers among them.
+
+    Raises:
+        PolicyError: RR257 if a renderer of the report is not loaded, RR259 if report.json cannot be read.
+        RefusedError: RR407 or RR408 if nothing can be written there; the bundle is as it was.
+    """
+    audit = bundle / "audit"
+    report = shown(read_report(read_document(audit / "report.json")))
+    pages = rendered(report, registry, ("html", "json"))
+    if lacking := {"report.html", "report.json"} - pages.keys():
+        raise PolicyError(Problem("RR257", f"no renderer of {', '.join(sorted(lacking))} is loaded"))
+    files = {name: pretty(dict(document)), **pages}
+    if all((audit / file).is_file() and read_regular(audit / file) == files[file] for file in files):
+        return
+    made, placing = bundle / f".audit.{token()}", False
+    try:
+        with unfinished(made, lambda: placing, remove=remove_folder):
+            _make(made, audit, files)
+            placing = True
+            _take_its_place(made, audit)
+    except OSError as error:
+        raise unwritable(str(audit), error) from error
+
+
+def _make(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder of what audit/ holds and some files in the place of its own, sealed."""
+    shutil.copytree(audit, made)
+    record = {key: value for key, value in read_document(audit / NAME).items() if key not in {"files", "digest"}}
+    for name, content in files.items():
+        _private(made / name, content)
+    whole = manifests.sealed(record, manifests.file_digests(made, but=NAME))
+    _private(made / NAME, pretty(whole))
+
+
+def _private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, in the place of a copy."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _take_its_place(made: Path, audit: Path) -> None:
+    old = audit.with_name(f".audit.{token()}")
+    audit.rename(old)
+    try:
+        made.rename(audit)
+    except OSError:
+        old.rename(audit)
+        remove_folder(made)
+        raise
+    remove_folder(old)

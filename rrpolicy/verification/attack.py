@@ -1,0 +1,144 @@
+"""Bundles opened and attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rrpolicy
+from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.run import attacks, attacks_on_each, attacks_together
+from rrpolicy.attacks.target import ANOTHER
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.finding import Verdict
+from rrpolicy.frozen import frozen
+from rrpolicy.planning.plan import fingerprint
+from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.source.opening import open_original
+from rrpolicy.verification.attacked import target_of
+from rrpolicy.verification.audit import verify_stated
+from rrpolicy.verification.released_from import another_table, by_chance, conforms
+from rrpolicy.verification.verify import no_source, open_source
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.target import Target
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.memory.handed import Handed
+    from rrpolicy.source.protocol import Original
+
+
+@frozen
+class Opened:
+    """A bundle whose files are what they say, with its source.
+
+    Attributes:
+        digest: of release.json.
+        registry: of the plugins that it names and the caller allows.
+        original: the table that was released.
+        target: what is attacked.
+    """
+
+    digest: str
+    registry: Registry
+    original: Original
+    target: Target
+
+
+def attack(
+    bundles: Sequence[Path],
+    tables: Sequence[Handed],
+    *,
+    folder: str = ".",
+    plugins: Sequence[str] = (),
+    write: bool = False,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Attacked:
+    """Attack bundles; see `rrpolicy.attack`.
+
+    Args:
+        bundles: each with public/ and audit/.
+        tables: the original table of all, or that of each.
+        folder: that a relative uri starts from.
+        plugins: distributions that may be imported if a bundle names them.
+        write: put what is found of the first bundle, and of it together with the others, into its audit/.
+        progress: called with (what is being done, share done).
+    """
+    from rrpolicy.verification.amend import refuse_signed
+    from rrpolicy.verification.attack_results import write_into
+
+    sure = len(tables) == len(bundles)
+    if not sure and len(tables) > 1:
+        message = f"{len(bundles)} releases and {len(tables)} tables are named"
+        raise PolicyError(Problem("RR250", message, expected="one table for all releases, or one for each"))
+    if write:
+        refuse_signed(bundles[0], "the test")
+    with ExitStack() as stack:
+        opened = []
+        for number, bundle in enumerate(bundles):
+            progress("opening", number / len(bundles) / 2)
+            given = tables[min(number, len(tables) - 1)]
+            table = number if given.engines else [other.uri for other in tables].index(given.uri)
+            opened.append(_open(stack, bundle, given, table, folder, plugins, sure=sure))
+        progress("attacking", 0.5)
+        original = opened[0].original
+        targets, on_each = attacks_on_each([each.target for each in opened], sure=sure)
+        found = Attacked(
+            releases=tuple(each.digest for each in opened),
+            source=fingerprint(original),
+            records=original.records,
+            version=rrpolicy.__version__,
+            attacks=tuple(on_each),
+            together=tuple(attacks_together(targets)),
+        )
+        if write:
+            if not found.decided or targets[0].unfit:
+                found.require()
+            progress("writing", 0.9)
+            own = found if len(targets) == 1 else replace(found, attacks=tuple(attacks(targets[0])))
+            write_into(bundles[0], own, opened[0].registry)
+    return found
+
+
+def _open(  # noqa: PLR0917 each is another thing
+    stack: ExitStack, bundle: Path, given: Handed, table: int, folder: str, plugins: Sequence[str], *, sure: bool
+) -> Opened:
+    """Open a bundle with its table.
+
+    Args:
+        stack: closes what is opened.
+        bundle: the folder.
+        given: the table.
+        table: its place among those that were named.
+        folder: that a relative uri starts from.
+        plugins: distributions that may be imported.
+        sure: whether it is said to be the table of this very release; it may not be where several have one.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the bundle is not what it says, or surely of another table.
+    """
+    if not (bundle / "public").is_dir() or not (bundle / "audit").is_dir():
+        message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
+        raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
+    spilled = stack.enter_context(scratch()).folder
+    side, audit = verify_stated(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
+    if side.manifest.collected is not None:
+        raise no_source(bundle)
+    stack.enter_context(side.registry.naming_engines())
+    opening = open_original(audit.plan.policy, side.registry.sources, spilled / "spill")
+    original = stack.enter_context(open_source(opening))
+    target = replace(target_of(str(bundle), side, audit, original, spilled), table=table)
+    if original.records != audit.plan.records:
+        if sure:
+            other = another_table(original.records, audit.plan.records)
+            raise RequirementError(replace(other, message=f"{bundle}: {other.message}"))
+        unlike = f"it has {audit.plan.records:,} records, and this table has {original.records:,}"
+        target = replace(target, unfit=ANOTHER.format(unlike))
+    elif not sure:
+        finding = conforms(audit, side, original, spilled)
+        if finding.verdict is Verdict.FAILED:
+            unlike = f"what it holds does not look like a draw from this one{by_chance(finding)}"
+            target = replace(target, unfit=ANOTHER.format(unlike))
+    return Opened(side.manifest.digest, side.registry, original, target)

@@ -1,0 +1,26 @@
+"""An adversarial test put into audit/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rrpolicy.attacks.result import Attacked
+from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.registry import Registry
+from rrpolicy.reports.attacks import with_attacks
+from rrpolicy.verification.amend import put_into
+
+
+def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
+    """Put a test into audit/ and print the audit report with it, in the place of an earlier test.
+
+    Args:
+        bundle: the folder, verified.
+        found: of it, and of it together with others; its digest is the first.
+        registry: of the plugins; the report's renderers among them.
+
+    Raises:
+        PolicyError: as `put_into`.
+        RefusedError: as `put_into`.
+    """
+    put_into(bundle, ATTACKED, found.to_json(), lambda report: with_attacks(report, found), registry)

@@ -1,0 +1,126 @@
+"""Reading what somebody else may have written: folders without surprises, documents without ambiguities."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json, canonical, file_digest, own_digest, pretty
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.safe_io.document import faults, read_document, read_regular
+from rrpolicy.serialization.writing import plain
+from rrpolicy.verification.outcome import Log
+
+MOST_FAULTS = 5
+TOLERANCE = 1e-9
+"""Relative; recomputed doubles may differ in their last digits between machines."""
+
+
+def read_checked(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+    """Read a record and check its schema, every field at any depth, and its bytes; None if it cannot be relied on."""
+    document, name = read_document(path), path.name
+    found = document.get("schema")
+    if not log.check(f"{name}: schema", found == schema, "RR110", f"{name} is of schema {found!r}, not {schema}"):
+        return None
+    wrong = faults(document, schema)
+    told = f"{name} is not as its schema asks: {'; '.join(wrong[:MOST_FAULTS])}"
+    if not log.check(f"{name}: every field is known", not wrong, "RR110", told):
+        return None
+    spelled = read_regular(path) == pretty(document)
+    log.check(f"{name}: bytes", spelled, "RR114", f"{name} was changed: its bytes are not those that were written")
+    return document
+
+
+def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+    """Read a record that states its own digest, as `read_checked` does, and check that digest."""
+    document, name = read_checked(log, path, schema), path.name
+    if document is not None:
+        agrees = document["digest"] == own_digest(document)
+        failure = f"{name} was changed: its field 'digest' is not its own digest"
+        log.check(f"{name}: own digest", agrees, "RR114", failure)
+    return document
+
+
+def check_files(  # noqa: PLR0917 each is another thing
+    log: Log, folder: Path, listed: Mapping[str, str], record: str, expected: set[str], absent: Collection[str] = ()
+) -> None:
+    """Check that a folder holds exactly the expected files, and each the bytes that the record states.
+
+    Args:
+        log: takes the checks.
+        folder: public/ or audit/.
+        listed: path -> digest, as the record states.
+        record: its name.
+        expected: the files of a release.
+        absent: files that need not be there.
+    """
+    files, odd = scan(folder)
+    place = folder.name
+    for path, why in odd:
+        log.check(f"{place}/{path}", False, "RR113", f"{place}/{path} {why}")  # noqa: FBT003 it fails
+    for path in sorted(expected - set(listed)):
+        log.check(f"{place}/{path}", False, "RR112", f"{record} does not list {place}/{path}, which a release has")  # noqa: FBT003
+    for path in sorted((set(listed) | files) - {record} - (set(absent) - files)):
+        _check_file(log, folder, path, listed.get(path), present=path in files, known=path in expected)
+
+
+def _check_file(log: Log, folder: Path, path: str, stated: Json, *, present: bool, known: bool) -> None:
+    name = f"{folder.name}/{path}"
+    if not present:
+        log.check(name, False, "RR112", f"{name} is missing")  # noqa: FBT003 it fails
+    elif not known or stated is None:
+        log.check(name, False, "RR113", f"{name} does not belong to the release")  # noqa: FBT003 it fails
+    else:
+        agrees = file_digest(folder / path) == stated
+        log.check(name, agrees, "RR111", f"{name} was changed: its bytes are not those that were written")
+
+
+def scan(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
+    """Return the regular files below a folder, and (path, why) of what is anything else."""
+    files: set[str] = set()
+    odd: list[tuple[str, str]] = []
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        entries = sorted(os.scandir(here), key=lambda e: e.name)
+        if not entries and here != folder:
+            odd.append((here.relative_to(folder).as_posix(), "is an empty folder"))
+        for entry in entries:
+            path = Path(entry.path)
+            name = path.relative_to(folder).as_posix()
+            mode = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(mode.st_mode):
+                waiting.append(path)
+            elif not stat.S_ISREG(mode.st_mode):
+                odd.append((name, "is a symbolic link" if entry.is_symlink() else "is not a regular file"))
+            else:
+                files.add(name)
+                if mode.st_nlink != 1:
+                    odd.append((name, "has a second name (hard link), under which it can be changed"))
+    return files, odd
+
+
+def alike(found: Json, expected: Json) -> bool:
+    """Return whether two documents are the same to the last character: 1 is neither 1.0 nor true."""
+    return canonical(found) == canonical(expected)
+
+
+def same(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
+    """Return whether two documents say the same, doubles up to their last digits."""
+    if isinstance(found, Mapping) and isinstance(expected, Mapping):
+        return found.keys() == expected.keys() and all(same(found[k], expected[k], tolerance) for k in expected)
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(same(f, e, tolerance) for f, e in zip(found, expected, strict=True))
+    if isinstance(found, bool) or isinstance(expected, bool) or found is None or expected is None:
+        return found is expected
+    if isinstance(found, (int, float)) and isinstance(expected, (int, float)):
+        return abs(found - expected) <= tolerance * max(abs(found), abs(expected))
+    return type(found) is type(expected) and bool(found == expected)
+
+
+def differences(found: Manifest, expected: Manifest, fields: Sequence[str]) -> list[str]:
+    """Return the fields in which two manifests differ."""
+    return [name for name in fields if not same(plain(getattr(found, name)), plain(getattr(expected, name)))]
