@@ -57,13 +57,13 @@ format: $(STAMP)  ## put the code in the house style
 	$(BIN)/ruff format .
 
 bench: $(STAMP)  ## speed and memory, as ratios to something run in the same minute
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m benchmarks.speed
 
 papers: $(STAMP)  ## the papers' tables and figures again, in docs/explanation/results.md (needs RRPOLICY_DATA; ten minutes)
-	$(BIN)/python -m papers
+	$(BIN)/python -m benchmarks.papers
 
 questions: $(STAMP)  ## how often intervals hold, in docs/explanation/coverage.md: twenty questions, three surveys (an hour)
-	$(BIN)/python -m questions
+	$(BIN)/python -m benchmarks.coverage
 
 docs: $(STAMP)  ## the documentation site, in site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

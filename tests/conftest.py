@@ -20,7 +20,7 @@ from rrpolicy.drafting.demo import survey
 from rrpolicy.plugin_errors import installed
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # papers/ is not installed; what is installed comes first
+sys.path.append(str(ROOT))  # benchmarks/papers/ is not installed; what is installed comes first
 settings.register_profile("untimed", settings.get_profile("default"), deadline=None)
 if "CI" not in os.environ:  # there Hypothesis sets no deadline by itself, and takes the same examples every time
     settings.load_profile("untimed")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from handbook.terms import terms_page
+from docs._hooks.terms import terms_page
 from rrpolicy.cli.main import COMMANDS, main
 from rrpolicy.cli.text.offered import names, offered
 from rrpolicy.cli.text.terms import every, spelling, terms

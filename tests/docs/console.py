@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from handbook.screens import drawn, said
+from docs._hooks.screens import drawn, said
 from rrpolicy.estimate.results.flags import MEANINGS
 from tests.terminal import on_a_terminal
 

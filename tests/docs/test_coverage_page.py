@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from questions.asked import QUESTIONS
-from questions.drawing import HELD, MISSED, REFUSED, WRONG, Combination
-from questions.kept import PAGE, combinations, draws, kept, too_rarely
-from questions.page import page
+from benchmarks.coverage.asked import QUESTIONS
+from benchmarks.coverage.drawing import HELD, MISSED, REFUSED, WRONG, Combination
+from benchmarks.coverage.kept import PAGE, combinations, draws, kept, too_rarely
+from benchmarks.coverage.page import page
 
 LETTERS = kept()
 

@@ -14,11 +14,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from papers.data import Data
-from papers.library import PAPERS
-from papers.page import page
-from papers.plot import svg
-from papers.result import KEPT, ROOT, Part, Piece, as_kept, kept
+from benchmarks.papers.data import Data
+from benchmarks.papers.library import PAPERS
+from benchmarks.papers.page import page
+from benchmarks.papers.plot import svg
+from benchmarks.papers.result import KEPT, ROOT, Part, Piece, as_kept, kept
 
 PIECES = [piece for paper in PAPERS for piece in paper.pieces]
 PAGE = ROOT / "docs" / "explanation" / "results.md"
@@ -111,7 +111,7 @@ def test_a_plot_is_read_without_eyes_or_colours() -> None:
 
 
 def test_papers_use_the_public_door_alone() -> None:
-    for file in (ROOT / "papers").glob("*.py"):
+    for file in (ROOT / "benchmarks" / "papers").glob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         names = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
         names += [alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names]
@@ -125,7 +125,7 @@ def test_without_data_it_lists_what_is_left_out_and_fails(tmp_path: Path) -> Non
     before = PAGE.read_bytes()
 
     done = subprocess.run(
-        [sys.executable, "-m", "papers", *adult],
+        [sys.executable, "-m", "benchmarks.papers", *adult],
         cwd=ROOT,
         env={**os.environ, "RRPOLICY_DATA": str(tmp_path)},
         capture_output=True,
@@ -141,7 +141,7 @@ def test_without_data_it_lists_what_is_left_out_and_fails(tmp_path: Path) -> Non
 
 def test_an_unknown_part_is_refused() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "papers", "no-such"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.papers", "no-such"], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 2

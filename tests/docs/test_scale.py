@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.bench import scale
-from tests.bench.scale import Job, simulated
+from benchmarks.speed import scale
+from benchmarks.speed.scale import Job, simulated
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "scale.md"
 

@@ -83,9 +83,9 @@ PRINTED = (
 )
 """Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
 LATER = ("attack", "alternatives")
-"""What is written into audit/ after a release; held to their schemas in tests/attacks and tests/govern/compare."""
+"""What is written into audit/ after a release; held to their schemas in tests/attacks and tests/governance/compare."""
 LEDGER = ("ledger", "ledger-shown", "ledger-verification")
-"""The lines of a ledger, and what is printed of one; held to their schemas in tests/govern/ledger."""
+"""The lines of a ledger, and what is printed of one; held to their schemas in tests/governance/ledger."""
 
 
 def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ class Page(HTMLParser):
 
 def test_links_lead_to_what_stands_in_the_repository() -> None:
     """There nothing is built, and no link of a folder is followed; what of it is elsewhere on the site, `hooks` knows."""
-    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "rrpolicy" / "codes").glob("*.md")]
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "rrpolicy" / "error_codes").glob("*.md")]
     links = 0
     for page in pages:
         text = page.read_text(encoding="utf-8")

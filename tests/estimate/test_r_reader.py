@@ -19,7 +19,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 
 N = 400
-READER = Path(rrpolicy.__file__).parent / "releasing" / "handout" / "templates" / "rrpolicy.R"
+READER = Path(rrpolicy.__file__).parent / "exports" / "templates" / "rrpolicy.R"
 
 
 def r_of(script, folder, *arguments, env=None):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from questions.asked import QUESTIONS
-from questions.drawing import Combination
-from questions.mechanisms import MECHANISMS
-from questions.surveys import SURVEYS
+from benchmarks.coverage.asked import QUESTIONS
+from benchmarks.coverage.drawing import Combination
+from benchmarks.coverage.mechanisms import MECHANISMS
+from benchmarks.coverage.surveys import SURVEYS
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models.curvature import second_order
 from rrpolicy.estimate.models.family import FAMILIES

@@ -39,7 +39,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Command -> why it has no row in the matrix: it takes no release."""
 UNCALLED: Mapping[str, str] = {
-    "diff --since": "reads a git revision; tests/govern/diff asks for it",
+    "diff --since": "reads a git revision; tests/governance/diff asks for it",
     "--plugin": "names a distribution of somebody else's",
     "--signed-by": "takes keys of who signed before",
     "--verified-by": "takes keys of who verified before",
@@ -49,9 +49,9 @@ UNCALLED: Mapping[str, str] = {
     "--withdraw": "takes an entry of a ledger whose release never appeared",
     "--reason": "goes with --withdraw",
     "archive --ledger": "takes the ledger of a release that stands in one",
-    "--by": "goes with --budget and --recall; tests/govern/ledger asks for it",
-    "--budget": "takes a policy; tests/govern/ledger asks for it",
-    "--recall": "ends the use of a release; tests/govern/ledger and tests/attest ask for it",
+    "--by": "goes with --budget and --recall; tests/governance/ledger asks for it",
+    "--budget": "takes a policy; tests/governance/ledger asks for it",
+    "--recall": "ends the use of a release; tests/governance/ledger and tests/attest ask for it",
     "--replaced-by": "goes with --recall",
     "--signers": "takes a file of people and their keys; tests/attest asks for it",
     "--as-of": "goes with --signers",

@@ -1,4 +1,4 @@
-"""What papers/ computes itself, where no metric does: held to the tool's own numbers where both are defined."""
+"""What benchmarks/papers/ computes itself, where no metric does: held to the tool's own numbers where both are defined."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers import guo, guo_ying_wu, sei_ohsuga
-from papers.asking import drawn
-from papers.data import CENSUS, baskets, mixed
-from papers.ikarashi import SEED, SEVEN
+from benchmarks.papers import guo, guo_ying_wu, sei_ohsuga
+from benchmarks.papers.asking import drawn
+from benchmarks.papers.data import CENSUS, baskets, mixed
+from benchmarks.papers.ikarashi import SEED, SEVEN
 
 
 def one(asked: Any, table: pd.DataFrame, read: Callable[[Any], Any]) -> Any:

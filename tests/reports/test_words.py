@@ -40,7 +40,7 @@ def test_the_plan_and_the_estimates_have_none(
 
 
 def test_the_guides_have_none() -> None:
-    guides = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "rrpolicy" / "codes").glob("*.md")]
+    guides = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "rrpolicy" / "error_codes").glob("*.md")]
     old = {
         path.name: found
         for path in guides

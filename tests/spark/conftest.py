@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rrpolicy
-from tests.warehouse.conftest import Case, people
+from tests.exports.conftest import Case, people
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import pytest
 import rrpolicy
 from rrpolicy_spark import ordered, snapshot
 from rrpolicy_spark.tasks import DrawTask
-from tests.warehouse.conftest import public_bytes
+from tests.exports.conftest import public_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.warehouse.conftest import Case
-from tests.warehouse.test_counts_in import MECHANISMS
+from tests.exports.conftest import Case
+from tests.exports.test_counts_in import MECHANISMS
 
 from .conftest import SETTINGS
 
@@ -23,7 +23,7 @@ QUICK = ("spark.driver.extraJavaOptions", "spark.sql.shuffle.partitions", "spark
 
 def release(folder: Path, *settings: str) -> tuple[subprocess.Popen[bytes], Path]:
     """Begin a release of a table with canaries in a process of its own, all of whose temporary files lie in a folder."""
-    from tests.warehouse.conftest import people
+    from tests.exports.conftest import people
 
     place = folder / "temporary"
     (folder / "people").mkdir(parents=True)

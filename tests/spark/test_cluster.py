@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.warehouse.conftest import public_bytes
+from tests.exports.conftest import public_bytes
 
 from . import on_cluster
 

@@ -12,8 +12,8 @@ import pytest
 import rrpolicy
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.formats.parquet import Parquet, ParquetTable
-from tests.warehouse.conftest import Case, public_bytes
-from tests.warehouse.test_counts_in import MECHANISMS
+from tests.exports.conftest import Case, public_bytes
+from tests.exports.test_counts_in import MECHANISMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

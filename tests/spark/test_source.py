@@ -18,9 +18,9 @@ from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy_spark.source import ParquetSource, TableSource
-from tests.warehouse.conftest import Case, people, public_bytes
-from tests.warehouse.test_counts_in import MECHANISMS
-from tests.warehouse.test_sql import KINDS
+from tests.exports.conftest import Case, people, public_bytes
+from tests.exports.test_counts_in import MECHANISMS
+from tests.exports.test_sql import KINDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from tests.warehouse.conftest import Engine
-from tests.warehouse.test_sql import KINDS, agree, nearly, policy, qi, statements
+from tests.exports.conftest import Engine
+from tests.exports.test_sql import KINDS, agree, nearly, policy, qi, statements
 
 if TYPE_CHECKING:
     import pyarrow as pa
