@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.speed import Ratio
-from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.association import find_measure
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
@@ -174,7 +174,7 @@ def associations(case: str, keep: float, target: Target, draws: int) -> Covered:
     pi = np.array((TABLES | LARGER)[case])
     names = [m.name for m in MEASURES.values() if pi.shape == (2, 2) or m.shape == "rxc"]
     drawn = Drawn(pi, keep, target, 7)
-    tally = Tally(np.array([float(named(n).of(drawn.truth)[0]) for n in names]))
+    tally = Tally(np.array([float(find_measure(n).of(drawn.truth)[0]) for n in names]))
     with tempfile.TemporaryDirectory() as folder, counted(drawn):
         release = opened(Path(folder), [keep, keep], pi.shape)
         for _ in range(draws):
@@ -210,7 +210,10 @@ def averages(case: str, keep: float, target: Target, numbers: str, draws: int) -
     fixed = people()
     tally = Tally(np.array([fixed[1][fixed[0] == 0].mean() if target == "table" else 12.0]))
     seen: list[Sums] = []
-    with tempfile.TemporaryDirectory() as folder, patch("rrpolicy.estimate.sums.numbers.total", lambda *_: seen[-1]):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch("rrpolicy.estimate.sums.numeric_sums.total", lambda *_: seen[-1]),
+    ):
         release = opened(Path(folder), [keep], (2,))
         for _ in range(draws):
             group, y = fixed if target == "table" else people()

@@ -10,10 +10,10 @@ from rrpolicy.api.arguments import PathLike, Threshold, path_of
 from rrpolicy.plugin_errors.raised import blaming
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.comparison.comparison import Comparison, Kind, Question
+    from rrpolicy.estimate.comparison.comparison import ComparisonKind, EstimateComparison, Question
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
-    from rrpolicy.estimate.uncorrected.holds import Holds
+    from rrpolicy.estimate.uncorrected.validity_table import Holds
     from rrpolicy.planning.opening import PolicyLike
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.table_risk.table import TableCheck
@@ -60,12 +60,12 @@ def compare_estimates(
     releases: Sequence[Release | PathLike],
     question: Question,
     *,
-    kind: Kind = "difference",
+    kind: ComparisonKind = "difference",
     times: Sequence[float] | None = None,
     overlap: int | None = None,
     target: Target | None = None,
     level: float | None = None,
-) -> Comparison:
+) -> EstimateComparison:
     """Ask several releases one question, and estimate what became of the answers.
 
     Draws of different releases are independent of each other, but for releases of a series. Answers about a population

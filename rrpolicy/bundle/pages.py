@@ -244,10 +244,10 @@ def _associations(
 ) -> tuple[AssociationRow, ...]:
     """Return the strongest associations of the original, where it is at hand and its release can be counted."""
     from rrpolicy.bundle.associated import associated
-    from rrpolicy.estimate.opening import countable
+    from rrpolicy.estimate.opening import is_countable
     from rrpolicy.manifest.sealed import read_release
 
-    if original is None or not countable(read_release(public)):
+    if original is None or not is_countable(read_release(public)):
         return ()
     table = original
     return _informing("the associations", lambda: associated(table, _opened(plan, registry, public, joint)))
@@ -256,14 +256,14 @@ def _associations(
 def _opened(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
     """Return the release as who holds its plan opens it, its records counted where whoever wrote it did."""
     from rrpolicy.bundle.manifest import in_full
-    from rrpolicy.estimate.counts.scan import take
+    from rrpolicy.estimate.counts.scan import prime_cache
     from rrpolicy.estimate.opening import release_of
     from rrpolicy.manifest.sealed import read_release
 
     release = release_of(public, in_full(read_release(public), plan), registry.formats)
     if joint is not None:
         axes = {id(axis): axis for axis in release.columns.axes.values() if set(axis.columns) <= set(joint.attributes)}
-        take(release.data, tuple(axes.values()), joint)
+        prime_cache(release.data, tuple(axes.values()), joint)
     return release
 
 

@@ -32,7 +32,13 @@ from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
-from rrpolicy.estimate.counts.scan import DataFile, codes_of, relation, sql_of, unlike_description
+from rrpolicy.estimate.counts.scan import (
+    DataFile,
+    codes_of,
+    manifest_mismatch_error,
+    relation,
+    sql_of,
+)
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -47,7 +53,7 @@ METHOD = "uniform spread inside groups (biased: drawn towards independence)"
 
 
 @frozen(slots=False)
-class DealtRelease(Release):
+class AnatomyRelease(Release):
     """A release of dealt groups; `data` is the table of the records.
 
     Attributes:
@@ -199,7 +205,7 @@ class DealtRelease(Release):
             try:
                 qit, st = (relation(connection, file) for file in (self.data, values))
             except duckdb.Error as error:
-                raise unlike_description(str(error).splitlines()[0]) from error
+                raise manifest_mismatch_error(str(error).splitlines()[0]) from error
             query = f"""
 WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
@@ -211,4 +217,4 @@ FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL ORDER BY ALL"""  # noqa: S
             try:
                 return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
             except duckdb.Error as error:
-                raise unlike_description(str(error).splitlines()[0]) from error
+                raise manifest_mismatch_error(str(error).splitlines()[0]) from error

@@ -26,7 +26,7 @@ def _texts_differ(a: Any, b: Any) -> bool:
 
 
 @frozen
-class Comparison:
+class ColumnComparison:
     """`column operator value`."""
 
     column: str
@@ -70,7 +70,7 @@ class Or:
     parts: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Comparison | Member | Null | Not | And | Or
+Expression: TypeAlias = ColumnComparison | Member | Null | Not | And | Or
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
@@ -78,10 +78,10 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaf.column for leaf in leaves_of(expression)))
 
 
-def leaves_of(expression: Expression) -> tuple[Comparison | Member | Null, ...]:
+def leaves_of(expression: Expression) -> tuple[ColumnComparison | Member | Null, ...]:
     """Return the parts that compare a column with constants, in order."""
     match expression:
-        case Comparison() | Member() | Null():
+        case ColumnComparison() | Member() | Null():
             return (expression,)
         case Not(part=part):
             return leaves_of(part)
@@ -89,24 +89,24 @@ def leaves_of(expression: Expression) -> tuple[Comparison | Member | Null, ...]:
             return tuple(leaf for p in parts for leaf in leaves_of(p))
 
 
-def holds(expression: Expression, values: Mapping[str, Any]) -> bool:
+def evaluate(expression: Expression, values: Mapping[str, Any]) -> bool:
     """Evaluate an expression for one original category; categories are never null."""
     match expression:
-        case Comparison(column=c, operator=o, value=v):
+        case ColumnComparison(column=c, operator=o, value=v):
             return _TESTS[o](values[c], v)
         case Member(column=c, values=vs):
             return values[c] in vs
         case Null():
             return False
         case Not(part=part):
-            return not holds(part, values)
+            return not evaluate(part, values)
         case And(parts=parts):
-            return all(holds(p, values) for p in parts)
+            return all(evaluate(p, values) for p in parts)
         case Or(parts=parts):
-            return any(holds(p, values) for p in parts)
+            return any(evaluate(p, values) for p in parts)
 
 
-def known(expression: Expression, missing: Mapping[str, Any]) -> Expression:
+def resolve_nulls(expression: Expression, missing: Mapping[str, Any]) -> Expression:
     """Return an expression that holds where SQL's three-valued logic makes another one true.
 
     No comparison holds of a missing value, nor does its negation, unless it names the category of missing values.
@@ -119,22 +119,22 @@ def known(expression: Expression, missing: Mapping[str, Any]) -> Expression:
         return expression
     match expression:
         case And(parts=parts) | Or(parts=parts):
-            return type(expression)(tuple(known(p, missing) for p in parts))
+            return type(expression)(tuple(resolve_nulls(p, missing) for p in parts))
         case Not(part=(And(parts=parts) | Or(parts=parts)) as joined):
             opposite = Or if isinstance(joined, And) else And
-            return opposite(tuple(known(Not(p), missing) for p in parts))
+            return opposite(tuple(resolve_nulls(Not(p), missing) for p in parts))
         case Not(part=Not(part=part)):
-            return known(part, missing)
+            return resolve_nulls(part, missing)
     (leaf,) = leaves_of(expression)
     absent = missing[leaf.column]
-    if _names(leaf, absent) or not holds(expression, {leaf.column: absent}):
+    if _mentions_value(leaf, absent) or not evaluate(expression, {leaf.column: absent}):
         return expression
-    return And((expression, Comparison(leaf.column, "<>", absent)))
+    return And((expression, ColumnComparison(leaf.column, "<>", absent)))
 
 
-def _names(leaf: Comparison | Member | Null, value: Any) -> bool:
+def _mentions_value(leaf: ColumnComparison | Member | Null, value: Any) -> bool:
     match leaf:
-        case Comparison(operator=operator, value=own):
+        case ColumnComparison(operator=operator, value=own):
             return operator in {"=", "<>"} and bool(own == value)
         case Member(values=values):
             return value in values
@@ -151,7 +151,7 @@ def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list
         parameters: the constants are appended here.
     """
     match expression:
-        case Comparison(column=c, operator=o, value=v):
+        case ColumnComparison(column=c, operator=o, value=v):
             parameters.append(v)
             return f"{quote(c)} {o} ?"
         case Member(column=c, values=vs):
@@ -167,10 +167,10 @@ def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list
             return " OR ".join(f"({to_sql(p, quote, parameters)})" for p in parts)
 
 
-def rewrite(expression: Expression, leaf: Callable[[Comparison | Member | Null], Expression]) -> Expression:
+def rewrite(expression: Expression, leaf: Callable[[ColumnComparison | Member | Null], Expression]) -> Expression:
     """Return the expression with every leaf replaced, such as by one with the column's exact name."""
     match expression:
-        case Comparison() | Member() | Null():
+        case ColumnComparison() | Member() | Null():
             return leaf(expression)
         case Not(part=part):
             return Not(rewrite(part, leaf))

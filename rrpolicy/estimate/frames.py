@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical import Value
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.scan import relation, unlike_description
+from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.results.target import Target
-    from rrpolicy.estimate.sums.stated import Limits
+    from rrpolicy.estimate.sums.category_values import Limits
 
 NAME = "rrpolicy"
 _OF_POLARS = "_rrpolicy_release"
 
 
 @frozen(slots=False, eq=False)
-class Known:
+class AttachedRelease:
     """What a pandas frame keeps of its release; copies of the frame keep the same.
 
     Attributes:
@@ -40,12 +40,12 @@ class Known:
 
     release: Release
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+    def __deepcopy__(self, memo: dict[int, Any]) -> AttachedRelease:
         """Return the same: pandas copies what frames keep with every step."""
         return self
 
 
-class Asking:
+class FrameAccessor:
     """What a frame that knows its release can be asked: `frame.rrpolicy`."""
 
     def __init__(self, frame: Any) -> None:
@@ -61,7 +61,7 @@ class Asking:
         """
         attrs = getattr(self._frame, "attrs", None)
         known = getattr(self._frame, _OF_POLARS, None) if attrs is None else attrs.get(NAME)
-        if not isinstance(known, Known):
+        if not isinstance(known, AttachedRelease):
             message = "this frame knows no release: it was not made by one, or a step after that forgot it"
             hint = "take it from release.to_pandas() or release.to_polars(), or ask the release itself"
             raise PolicyError(Problem("RR517", message, hint=hint))
@@ -116,15 +116,15 @@ def to_pandas(release: Release) -> pd.DataFrame:
     import pandas as pd
 
     if not hasattr(pd.DataFrame, NAME):
-        pd.api.extensions.register_dataframe_accessor(NAME)(Asking)
+        pd.api.extensions.register_dataframe_accessor(NAME)(FrameAccessor)
     frame: pd.DataFrame = _rows(release).to_pandas()
     for column in release.data.columns:
         if column.labels and column.kind != "set":
             ordered = column.kind == "interval"
             frame[column.name] = pd.Categorical(frame[column.name], list(column.spelled), ordered=ordered)
             if frame[column.name].isna().any():
-                raise unlike_description(f"the column {column.name!r} holds values outside its domain")
-    frame.attrs[NAME] = Known(release)
+                raise manifest_mismatch_error(f"the column {column.name!r} holds values outside its domain")
+    frame.attrs[NAME] = AttachedRelease(release)
     return frame
 
 
@@ -139,7 +139,7 @@ def to_polars(release: Release) -> pl.DataFrame:
     except ImportError as error:
         raise PolicyError(Problem("RR518", "polars is not installed", hint="pip install polars")) from error
     if not hasattr(pl.DataFrame, NAME):
-        pl.api.register_dataframe_namespace(NAME)(Asking)
+        pl.api.register_dataframe_namespace(NAME)(FrameAccessor)
     frame = pl.DataFrame(_rows(release))
     texts = {
         c.name: pl.Enum(list(map(str, c.spelled)))
@@ -147,7 +147,7 @@ def to_polars(release: Release) -> pl.DataFrame:
         if c.labels and c.kind != "set" and frame.schema[c.name] == pl.String
     }
     frame = frame.with_columns(pl.col(name).cast(kind) for name, kind in texts.items())
-    setattr(frame, _OF_POLARS, Known(release))
+    setattr(frame, _OF_POLARS, AttachedRelease(release))
     return frame
 
 
@@ -158,4 +158,4 @@ def _rows(release: Release) -> pa.Table:
         try:
             return connection.sql(f"FROM {relation(connection, release.data)}").to_arrow_table()
         except duckdb.Error as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error

@@ -14,18 +14,18 @@ from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.survey.design import design_of
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import check_seal, no_release, read_release
 
-TOGETHER = ({"data"}, {"qit", "st"}, {"qit", "st_1", "st_2"})
+TABLE_SETS = ({"data"}, {"qit", "st"}, {"qit", "st_1", "st_2"})
 """Tables that releases consist of."""
 
 
-def countable(manifest: Manifest) -> bool:
+def is_countable(manifest: Manifest) -> bool:
     """Return whether a release consists of tables that records can be counted in."""
-    return {table.name for table in manifest.tables} in TOGETHER
+    return {table.name for table in manifest.tables} in TABLE_SETS
 
 
 def open_release(
@@ -64,7 +64,7 @@ def open_release(
     return replace(release, design=design)
 
 
-def described(column: Column) -> Column:
+def with_engine_type(column: Column) -> Column:
     """Return a column with its engine type, from the labels if the manifest does not name one.
 
     Raises:
@@ -96,7 +96,7 @@ def release_of(
 
 def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Estimators) -> Release:
     tables = {table.name: table for table in manifest.tables}
-    if set(tables) not in TOGETHER:
+    if set(tables) not in TABLE_SETS:
         raise PolicyError(
             Problem(
                 "RR270",
@@ -119,9 +119,9 @@ def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Est
     nulls = ((c.name, manifest.missing(c)) for c in columns.values())
     known = Columns.of(columns, axes, refused, {name: value for name, value in nulls if value is not None})
     if "qit" in files:
-        from rrpolicy.estimate.anatomy import DealtRelease
+        from rrpolicy.estimate.anatomy import AnatomyRelease
 
-        return DealtRelease(
+        return AnatomyRelease(
             folder,
             manifest,
             known,
@@ -132,7 +132,7 @@ def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Est
     return Release(folder, manifest, known, records, estimators)
 
 
-def _form(manifest: Manifest, formats: Formats) -> Format:
+def _data_format(manifest: Manifest, formats: Formats) -> Format:
     name = manifest.data.format
     if name not in formats:
         flags = " or ".join(f"--plugin {other}" for other in manifest.made_with("rrpolicy_formats"))
@@ -149,15 +149,15 @@ def _form(manifest: Manifest, formats: Formats) -> Format:
 
 def _data_file(folder: Path, manifest: Manifest, table: TableSpec, formats: Formats) -> DataFile:
     return DataFile(
-        paths=tuple(_inside(folder, name) for name in manifest.data.tables[table.name].files),
-        form=_form(manifest, formats),
-        columns=tuple(map(described, table.columns)),
+        paths=tuple(_resolve_inside(folder, name) for name in manifest.data.tables[table.name].files),
+        form=_data_format(manifest, formats),
+        columns=tuple(map(with_engine_type, table.columns)),
         table=table.name,
         formulas=manifest.data.csv_formulas,
     )
 
 
-def _inside(folder: Path, path: str) -> Path:
+def _resolve_inside(folder: Path, path: str) -> Path:
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts:
         raise ValueError("a path that leaves the folder")

@@ -14,12 +14,12 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import beside, records, weighed
-from rrpolicy.estimate.counts.missing import out_of_condition
-from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
+from rrpolicy.estimate.counts.grouping import count_of_records, ungrouped_condition_axes, weigh_groups
+from rrpolicy.estimate.counts.missing import notes_on_condition
+from rrpolicy.estimate.counts.scan import DataFile, count, manifest_mismatch_error
 from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion, counts_by
 from rrpolicy.estimate.results.flags import MOMENT
-from rrpolicy.estimate.results.table import OTHERWISE, Crosstab
+from rrpolicy.estimate.results.table import BIASED_ESTIMATOR_METHOD, Crosstab
 from rrpolicy.estimate.results.target import WEIGHTS_INSIDE, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
-    from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
+    from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
     from rrpolicy.estimate.comparison.pairwise import Pairwise
     from rrpolicy.estimate.models.regression import Regression
     from rrpolicy.estimate.query.join import Given
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.rules.rules import NamedRules, Rules
+    from rrpolicy.estimate.sums.category_values import Limits
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
     from rrpolicy.estimate.sums.replicates import Replicates
-    from rrpolicy.estimate.sums.stated import Limits
     from rrpolicy.estimate.survey.design import Alone, Design
-    from rrpolicy.estimate.uncorrected.holds import Holds
+    from rrpolicy.estimate.uncorrected.validity_table import Holds
 
 
 def refuse_design(release: Release, what: str) -> None:
@@ -76,16 +76,16 @@ _LISTED = (
 )
 
 
-_Asked = ParamSpec("_Asked")
-_Found = TypeVar("_Found", bound="Result")
-_Question: TypeAlias = "Callable[Concatenate[Release, _Asked], _Found]"
+_QuestionParams = ParamSpec("_QuestionParams")
+_ResultT = TypeVar("_ResultT", bound="Result")
+_Question: TypeAlias = "Callable[Concatenate[Release, _QuestionParams], _ResultT]"
 
 
-def _of_these_records(question: _Question[_Asked, _Found]) -> _Question[_Asked, _Found]:
+def _note_missing_weights(question: _Question[_QuestionParams, _ResultT]) -> _Question[_QuestionParams, _ResultT]:
     """Return a question whose answer says, where the survey's weights are lacking, that it is of no population."""
 
     @wraps(question)
-    def asked(release: Release, /, *args: _Asked.args, **keys: _Asked.kwargs) -> _Found:
+    def asked(release: Release, /, *args: _QuestionParams.args, **keys: _QuestionParams.kwargs) -> _ResultT:
         if not release.weights_inside:
             return question(release, *args, **keys)
         found = question(replace(release, unweighted=None), *args, **keys)
@@ -95,13 +95,13 @@ def _of_these_records(question: _Question[_Asked, _Found]) -> _Question[_Asked, 
     return asked
 
 
-def _without_missing(question: _Question[_Asked, _Found]) -> _Question[_Asked, _Found]:
+def _note_missing_values(question: _Question[_QuestionParams, _ResultT]) -> _Question[_QuestionParams, _ResultT]:
     """Decorator: note how many records a condition leaves out because they have no value of a compared column."""
 
     @wraps(question)
-    def asked(release: Release, /, *args: _Asked.args, **keys: _Asked.kwargs) -> _Found:
+    def asked(release: Release, /, *args: _QuestionParams.args, **keys: _QuestionParams.kwargs) -> _ResultT:
         found = question(release, *args, **keys)
-        notes = tuple(note for note in out_of_condition(release, found.where) if note not in found.notes)
+        notes = tuple(note for note in notes_on_condition(release, found.where) if note not in found.notes)
         return replace(found, notes=(*found.notes, *notes)) if notes else found
 
     return asked
@@ -185,12 +185,12 @@ class Release:
                 RR547 for totals that do not fit its categories or one another, RR549 where the publisher kept the
                 weights and neither a weight nor totals are stated.
         """
-        from rrpolicy.estimate.survey.design import stated
+        from rrpolicy.estimate.survey.design import state_design
 
         known = self.design or self.unweighted
         if self.weights_inside and weight is None and totals is None:
             raise PolicyError(WEIGHTS_INSIDE)
-        return replace(self, design=stated(self.columns, known, weight, strata, clusters, totals, alone))
+        return replace(self, design=state_design(self.columns, known, weight, strata, clusters, totals, alone))
 
     def without_design(self) -> Release:
         """Return the release as a table of records, of equal weight; of the population a simple random sample."""
@@ -206,8 +206,8 @@ class Release:
             raise PolicyError(WEIGHTS_INSIDE)
         return target or ("table" if self.design is None else "population")
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def crosstab(
         self,
         by: Sequence[str] | str = (),
@@ -258,10 +258,10 @@ class Release:
         parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
         refuse_biased(parts, "counts by another estimator")
         found, short = counts_by(self.estimators[estimator], Inversion(table, self.data, condition))
-        told = OTHERWISE.format(self.estimators[estimator].told)
+        told = BIASED_ESTIMATOR_METHOD.format(self.estimators[estimator].told)
         return table.constrained(found, f"{told}; {short}" if short else told)
 
-    @_without_missing
+    @_note_missing_values
     def change_since(
         self,
         earlier: Release,
@@ -298,8 +298,8 @@ class Release:
         """Return the release with generalised columns counted by the original categories inside their labels."""
         return replace(self, columns=self.columns.inside())
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def cube(
         self,
         by: Sequence[str],
@@ -325,8 +325,8 @@ class Release:
 
         return cube(self.inside() if spread else self, by, where, self.speaks_of(target), level)
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def mean(
         self,
         value: str,
@@ -359,15 +359,15 @@ class Release:
             PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR532 for values
                 or limits that do not fit its categories.
         """
+        from rrpolicy.estimate.sums.category_values import with_category_values
         from rrpolicy.estimate.sums.means import mean
-        from rrpolicy.estimate.sums.stated import stated
 
-        release, name = (self, value) if values is None else stated(self, value, values)
+        release, name = (self, value) if values is None else with_category_values(self, value, values)
         by, target = [by] if isinstance(by, str) else by, self.speaks_of(target)
         return mean(release, name, by, where, target=target, level=level, limits=limits)
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def association(
         self,
         row: str,
@@ -406,15 +406,15 @@ class Release:
                 RR273 if a measure is unknown or not defined for this table; RR278 to deflate a table under a
                 condition, or of two columns that one set hides.
         """
-        from rrpolicy.estimate.association.association import association, named
+        from rrpolicy.estimate.association.association import association, find_measure
 
         target = self.speaks_of(target)
         names = [measure] if isinstance(measure, str) else measure
-        measures = None if names is None else [named(name) for name in names]
+        measures = None if names is None else [find_measure(name) for name in names]
         if deflate:
             refuse_design(self, "`deflate`")
         if spread:
-            from rrpolicy.estimate.association.spread import spread_association
+            from rrpolicy.estimate.association.uniform_within import spread_association
 
             table = self.crosstab([row, column], where, target, level, spread=True)
             if table.biased:
@@ -431,8 +431,8 @@ class Release:
             deflate=deflate,
         )
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def glm(
         self,
         formula: str,
@@ -496,8 +496,8 @@ class Release:
             refuse_design(self, f"the test {method!r}")
         return independence(self, row, column, where, method)
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def rules(
         self,
         min_support: float,
@@ -545,8 +545,8 @@ class Release:
             level=level,
         )
 
-    @_of_these_records
-    @_without_missing
+    @_note_missing_weights
+    @_note_missing_values
     def rule(
         self,
         rules: str | Sequence[str],
@@ -597,7 +597,7 @@ class Release:
         self.speaks_of("population")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
-    @_without_missing
+    @_note_missing_values
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
         """Fit a hierarchical loglinear model to the corrected table, and say whether it survives randomisation.
 
@@ -641,11 +641,11 @@ class Release:
 
     def what_holds(self) -> Holds:
         """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""
-        from rrpolicy.estimate.uncorrected.released import what_holds
+        from rrpolicy.estimate.uncorrected.release_validity import what_holds
 
         return what_holds(self)
 
-    @_of_these_records
+    @_note_missing_weights
     def query(
         self,
         sql: str,
@@ -747,13 +747,13 @@ class Release:
 
         None where all that is counted is unbiased; NaN where values besides may have been exchanged: then nothing is.
         """
-        others = beside(axes, condition)
+        others = ungrouped_condition_axes(axes, condition)
         all_axes = (*axes, *(axis for axis, _ in others))
         if all(axis.unbiased for axis in all_axes):
             return None
         exchanged = any(axis.unbiased and axis.randomised for axis in all_axes)
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
-        cells = weighed(axes, others, codes, len(n))
+        cells = weigh_groups(axes, others, codes, len(n))
         return cells.sums(n * (cells.weight >= 1).astype(float)) * (np.nan if exchanged else 1.0)
 
     def reading(self, names: Iterable[str]) -> Release:
@@ -763,12 +763,12 @@ class Release:
 
     def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return, by released cells of the axes, sums of w, w^2 and of records, w the weight of the condition."""
-        others = beside(axes, condition)
+        others = ungrouped_condition_axes(axes, condition)
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
-        found = records(axes, codes, n)
+        found = count_of_records(axes, codes, n)
         if not condition.filter and found != self.records:
-            raise unlike_description(f"it has {found} records, not {self.records}")
-        cells = weighed(axes, others, codes, len(n))
+            raise manifest_mismatch_error(f"it has {found} records, not {self.records}")
+        cells = weigh_groups(axes, others, codes, len(n))
         return (
             cells.sums(n * cells.weight),
             cells.sums(n * cells.weight**2),

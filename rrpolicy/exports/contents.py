@@ -8,10 +8,10 @@ from typing import Any
 from rrpolicy.channels.decoders import AnatomyDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.escaping import formulas
-from rrpolicy.estimate.opening import described
-from rrpolicy.estimate.uncorrected.holds import MEANING, NOTE
-from rrpolicy.estimate.uncorrected.known import Known
-from rrpolicy.estimate.uncorrected.released import holding
+from rrpolicy.estimate.opening import with_engine_type
+from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
+from rrpolicy.estimate.uncorrected.release_validity import what_holds_of_columns
+from rrpolicy.estimate.uncorrected.validity_table import MEANING, NOTE
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.missing import average
 from rrpolicy.exports.weights import WeightFile, axes_of, weight_files
@@ -64,7 +64,7 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
     values = [d for d in manifest.decoders if isinstance(d, AnatomyDecoder)]
     axes = [axis for decoder in manifest.decoders for axis in axes_of(decoder)]
     weights = weight_files(axes, manifest.data.csv_formulas)
-    tables = {table.name: tuple(map(described, table.columns)) for table in manifest.tables}
+    tables = {table.name: tuple(map(with_engine_type, table.columns)) for table in manifest.tables}
     columns = [column for held in tables.values() for column in held]
     absent = {c.name: v for c in columns if c.labels and (v := manifest.missing(c)) is not None}
     facts = {
@@ -129,7 +129,7 @@ def _without_matrices(manifest: Manifest, columns: Sequence[Column]) -> dict[str
         "kept": kept,
         "plain": plain,
         "counted": [column.name for column in columns if column.name in plain and column.labels],
-        "held": holding(plain, [Known.told(part) for part in manifest.withheld]),
+        "held": what_holds_of_columns(plain, [MatrixKnowledge.told(part) for part in manifest.withheld]),
         "meaning": MEANING,
         "note": NOTE,
         "lists": [],

@@ -14,7 +14,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen import frozen
 

@@ -131,12 +131,12 @@ def public_report(
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
     """
-    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.estimate.opening import is_countable, release_of
     from rrpolicy.reports.public.published import published
 
     page = replace(_shared(public, manifest, released, models or {}, formats), sections=sections)
     page = replace(page, true_values=true_values(manifest.attributes, manifest.decoders))
-    if not countable(manifest):
+    if not is_countable(manifest):
         return page
     release = release_of(public, manifest, formats)
     return replace(page, published=published(public, release, page.findings, page.points))
@@ -150,7 +150,7 @@ def _shared(
     formats: Formats,
 ) -> Report:
     """Return what both pages show, as the public one shows it."""
-    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.estimate.opening import is_countable, release_of
     from rrpolicy.reports.marginals import marginals
     from rrpolicy.reports.sets import set_panels
 
@@ -163,7 +163,7 @@ def _shared(
         points=points(manifest.attributes, manifest.decoders, manifest.findings, manifest.governance),
         tiles=tiles(manifest.findings, manifest.attributes, manifest.decoders, tables),
         marginals=tables,
-        sets=set_panels(release_of(public, manifest, formats)) if countable(manifest) else (),
+        sets=set_panels(release_of(public, manifest, formats)) if is_countable(manifest) else (),
     )
 
 

@@ -12,9 +12,14 @@ import numpy as np
 from rrpolicy.canonical import category_text
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each
-from rrpolicy.estimate.opening import countable, release_of
+from rrpolicy.estimate.opening import is_countable, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
-from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
+from rrpolicy.estimate.results.table import (
+    METHOD,
+    UNIFORM_SPREAD_METHOD,
+    Crosstab,
+    CrosstabRow,
+)
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE, Formats
@@ -56,7 +61,7 @@ def marginals(
             counted from the data file.
         formats: that are known; that of the release among them.
     """
-    if not countable(manifest):
+    if not is_countable(manifest):
         return ()
     release = release_of(public, manifest, formats)
     if released is None:
@@ -84,7 +89,7 @@ def counted(public: Path, manifest: Manifest, formats: Formats = CORE) -> Mappin
         manifest: of the release.
         formats: that are known; that of the release among them.
     """
-    if not countable(manifest):
+    if not is_countable(manifest):
         return {}
     return _counted(release_of(public, manifest, formats))
 
@@ -175,7 +180,7 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     return _finished(MarginalPanel(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
 
 
-def _rows(release: Release, name: str) -> tuple[Row, ...]:
+def _rows(release: Release, name: str) -> tuple[CrosstabRow, ...]:
     return release.crosstab([name], level=LEVEL).rows
 
 
@@ -197,12 +202,12 @@ def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
         estimate=axis.contract(counts, 0, None, 1),
         second_moment=axis.contract(counts, 0, None, 2),
         support=axis.support(counts, 0, None),
-        method=METHOD if axis.unbiased else EVEN,
+        method=METHOD if axis.unbiased else UNIFORM_SPREAD_METHOD,
         certain=None if axis.unbiased else axis.within(counts, 0, None),
     )
 
 
-def _row(name: str, released: float | None, row: Row, records: int) -> MarginalRow:
+def _row(name: str, released: float | None, row: CrosstabRow, records: int) -> MarginalRow:
     return MarginalRow(
         category=name,
         original=None,

@@ -10,9 +10,9 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.estimate.uncorrected.holds import Holds
-from rrpolicy.estimate.uncorrected.known import Known
-from rrpolicy.estimate.uncorrected.pair import of_pair
+from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
+from rrpolicy.estimate.uncorrected.pair_validity import what_holds_of_pair
+from rrpolicy.estimate.uncorrected.validity_table import Holds
 from rrpolicy.safe_io.tempdirs import scratch
 from rrpolicy.source.counts import Array
 from rrpolicy.source.memory.handed import Handed
@@ -44,7 +44,7 @@ def what_holds(  # noqa: PLR0917 each is another thing
             snapshot.unchanged()
             name = snapshot.name.strip("'")
     row, column = (
-        Known(
+        MatrixKnowledge(
             (name,),
             randomised=name in drawn,
             doubly=name not in drawn or name in doubly_stochastic,
@@ -53,7 +53,7 @@ def what_holds(  # noqa: PLR0917 each is another thing
         )
         for name, size in zip(columns, x.shape, strict=True)
     )
-    return of_pair(x, row, column, _told(name, columns, labels, x))
+    return what_holds_of_pair(x, row, column, _told(name, columns, labels, x))
 
 
 def _declared(

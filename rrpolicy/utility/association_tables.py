@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
+from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
 from rrpolicy.estimate.association.measures import cramers_v as v_of
-from rrpolicy.estimate.association.measures import entropy, occurring
+from rrpolicy.estimate.association.measures import drop_empty_categories, entropy
 from rrpolicy.estimate.association.measures import mutual_information as information
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
@@ -68,9 +68,9 @@ def _table(pair: Marginal, drawn: Collected, records: int) -> Array:
         if not _listed(axis):
             return pair.estimate(drawn, records).shares
         shape = dict(zip(pair.attributes, pair.shape, strict=True))
-        table = deflated_as_one(pair.counted(drawn), (axis, wanted), (shape[inner[0]], shape[inner[1]]))
+        table = deflate_coupled_table(pair.counted(drawn), (axis, wanted), (shape[inner[0]], shape[inner[1]]))
         return table if inner == pair.attributes else table.T
-    table = deflated(pair.counted(drawn), *pair.axes)
+    table = deflate_table(pair.counted(drawn), *pair.axes)
     return table if pair.inner[0] == pair.attributes[:1] else table.T
 
 
@@ -91,7 +91,7 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
         found = estimated(release, original, pair)
         assert found is not None
         return found.shares
-    return deflated(counted, (row, None), (column, None))
+    return deflate_table(counted, (row, None), (column, None))
 
 
 def _listed(axis: AxisWeights) -> bool:
@@ -106,7 +106,7 @@ def _written_as_one(axis: AxisWeights, counted: Array, original: Original, pair:
     first, second = sorted(pair, key=own.index)
     domains = {name: original.policy.attributes[name].domain or () for name in (first, second)}
     shape = len(domains[first]), len(domains[second])
-    table = deflated_as_one(counted, (axis, targets(axis, own, domains)), shape)
+    table = deflate_coupled_table(counted, (axis, targets(axis, own, domains)), shape)
     return table if first == pair[0] else table.T
 
 
@@ -125,7 +125,7 @@ def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
 
 def cramers_v(shares: Array) -> float:
     """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
-    table = occurring(shares)
+    table = drop_empty_categories(shares)
     return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 

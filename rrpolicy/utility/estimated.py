@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.results.variance import of_population
+from rrpolicy.estimate.results.variance import population_variance
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ class Estimated:
         """
         n = self.records
         squares = self.shares.clip(0, 1) if self.squares is None else self.squares()
-        return of_population(n * squares, n * self.shares, n) / n**2
+        return population_variance(n * squares, n * self.shares, n) / n**2

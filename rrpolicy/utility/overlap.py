@@ -57,7 +57,7 @@ class IntervalOverlap(TableMetric):
 
     def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the mean overlap as a function of the estimated table."""
-        from rrpolicy.estimate.results.possible import quantile
+        from rrpolicy.estimate.results.clipping import quantile
         from rrpolicy.utility.estimated import Estimated
         from rrpolicy.utility.simulation import original_shares
 

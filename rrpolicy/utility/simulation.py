@@ -26,7 +26,7 @@ from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
 from rrpolicy.frozen import frozen
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells

@@ -14,7 +14,7 @@ import numpy as np
 
 from rrpolicy.channels.base import Channel, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.utility.metric import MOST_CELLS
 from rrpolicy.utility.simulation import original_shares
 

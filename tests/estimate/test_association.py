@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.fitting import contrasts, design_matrix, fit
-from rrpolicy.estimate.association.formula import model, parse_formula, survives
+from rrpolicy.estimate.association.formula import model, parse_formula, reasons_not_preserved
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.results.drawn import chart
+from rrpolicy.estimate.results.chart_layout import chart
 from rrpolicy.estimate.rules.errors import rule_errors
 
 SEX, AGE, ILL = ("F", "M"), ("young", "middle", "old"), ("no", "yes")
@@ -226,8 +226,8 @@ def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_los
     """At independence, nominal 5 %: the corrected chi-square rejects half the time."""
     from scipy.special import chdtrc
 
-    from rrpolicy.estimate.association.grid import Grid
-    from rrpolicy.estimate.association.independence import _by_rao_scott, _by_wald, by_release
+    from rrpolicy.estimate.association.independence import _rao_scott_test, _wald_test, released_table_test
+    from rrpolicy.estimate.association.two_way_table import TwoWayTable
 
     rng = np.random.default_rng(12)
     n, draws = 4000, 2000
@@ -239,15 +239,15 @@ def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_los
         x = rng.multinomial(n, P @ pi).astype(float)
         estimate = inverse @ x
         covariance = (inverse @ np.diag(x) @ inverse.T - np.outer(estimate, estimate) / n) * n / (n - 1)
-        table = Grid(
+        table = TwoWayTable(
             ("0", "1"), ("0", "1"), estimate.reshape(2, 2), x.reshape(2, 2),
             {"population": covariance, "table": covariance}, np.zeros((2, 2), dtype=bool),
         )  # fmt: skip
         chi2 = MEASURES["chi2"].of(table.estimate)[0]
         p_values = [
-            by_release(("a", "b"), None, x.reshape(2, 2)).p_value,
-            _by_wald(("a", "b"), None, table).p_value,
-            _by_rao_scott(("a", "b"), None, table, n - 1, observed=False).p_value,
+            released_table_test(("a", "b"), None, x.reshape(2, 2)).p_value,
+            _wald_test(("a", "b"), None, table).p_value,
+            _rao_scott_test(("a", "b"), None, table, n - 1, observed=False).p_value,
             float(chdtrc(1, chi2)),
         ]
         rejected += np.array(p_values) < 0.05
@@ -262,8 +262,8 @@ def test_the_level_of_the_default_holds_where_columns_were_randomised_together_a
     """Three categories by three, expected cells from .5 people on, nominal 5 and 1 %; Wald's test is caught."""
     from scipy.stats import binom
 
-    from rrpolicy.estimate.association.grid import Grid
-    from rrpolicy.estimate.association.independence import _by_score, _by_wald
+    from rrpolicy.estimate.association.independence import _score_test, _wald_test
+    from rrpolicy.estimate.association.two_way_table import TwoWayTable
 
     rng = np.random.default_rng(14)
     n, draws, cells = 200, 1500, 9
@@ -275,12 +275,12 @@ def test_the_level_of_the_default_holds_where_columns_were_randomised_together_a
     for x in rng.multinomial(n, P @ pi, size=draws).astype(float):
         estimate = inverse @ x
         covariance = (inverse @ np.diag(x) @ inverse.T - np.outer(estimate, estimate) / n) * n / (n - 1)
-        table = Grid(
+        table = TwoWayTable(
             tuple("012"), tuple("012"), estimate.reshape(3, 3), x.reshape(3, 3),
             {"population": covariance, "table": covariance}, np.zeros((3, 3), dtype=bool),
         )  # fmt: skip
         p_values.append(
-            (_by_score(("a", "b"), None, table, products, n).p_value, _by_wald(("a", "b"), None, table).p_value)
+            (_score_test(("a", "b"), None, table, products, n).p_value, _wald_test(("a", "b"), None, table).p_value)
         )
 
     score, wald = np.array(p_values).T
@@ -376,7 +376,7 @@ def test_formulas_that_are_none_are_refused(text):
 def test_which_models_survive(terms, randomised, holds):
     """The rule, and the rule seen at work: randomise a table of the model, and fit the model again."""
     asked = model(terms)
-    assert (not survives(asked, [(c,) for c in randomised])) is holds
+    assert (not reasons_not_preserved(asked, [(c,) for c in randomised])) is holds
 
     rng = np.random.default_rng(1)
     dimensions = [["ADG".index(c) for c in t] for t in terms]
@@ -389,9 +389,9 @@ def test_which_models_survive(terms, randomised, holds):
 
 
 def test_columns_randomised_together_are_one_variable():
-    assert survives(parse_formula("a*c + b"), [("a", "b")])
-    assert survives(parse_formula("a + c"), [("a", "b")])
-    assert not survives(parse_formula("a*b + c"), [("a", "b")])
+    assert reasons_not_preserved(parse_formula("a*c + b"), [("a", "b")])
+    assert reasons_not_preserved(parse_formula("a + c"), [("a", "b")])
+    assert not reasons_not_preserved(parse_formula("a*b + c"), [("a", "b")])
 
 
 def test_the_published_loglinear_fits(vectors):

@@ -10,7 +10,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.bootstrap.redrawn import released, whole
+from rrpolicy.estimate.bootstrap.resampling import draw_released, round_to_total
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_released_counts_are_drawn_by_the_matrices():
     rng = np.random.default_rng(5)
     P, Q = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]]), np.array([[0.9, 0.4], [0.1, 0.6]])
     original = np.array([[40, 10], [5, 30], [15, 20]])
-    draws = np.stack([released(original, [P, Q], rng) for _ in range(20_000)]).reshape(20_000, -1)
+    draws = np.stack([draw_released(original, [P, Q], rng) for _ in range(20_000)]).reshape(20_000, -1)
     joint = np.kron(P, Q)
     mean = joint @ original.reshape(-1)
     variance = (joint * (1 - joint)) @ original.reshape(-1)
@@ -48,7 +48,7 @@ def test_released_counts_are_drawn_by_the_matrices():
     assert draws.var(axis=0) == pytest.approx(variance, rel=0.08)
     wrong = np.kron(P, Q.T / Q.T.sum(axis=0)) @ original.reshape(-1)
     assert np.abs(draws.mean(axis=0) - wrong).max() > 5.5 * np.sqrt(variance.max() / 20_000)
-    rounded = whole(np.array([1.5, 2.25, 0.25]), 4)
+    rounded = round_to_total(np.array([1.5, 2.25, 0.25]), 4)
     assert (rounded.sum(), rounded.tolist()) == (4, [2, 2, 0])
 
 

@@ -15,10 +15,15 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.comparison.combined_intervals import (
+    combined_interval,
+    distances,
+    ratio_interval,
+    variance,
+)
 from rrpolicy.estimate.comparison.comparison import _Links
-from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
 from rrpolicy.estimate.release import Release
-from rrpolicy.estimate.results.measured import LONE, Measured
+from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.releases import drawn, plan_of
@@ -154,7 +159,7 @@ def test_a_combination_of_normal_intervals_is_the_normal_one():
     estimates, none = np.array([[3.0], [4.0], [5.0]]), np.zeros((3, 3, 1))
     half = norm.ppf(0.975) * errors
     ends = np.stack([estimates - half, estimates + half], axis=-1)
-    low, high = combined(weights, estimates, distances(estimates, ends, half), none, none)[0]
+    low, high = combined_interval(weights, estimates, distances(estimates, ends, half), none, none)[0]
     reach = norm.ppf(0.975) * np.sqrt((weights**2) @ errors**2)[0]
     assert (low, high) == pytest.approx((9 - reach, 9 + reach))
 
@@ -179,7 +184,7 @@ def test_the_variance_is_the_largest_that_correlations_allow(errors, seed):
 def test_a_ratio_is_fiellers_set(above, below, one, other, correlation):
     """The ends are the ratios at which the difference is as far from 0 as its interval reaches."""
     reach = np.array([[one], [other]])
-    low, high = ratio(np.array([above]), np.array([below]), (reach, reach), np.array([correlation]))[0]
+    low, high = ratio_interval(np.array([above]), np.array([below]), (reach, reach), np.array([correlation]))[0]
     for end in (low, high):
         if 0 < end < np.inf:
             far = one**2 + (end * other) ** 2 + 2 * correlation * end * one * other
@@ -316,9 +321,11 @@ def test_samples_with_a_design_may_be_dependent_in_any_way():
 def test_where_the_draws_part_is_not_known_people_in_both_samples_are_allowed_for_in_full():
     """This table's variance came out negative, and the population's stands in its place: it may be the sample's alone."""
 
-    def part(table: float) -> Measured:
+    def part(table: float) -> EstimatedQuantity:
         errors = {"table": np.array([table]), "population": np.array([2.0])}
-        return Measured(LONE, np.array([5.0]), errors, lambda *_: np.array([[1.0, 9.0]]), ((),))
+        return EstimatedQuantity(
+            SINGLE_QUANTITY_NAMES, np.array([5.0]), errors, lambda *_: np.array([[1.0, 9.0]]), ((),)
+        )
 
     links = _Links(None, np.zeros((2, 2)), np.array([[0.0, 0.5], [0.5, 0.0]]), 100)
     for table, expected in ((0.0, 0.5), (2.0, 0.5), (np.sqrt(2), 0.25)):

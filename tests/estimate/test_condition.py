@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts.predicate import parse_condition
-from rrpolicy.estimate.expression import Comparison, Member, Not, Null, Or, columns_of, to_sql
+from rrpolicy.estimate.expression import (
+    ColumnComparison,
+    Member,
+    Not,
+    Null,
+    Or,
+    columns_of,
+    to_sql,
+)
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.testing import policy_text
 
@@ -18,10 +26,10 @@ def test_conjuncts_are_read():
     parts = parse_condition("a = 'O''B' AND \"e f\" IN (1, -2) AND NOT (g IS NULL) AND (h < 5 OR 7 <= h)")
 
     assert parts == (
-        Comparison("a", "=", "O'B"),
+        ColumnComparison("a", "=", "O'B"),
         Member("e f", (1, -2)),
         Not(Null("g")),
-        Or((Comparison("h", "<", 5), Comparison("h", ">=", 7))),
+        Or((ColumnComparison("h", "<", 5), ColumnComparison("h", ">=", 7))),
     )
     assert columns_of(parts[3]) == ("h",)
     parameters = []
@@ -91,7 +99,7 @@ def test_anything_else_is_refused(text):
 )
 def test_words_before_a_point_are_part_of_a_name_but_for_the_release(text, column):
     """Whether there is such a column is asked later: what is none is refused, and nothing else is read in its place."""
-    assert parse_condition(text) == (Comparison(column, "=", 1),)
+    assert parse_condition(text) == (ColumnComparison(column, "=", 1),)
 
 
 @settings(max_examples=25, deadline=None)
@@ -99,7 +107,7 @@ def test_words_before_a_point_are_part_of_a_name_but_for_the_release(text, colum
 def test_quoted_text_comes_back_as_it_was(value):
     text = value.replace("\0", "")
 
-    assert parse_condition("a = '" + text.replace("'", "''") + "' -- and so on") == (Comparison("a", "=", text),)
+    assert parse_condition("a = '" + text.replace("'", "''") + "' -- and so on") == (ColumnComparison("a", "=", text),)
 
 
 @pytest.fixture

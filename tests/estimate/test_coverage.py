@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.estimate import release as release_module
-from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.association import find_measure
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts import scan as scan_module
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.rules import transactions as transactions_module
-from rrpolicy.estimate.sums import numbers as numbers_module
+from rrpolicy.estimate.sums import numeric_sums as numbers_module
 from rrpolicy.estimate.sums import shares as shares_module
-from rrpolicy.estimate.sums import spread_numbers as spread_module
+from rrpolicy.estimate.sums import uniform_within_sums as spread_module
 from rrpolicy.estimate.sums.shares import shares
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ class Drawing:
         self.n = np.zeros(U * V, dtype=np.int64)
         for module in (release_module, shares_module, spread_module, scan_module):
             monkeypatch.setattr(module, "count", self._count)
-        monkeypatch.setattr(transactions_module, "each", self._each)
+        monkeypatch.setattr(transactions_module, "iterate_batches", self._each)
 
     def _count(self, _data, axes, condition="", parameters=()):
         names = [a.columns[0]["name"] for a in self.axes]
@@ -144,7 +144,7 @@ def test_counts_shares_and_two_way_tables(made, publish, monkeypatch, design, ta
 def test_common_measures(made, publish, monkeypatch, design, target):
     drawing = Drawing(made, publish, monkeypatch, designs(made)[design], pi=PI, records=6000, seed=77)
     draws = 450
-    truth = [named(m).of(drawing.truth(target))[0] for m in SOUND]
+    truth = [find_measure(m).of(drawing.truth(target))[0] for m in SOUND]
     normal, chebyshev, flagged = np.zeros((3, len(SOUND))), np.zeros((3, len(SOUND))), 0
     for _ in range(draws):
         drawing.draw(target)
@@ -230,7 +230,7 @@ def test_unmarked_intervals_of_all_measures_hold_in_400_records(made, publish, m
     axes = [made.retention(c, v, [((0, 1), "3/4")]) for c, v in zip("ab", ("xy", "uv"), strict=True)]
     drawing = Drawing(made, publish, monkeypatch, axes, pi=STRONG, records=400, seed=23)
     draws, names = 200, list(MEASURES)
-    truth = np.array([named(m).of(drawing.truth(target))[0] for m in names])
+    truth = np.array([find_measure(m).of(drawing.truth(target))[0] for m in names])
     tested, normal, there, flagged = *(np.zeros(len(names)) for _ in range(3)), 0
     for _ in range(draws):
         drawing.draw(target)

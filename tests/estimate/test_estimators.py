@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert import simplex
-from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, project_to_simplex
 from rrpolicy.estimate.opening import open_release
 
 SEX, AGE = ("F", "M"), ("0-19", "20-39", "40-64", "65+")
@@ -113,7 +113,7 @@ def test_outside_it_both_other_estimates_are_proper_tables(publish, made):
 @settings(max_examples=60, deadline=None)
 def test_projection_is_the_nearest_proper_table(x, total):
     x = np.array(x)
-    found = projected(x, total)
+    found = project_to_simplex(x, total)
 
     assert found.min() >= 0
     assert found.sum() == pytest.approx(total, rel=1e-9)

@@ -14,12 +14,12 @@ from scipy.optimize import minimize
 from scipy.stats import binom, norm
 
 from rrpolicy.channels.decoders import Block
-from rrpolicy.estimate.association.apart import independent
+from rrpolicy.estimate.association.independence_distance import distance_to_independence
+from rrpolicy.estimate.association.measure_ranges import range_over_region
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.association.products import products
-from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
-from rrpolicy.estimate.results.intervals import Ratios, count_ends
+from rrpolicy.estimate.results.intervals import FiellerRatios, count_ends
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 
@@ -35,7 +35,7 @@ def ratio(n, d, v, within=(-math.inf, math.inf)):
     """One ratio with a variance of n - r d of v0 - 2 r v1 + r^2 v2, the same for both targets."""
     quadratic = tuple(np.array([x]) for x in v)
     none = (np.zeros(1),) * 3
-    return Ratios.of(np.array([n]), np.array([d]), square=quadratic, own=none, sampled=quadratic, within=within)
+    return FiellerRatios.of(np.array([n]), np.array([d]), square=quadratic, own=none, sampled=quadratic, within=within)
 
 
 def test_a_share_that_nothing_is_randomised_in_has_wilsons_interval_with_continuity_correction():
@@ -44,7 +44,7 @@ def test_a_share_that_nothing_is_randomised_in_has_wilsons_interval_with_continu
 
     for part in (0.0, 3.0, 15.0, 30.0):
         sums = (np.array([part]), np.array([part]), np.array([d]))
-        found = Ratios.shares(np.array([part]), np.array([d]), sums, N)
+        found = FiellerRatios.shares(np.array([part]), np.array([d]), sums, N)
         share = part / d
         root = [Z * math.sqrt(Z**2 + s * 2 - 1 / d + 4 * share * (d * (1 - share) - s)) for s in (-1, 1)]
         low, high = (
@@ -153,7 +153,7 @@ def test_the_error_at_a_table_is_that_of_all_its_releases():
 def test_ends_are_those_of_brute_force(counts, population):
     region = region_of(np.array(counts, dtype=float), ("9/10", "3/4"), population)
     measures = list(MEASURES.values())
-    ends = reach(region, measures, 0.95)
+    ends = range_over_region(region, measures, 0.95)
 
     rng = np.random.default_rng(1)
     start = region.nearest[0]
@@ -219,7 +219,7 @@ def test_no_other_method_of_search_goes_beyond_the_ends(counts, keeps, populatio
     size = math.isqrt(len(counts))
     region = region_of(np.array(counts, dtype=float), keeps, population, size=size)
     measures = [m for m in MEASURES.values() if size == 2 or m.shape == "rxc"]
-    ends = reach(region, measures, 0.95)
+    ends = range_over_region(region, measures, 0.95)
     starts = [region.nearest[0], region.records * np.random.default_rng(3).dirichlet(np.ones(len(counts)))]
     compared = 0
     for (low, high), measure in zip(ends, measures, strict=True):
@@ -240,10 +240,10 @@ def test_no_other_method_of_search_goes_beyond_the_ends(counts, keeps, populatio
 
 def test_where_everything_is_known_an_interval_is_a_point_and_a_rest_widens_it():
     y = np.array([210.0, 80, 60, 50])
-    exact = reach(region_of(y, ("1", "1"), population=False), [MEASURES["phi"]], 0.95)
+    exact = range_over_region(region_of(y, ("1", "1"), population=False), [MEASURES["phi"]], 0.95)
     assert exact[0, 0] == exact[0, 1] == pytest.approx(float(MEASURES["phi"].of(y.reshape(2, 2))[0]))
     alone, beside = (
-        reach(region_of(y, ("9/10", "9/10"), population=True, where=N), [MEASURES["support"]], 0.95)[0]
+        range_over_region(region_of(y, ("9/10", "9/10"), population=True, where=N), [MEASURES["support"]], 0.95)[0]
         for N in (None, 4000)
     )
     assert (beside[1] - beside[0]) == pytest.approx(alone[1] - alone[0], rel=0.1)
@@ -251,7 +251,7 @@ def test_where_everything_is_known_an_interval_is_a_point_and_a_rest_widens_it()
 
 def test_the_distance_from_independence_is_its_own_minimum():
     region = region_of(np.array([150.0, 50, 50, 150]), ("9/10", "9/10"), population=True)
-    found, freedom = independent(region)
+    found, freedom = distance_to_independence(region)
     r, c = np.meshgrid(np.linspace(0.2, 0.8, 241), np.linspace(0.2, 0.8, 241))
     tables = np.stack([(1 - r) * (1 - c), (1 - r) * c, r * (1 - c), r * c], axis=-1).reshape(-1, 4) * 400
 

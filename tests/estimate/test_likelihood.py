@@ -10,7 +10,7 @@ from scipy.stats import binom
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models import regression
 from rrpolicy.estimate.models.family import FAMILIES
-from rrpolicy.estimate.models.likelihood import _Model, likeliest
+from rrpolicy.estimate.models.likelihood import _Model, fit_likelihood
 from rrpolicy.estimate.opening import open_release
 from tests.estimate.test_regression import EXACT, KEEP, columns, full, one, people, releases
 
@@ -23,7 +23,7 @@ FORMULA = "ill ~ sex + area + age"
 @pytest.fixture
 def without_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave every score without a solution."""
-    monkeypatch.setattr(regression, "solved", lambda *_: None)
+    monkeypatch.setattr(regression, "solve_score", lambda *_: None)
 
 
 @pytest.mark.usefixtures("without_scores")
@@ -99,7 +99,7 @@ def test_no_other_coefficients_are_likelier(seed, one):
     X = np.array([[1.0, c["sex"] == "m", c["area"] == "e"] for c in cells])
     Y = np.array([[float(c["ill"] == "yes")] for c in cells])
     combination = np.array([covariates.index((c["sex"], c["area"])) for c in cells])
-    found = likeliest(table, "ill", combination, X, Y, FAMILIES["binomial"])
+    found = fit_likelihood(table, "ill", combination, X, Y, FAMILIES["binomial"])
     assert found is not None
 
     P = np.array([[1.0]])

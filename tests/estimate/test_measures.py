@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.association import find_measure
 from rrpolicy.estimate.association.measures import MEASURES, mutual_information
 
 TEA = np.array([[20.0, 10.0], [5.0, 65.0]])
@@ -127,12 +127,12 @@ def test_at_independence_nothing_is_left(name):
 
 
 def test_names_are_forgiving_and_unknown_ones_are_refused():
-    assert named("U").name == "u"
-    assert named("Odds-Ratio").name == "odds_ratio"
-    assert named("lift").name == "interest"
-    assert {named(v).name for v in ("V", "Cramer's V", "Cramér's V", "cramers-v")} == {"cramers_v"}
+    assert find_measure("U").name == "u"
+    assert find_measure("Odds-Ratio").name == "odds_ratio"
+    assert find_measure("lift").name == "interest"
+    assert {find_measure(v).name for v in ("V", "Cramer's V", "Cramér's V", "cramers-v")} == {"cramers_v"}
     with pytest.raises(PolicyError, match="RR273"):
-        named("gini")
+        find_measure("gini")
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,7 @@ def test_what_whoever_wrote_it_counted_is_not_counted_again(
     labels.add(pa.record_batch([pa.array(ROWS[c.name]) for c in columns], names=["c", "a", "b"]), np.ones(6, np.int64))
     joint = labels.joint()
     assert joint is not None
-    scan.take(release.data, list(release.columns.axes.values()), joint)
+    scan.prime_cache(release.data, list(release.columns.axes.values()), joint)
 
     for names in (["a", "c"], ["b"], ["c", "b", "a"]):
         codes, n = scan.count(apart.data, [apart.columns.axes[name] for name in names])

@@ -18,7 +18,7 @@ from jsonschema import Draft7Validator
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.drawn import chart
+from rrpolicy.estimate.results.chart_layout import chart
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.plotting.scale import Scale
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from rrpolicy.estimate.invert.quadratic import highest
+from rrpolicy.estimate.invert.quadratic import maximise_quadratic
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -17,7 +17,7 @@ def test_it_is_the_point_of_least_squares(seed: int) -> None:
     b = A @ np.maximum(rng.normal(size=k), 0) + rng.normal(size=len(A))
     near = np.where(rng.random(k) < rng.random(), rng.exponential(size=k), 0.0)
 
-    found = highest(A.T @ A, A.T @ b, near)
+    found = maximise_quadratic(A.T @ A, A.T @ b, near)
 
     expected, least = nnls(A, b)
     assert found.min() >= 0
@@ -26,9 +26,9 @@ def test_it_is_the_point_of_least_squares(seed: int) -> None:
 
 
 def test_where_nothing_leads_up_all_entries_are_zero() -> None:
-    assert highest(np.eye(3), np.array([-1.0, -2.0, 0.0]), np.ones(3)).tolist() == [0, 0, 0]
+    assert maximise_quadratic(np.eye(3), np.array([-1.0, -2.0, 0.0]), np.ones(3)).tolist() == [0, 0, 0]
 
 
 def test_a_square_that_is_singular_has_no_highest_point() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        highest(np.ones((2, 2)), np.array([1.0, 0.5]), np.ones(2))
+        maximise_quadratic(np.ones((2, 2)), np.array([1.0, 0.5]), np.ones(2))

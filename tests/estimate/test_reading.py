@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts.predicate import parse_condition
-from rrpolicy.estimate.expression import And, Comparison, Expression, Member, Not, Null, Or
+from rrpolicy.estimate.expression import (
+    And,
+    ColumnComparison,
+    Expression,
+    Member,
+    Not,
+    Null,
+    Or,
+)
 from rrpolicy.estimate.query.parse import parse_query
 
 
@@ -66,7 +74,7 @@ def test_conditions_that_are_spelled_otherwise_are_read_alike(one, other):
 def test_constants_mean_what_duckdb_says(text, value):
     (found,) = parse_condition(f"a = {text}")
 
-    assert found == Comparison("a", "=", value)
+    assert found == ColumnComparison("a", "=", value)
     assert type(found.value) is type(value)
 
 
@@ -272,7 +280,7 @@ values = st.one_of(
     st.integers(), st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9), st.booleans()
 )
 leaves = st.one_of(
-    st.builds(Comparison, names, st.sampled_from(["=", "<>", "<", ">", "<=", ">="]), values),
+    st.builds(ColumnComparison, names, st.sampled_from(["=", "<>", "<", ">", "<=", ">="]), values),
     st.builds(Member, names, st.lists(values, min_size=1, max_size=3).map(tuple)),
     st.builds(Null, names),
 )
@@ -291,7 +299,7 @@ def spelled(e: Expression, between: str) -> str:
         return '"' + n.replace('"', '""') + '"'
 
     match e:
-        case Comparison(c, o, v):
+        case ColumnComparison(c, o, v):
             return f"{name(c)}{between}{o}{between}{constant(v)}"
         case Member(c, vs):
             return f"{name(c)}{between}IN{between}({','.join(map(constant, vs))})"

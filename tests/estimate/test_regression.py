@@ -22,7 +22,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models.family import FAMILIES
-from rrpolicy.estimate.models.scores import solved
+from rrpolicy.estimate.models.scores import solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
@@ -214,7 +214,7 @@ def test_intervals_hold_for_this_tables_own_coefficients_and_naive_ones_do_not(f
         inside += (ends[:, 0] <= true) & (true <= ends[:, 1])
         errors.append((found.estimate - true) / found.se())
         table = release.crosstab([outcome, *(["sex", "area", "age"] if terms == 5 else ["sex", "age"])])
-        wrong = solved(table.released.reshape(-1), found.design.matrix, *_naive(found, table, outcome, family))
+        wrong = solve_score(table.released.reshape(-1), found.design.matrix, *_naive(found, table, outcome, family))
         assert wrong is not None
         naive += (ends[:, 0] <= wrong.beta[0]) & (wrong.beta[0] <= ends[:, 1])
         naive_far = np.abs(wrong.beta[0] - true)

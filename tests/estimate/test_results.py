@@ -19,9 +19,16 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MEANINGS
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, key_columns, nothing
+from rrpolicy.estimate.results.quantities import (
+    SINGLE_QUANTITY_NAMES,
+    EstimatedQuantity,
+    ResultColumn,
+    concatenate_quantities,
+    empty_quantity,
+    key_columns,
+)
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.variance import of_population, of_table
+from rrpolicy.estimate.results.variance import population_variance, table_variance
 
 SEX, AGE = ("F", "M"), ("young", "old")
 
@@ -181,7 +188,9 @@ def test_text_and_html_show_the_same_numbers(found: Result) -> None:
     assert page.around == [*heading, *notes]
     for m in found.measured:
         header = next(
-            j for j, name in enumerate(page.rows[0]) if name == m.name or (m.names == LONE and name == "count")
+            j
+            for j, name in enumerate(page.rows[0])
+            if name == m.name or (m.names == SINGLE_QUANTITY_NAMES and name == "count")
         )
         for row, value in zip(page.rows[1:], m.estimate, strict=True):
             shown = row[header].replace(",", "")
@@ -283,18 +292,20 @@ def test_numbers_have_as_many_decimals_as_their_error_needs() -> None:
     class Made(Result):
         title = "Made"
 
-        def shown(self) -> tuple[Column | Measured, ...]:
+        def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
             return (quantity,)
 
     def text(estimate: list[float], error: list[float]) -> list[list[str]]:
         nonlocal quantity
         ends = np.array([[-np.inf, np.nan]] * len(estimate))
         errors = {"table": np.array(error), "population": np.array(error)}
-        quantity = Measured(LONE, np.array(estimate), errors, lambda _l, _t: ends, ((),) * len(estimate))
+        quantity = EstimatedQuantity(
+            SINGLE_QUANTITY_NAMES, np.array(estimate), errors, lambda _l, _t: ends, ((),) * len(estimate)
+        )
         made = Made(where=None, target="table", level=0.95, records=10)
         return [line.split() for line in made.summary().split("\n\n")[1].splitlines()[1:]]
 
-    quantity = nothing(LONE)
+    quantity = empty_quantity(SINGLE_QUANTITY_NAMES)
     assert text([6287.21, -0.04], [965.3, 12.0]) == [
         ["6,287.2", "965.3", "not", "bounded", "-"],
         ["0.0", "12.0", "not", "bounded", "-"],
@@ -317,8 +328,8 @@ def test_bounds_are_certain_only_where_no_value_was_exchanged(release: Any) -> N
 
 
 def test_parts_are_joined_and_picked() -> None:
-    one = Measured(
-        LONE,
+    one = EstimatedQuantity(
+        SINGLE_QUANTITY_NAMES,
         np.array([1.0, 2.0]),
         {"table": np.array([0.1, 0.2]), "population": np.array([0.3, 0.4])},
         lambda level, _target: np.array([[0.0, level], [1.0, 2.0]]),
@@ -326,7 +337,7 @@ def test_parts_are_joined_and_picked() -> None:
         np.array([3.0, 4.0]),
         whole=10,
     )
-    both = joined([one, one.picked([1, -1, 0], absent=0.0, flags=("spread",))])
+    both = concatenate_quantities([one, one.picked([1, -1, 0], absent=0.0, flags=("spread",))])
 
     assert both.estimate.tolist() == [1, 2, 2, 0, 1]
     assert both.errors["population"].tolist() == [0.3, 0.4, 0.4, 0, 0.3]
@@ -341,8 +352,8 @@ def test_parts_are_joined_and_picked() -> None:
 def test_the_formula_of_variance() -> None:
     w = np.array([1.5, -0.5, 1.5, 1.5, -0.5])
     square, total = np.array([(w**2).sum(), 4.0, 1.0]), np.array([w.sum(), 5.0, 1.0 + 1e-12])
-    population = of_population(square, total, 5)
-    table, stand_in = of_table(square, total, population)
+    population = population_variance(square, total, 5)
+    table, stand_in = table_variance(square, total, population)
 
     assert population[0] == pytest.approx(5 * w.var(ddof=1), rel=1e-12)
     assert stand_in.tolist() == [False, True, False]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.rules.items import Items
-from rrpolicy.estimate.rules.itemsets import Search, Weighing, search
-from rrpolicy.estimate.rules.transactions import of_masks
+from rrpolicy.estimate.rules.itemsets import RuleSearch, Weighing, search_rules
+from rrpolicy.estimate.rules.transactions import from_masks
 
 LEVEL = 0.95
 
@@ -41,7 +41,7 @@ class Oracle:
         g, d = self.weight(part), self.weight(whole)
         square = (np.array([(g * g).sum()]), np.array([(g * d).sum()]), np.array([(d * d).sum()]))
         sums = np.array([g.sum()]), np.array([d.sum() if abs(d.sum()) > 1e-9 * self.records else 0.0])
-        return Ratios.shares(*sums, square, self.records)
+        return FiellerRatios.shares(*sums, square, self.records)
 
     def itemsets(self, longest):
         for size in range(1, longest + 1):
@@ -209,15 +209,15 @@ def weighed_records(draw):
     )
     weights = [base[i] + np.concatenate([[0.0], more[i]])[kinds[i]] for i in range(size)]
     everything = Oracle(list(zip(axes.tolist(), items.names, strict=True)), weights, {}, records)
-    return Weighing(items, of_masks(masks, records), records), everything
+    return Weighing(items, from_masks(masks, records), records), everything
 
 
 @settings(max_examples=120, deadline=None)
 @given(weighed_records(), st.sampled_from([0.02, 0.1, 0.25, 0.6]), st.sampled_from([1e-9, 0.3, 0.8]), st.integers(2, 4))
 def test_the_pruned_search_loses_no_rule_that_would_be_shown(drawn, min_support, min_confidence, longest):
     weighing, everything = drawn
-    asked = Search(min_support, min_confidence, longest, "table", LEVEL)
-    found = search(weighing, asked)
+    asked = RuleSearch(min_support, min_confidence, longest, "table", LEVEL)
+    found = search_rules(weighing, asked)
     shown = {found.parts(row) for row in np.flatnonzero(found.chosen(asked))}
 
     assert shown == set(everything.rules(min_support, min_confidence, longest))
@@ -234,8 +234,8 @@ def test_pruning_by_the_estimate_would_lose_rules():
         shown = everything.rules(0.05, 1e-9, 3)
         lost += len(set(shown) - set(everything.rules(0.05, 1e-9, 3, by="estimate")))
         items = Items(tuple(n for _, n in names), np.arange(4), np.full(4, -0.6), np.full((4, 1), 2.0), np.arange(4)[:, None], np.full(4, -1))  # fmt: skip
-        asked = Search(0.05, 1e-9, 3, "table", LEVEL)
-        found = search(Weighing(items, of_masks([kind == 1 for kind in kinds], 150), 150), asked)
+        asked = RuleSearch(0.05, 1e-9, 3, "table", LEVEL)
+        found = search_rules(Weighing(items, from_masks([kind == 1 for kind in kinds], 150), 150), asked)
         assert {found.parts(row) for row in np.flatnonzero(found.chosen(asked))} == set(shown)
     assert lost > 0
 
@@ -246,11 +246,11 @@ def test_itemsets_that_cannot_be_counted_are_refused():
     masks = [np.roll([True] * 15 + [False] * 5, i) for i in range(1100)]
     items = Items.plain(names, np.arange(1100))
     with pytest.raises(PolicyError, match="RR277") as refused:
-        search(Weighing(items, of_masks(masks, 20), 20), Search(0.5, 1.0, 3, "table", LEVEL))
+        search_rules(Weighing(items, from_masks(masks, 20), 20), RuleSearch(0.5, 1.0, 3, "table", LEVEL))
     assert "221,228,700 sets of 3 items would be looked at" in str(refused.value)
-    few = Weighing(Items.plain(names[:130], np.arange(130)), of_masks([np.ones(3, bool)] * 130, 3), 3)
+    few = Weighing(Items.plain(names[:130], np.arange(130)), from_masks([np.ones(3, bool)] * 130, 3), 3)
     with pytest.raises(PolicyError, match="more than 1,000,000 rules"):
-        search(few, Search(0.5, 0.5, 3, "table", LEVEL))
+        search_rules(few, RuleSearch(0.5, 0.5, 3, "table", LEVEL))
 
 
 def test_many_items_are_searched(made, publish):
@@ -288,12 +288,12 @@ def test_the_bias_of_a_confidence_is_that_of_simulated_releases():
     )
     given, both = np.kron(w[:, 1], [1, 1]), np.kron(w[:, 1], w[:, 1])
     sums = [released @ v for v in (both, given, both**2, both * given, given**2)]
-    ratios = Ratios.shares(sums[0], sums[1], (sums[2], sums[3], sums[4]), int(true.sum()))
+    ratios = FiellerRatios.shares(sums[0], sums[1], (sums[2], sums[3], sums[4]), int(true.sum()))
     found = ratios.estimate - true[1, 1] / true[1].sum()
     expected = ratios.bias("table")
     # the formula at the expectations, about which both scatter
     mean = [np.array([s.mean()]) for s in sums]
-    bias = float(Ratios.shares(mean[0], mean[1], (mean[2], mean[3], mean[4]), int(true.sum())).bias("table")[0])
+    bias = float(FiellerRatios.shares(mean[0], mean[1], (mean[2], mean[3], mean[4]), int(true.sum())).bias("table")[0])
 
     assert abs(bias) > 0.004
     assert abs(found.mean() - bias) < 5 * found.std() / np.sqrt(draws) + 0.35 * abs(bias)

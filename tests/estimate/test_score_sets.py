@@ -11,10 +11,10 @@ from benchmarks.coverage.drawing import Combination
 from benchmarks.coverage.mechanisms import MECHANISMS
 from benchmarks.coverage.surveys import SURVEYS
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.models.curvature import second_order
+from rrpolicy.estimate.models.curvature import second_order_variance
 from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.score_test import ScoreTest
-from rrpolicy.estimate.models.scores import Scores, solved
+from rrpolicy.estimate.models.scores import Scores, solve_score
 from tests.estimate.test_regression import KEEP, full, people, releases
 
 DRAWS = 200
@@ -38,11 +38,11 @@ def test_it_is_the_second_derivative_of_the_score_by_the_counts(name):
     held = equations * 3 - 2
     free = np.arange(equations * 3) != held
     begin = np.where(free, 0.0, 0.3).reshape(equations, 3)
-    fit = solved(counts, X, Y, family, begin, free)
+    fit = solve_score(counts, X, Y, family, begin, free)
     assert fit is not None
 
     def score(e):
-        moved = solved(counts + e, X, Y, family, fit.beta, free)
+        moved = solve_score(counts + e, X, Y, family, fit.beta, free)
         assert moved is not None
         return moved.scores[held] @ (counts + e)
 
@@ -53,7 +53,7 @@ def test_it_is_the_second_derivative_of_the_score_by_the_counts(name):
     u = np.ones(len(free))
     u[free] = -np.linalg.solve(fit.information[np.ix_(free, free)], fit.information[free, held])
 
-    found = second_order(fit, u, free, lambda f: f @ V @ f.T)
+    found = second_order_variance(fit, u, free, lambda f: f @ V @ f.T)
 
     assert found == pytest.approx(np.trace(H @ V @ H @ V) / 2, rel=1e-3)
 

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import p_values, said_p, written_p
+from rrpolicy.estimate.results.significance import describe_p, format_p, p_values
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from rrpolicy.estimate.results.significance import p_values, said_p, written_p
     ],
 )
 def test_small_ones_are_written_as_people_do(p, written, said):
-    assert (written_p(p), said_p(p)) == (written, said)
+    assert (format_p(p), describe_p(p)) == (written, said)
 
 
 def test_they_are_of_the_normal_law_or_of_student_s():

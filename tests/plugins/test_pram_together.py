@@ -30,7 +30,7 @@ from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import risks

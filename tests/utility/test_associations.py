@@ -14,8 +14,8 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.streams import Streams
-from rrpolicy.estimate.association.deflation import deflated, residuals, residuals_as_one
-from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.estimate.association.deflation import coupled_residuals, deflate_table, residuals
+from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Measure
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
@@ -74,7 +74,7 @@ def draws_of(table, keeps, number):
     for seed in range(number):
         sink = Collected()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
-        yield deflated(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records).shares
+        yield deflate_table(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records).shares
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_the_variance_of_a_pair_that_is_randomised_as_one_is_that_of_the_residua
     for seed in range(200):
         sink = Collected()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
-        _, residual, variance = residuals_as_one(pair.counted(sink), pair.axes[0], pair.shape)
+        _, residual, variance = coupled_residuals(pair.counted(sink), pair.axes[0], pair.shape)
         seen.append(residual)
         said.append(variance)
 
@@ -159,7 +159,7 @@ def test_one_matrix_for_both_says_the_same_as_one_for_each():
             return kron
 
     apart = residuals(counted, *pair.axes)
-    as_one = residuals_as_one(counted.ravel(), (Kron, None), pair.shape)
+    as_one = coupled_residuals(counted.ravel(), (Kron, None), pair.shape)
 
     for one, other in zip(apart, as_one, strict=True):
         assert np.allclose(one, other, atol=1e-12)
@@ -187,7 +187,7 @@ def test_a_certain_table_is_not_deflated():
     untouched = Product.of(ATTRIBUTES, [Retention.uniform("a", WIDE, Fraction(1))])
     axes = [(weights, None) for d in untouched.decoders() for weights in axis_weights(d)]
 
-    assert deflated(p, *axes) == pytest.approx(p / p.sum(), abs=1e-12)
+    assert deflate_table(p, *axes) == pytest.approx(p / p.sum(), abs=1e-12)
     for metric in METRICS:
         found = metric.expected(metric.options(), untouched, table)
         assert found.value == pytest.approx(0, abs=1e-12)
@@ -202,7 +202,7 @@ def test_sets_are_deflated_by_their_own_variance():
     for seed in range(10):
         sink = Collected()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
-        own.append(mutual_information(deflated(pair.counted(sink), *pair.axes)))
+        own.append(mutual_information(deflate_table(pair.counted(sink), *pair.axes)))
         raw.append(mutual_information(clipped(pair.estimate(sink, table.records).shares, 0.0)))
 
     assert np.mean(raw) > 1.1 * mutual_information(p)

@@ -30,7 +30,7 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
-    from rrpolicy.estimate.sums.stated import Limits
+    from rrpolicy.estimate.sums.category_values import Limits
 
 
 def command(  # noqa: PLR0917 each option is one

@@ -20,7 +20,7 @@ _FIRST = 0.5
 _LENGTHS = (0.4, 1.0)
 
 
-def climbed(region: ScoreRegion, points: Array, at: Array, slopes: Array, cut: float) -> Array:
+def ascend(region: ScoreRegion, points: Array, at: Array, slopes: Array, cut: float) -> Array:
     """Return points where the region ends, higher up the slopes if all goes well.
 
     Args:
@@ -50,14 +50,14 @@ def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[A
     """
     covariance = region.covariance(at)
     value, down = region.sloping(at)
-    inward = _times(covariance, down) / 2
+    inward = _matrix_vector_product(covariance, down) / 2
     centre = at - inward
     radius2 = region.nearest[1] + cut - value + (inward * down).sum(axis=1) / 2
     errors = np.sqrt(np.maximum(np.einsum("nii->ni", covariance), _EMPTY))
     goals, held = np.zeros_like(at), np.zeros(at.shape, dtype=bool)
     rows = np.arange(len(at))
     while len(rows):
-        goals[rows] = _highest(covariance[rows], centre[rows], radius2[rows], slopes[rows], held[rows])
+        goals[rows] = _section_maxima(covariance[rows], centre[rows], radius2[rows], slopes[rows], held[rows])
         beyond = np.where(held[rows] | (goals[rows] >= -_EMPTY * region.records), 0.0, goals[rows] / errors[rows])
         worst = beyond.min(axis=1)
         held[rows] |= beyond < _FIRST * worst[:, None]
@@ -65,7 +65,7 @@ def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[A
     return goals, held
 
 
-def _highest(covariance: Array, centre: Array, radius2: Array, slopes: Array, held: Mask) -> Array:
+def _section_maxima(covariance: Array, centre: Array, radius2: Array, slopes: Array, held: Mask) -> Array:
     """Return (n, K) the highest points of the sections of ellipsoids with faces.
 
     Such a section is an ellipsoid with the covariance given that the face's cells are empty; where there is none, the
@@ -82,14 +82,16 @@ def _highest(covariance: Array, centre: Array, radius2: Array, slopes: Array, he
     free = np.where(held, _RIDGE * np.einsum("nii->ni", covariance) + _RIDGE, 1.0)
     section = np.where(pair, covariance, 0.0) + np.eye(held.shape[1]) * free[:, None]
     inverse = np.asarray(np.linalg.inv(section), dtype=np.float64)
-    push = _times(covariance, slopes)
-    pulled, pushed = (np.where(held, _times(inverse, np.where(held, x, 0.0)), 0.0) for x in (centre, push))
-    out = push - _times(covariance, pushed)
+    push = _matrix_vector_product(covariance, slopes)
+    pulled, pushed = (
+        np.where(held, _matrix_vector_product(inverse, np.where(held, x, 0.0)), 0.0) for x in (centre, push)
+    )
+    out = push - _matrix_vector_product(covariance, pushed)
     height = (out * slopes).sum(axis=1)
     rest = np.maximum(radius2 - (centre * pulled).sum(axis=1), 0.0)
     scale = np.sqrt(np.divide(rest, height, out=np.zeros_like(rest), where=height > 0))
-    return np.asarray(centre - _times(covariance, pulled) + scale[:, None] * out)
+    return np.asarray(centre - _matrix_vector_product(covariance, pulled) + scale[:, None] * out)
 
 
-def _times(matrices: Array, vectors: Array) -> Array:
+def _matrix_vector_product(matrices: Array, vectors: Array) -> Array:
     return np.asarray((matrices @ vectors[..., None])[..., 0])

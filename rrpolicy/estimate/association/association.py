@@ -18,13 +18,18 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import quoted
-from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
-from rrpolicy.estimate.association.grid import Grid, grid
-from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure, occurring
-from rrpolicy.estimate.association.reach import reach
+from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
+from rrpolicy.estimate.association.measure_ranges import range_over_region
+from rrpolicy.estimate.association.measures import (
+    MEASURES,
+    AssociationMeasure,
+    MeasureKind,
+    drop_empty_categories,
+)
 from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
 from rrpolicy.estimate.counts.overlap import refuse_overlap
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (
     DEFLATED,
@@ -37,7 +42,7 @@ from rrpolicy.estimate.results.flags import (
 )
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import of_table
+from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen import frozen
 from rrpolicy.plotting.chart import Line
@@ -101,13 +106,13 @@ class Association(Estimates):
         said += ["the other measures are the same either way"] if said and either else []
         return (*said, *super().remarks())
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the measures, those of a kind on one axis."""
-        kinds: dict[Kind, list[int]] = {}
+        kinds: dict[MeasureKind, list[int]] = {}
         for i, key in enumerate(self.keys):
             kinds.setdefault(MEASURES[str(key["measure"])].kind, []).append(i)
         return tuple(
-            Drawn(
+            PlottedQuantity(
                 self.quantity,
                 f"{kind.title}, on a logarithmic axis" if kind.factors else kind.title,
                 tuple(rows),
@@ -124,7 +129,7 @@ class Association(Estimates):
 
     def __getitem__(self, measure: str) -> float:
         """Return one estimate by the name of its measure."""
-        return float(self.estimate[[k["measure"] for k in self.keys].index(named(measure).name)])
+        return float(self.estimate[[k["measure"] for k in self.keys].index(find_measure(measure).name)])
 
 
 def association(
@@ -132,7 +137,7 @@ def association(
     row: str,
     column: str,
     *,
-    measures: Sequence[Measure] | None,
+    measures: Sequence[AssociationMeasure] | None,
     where: str | None,
     present: tuple[Sequence[Value], Sequence[Value]] | None,
     target: Target,
@@ -147,28 +152,28 @@ def association(
     """
     refuse_overlap(release, [row, column], where, "an association")
     asked = release.crosstab([row, column], where, target, level)
-    whole = grid(asked)
-    table, chosen = dichotomised(whole, present)
-    chosen_measures = wanted(measures, table)
+    whole = two_way_table(asked)
+    table, chosen = dichotomise(whole, present)
+    chosen_measures = select_measures(measures, table)
     likely: list[Array] = []
 
     def likeliest() -> Array:
         if not likely:
-            again = grid(release.crosstab([row, column], where, target, level, estimator="em"))
-            likely.append(dichotomised(again, present)[0].estimate)
+            again = two_way_table(release.crosstab([row, column], where, target, level, estimator="em"))
+            likely.append(dichotomise(again, present)[0].estimate)
         return likely[0]
 
     if deflate:
-        shrunk = dichotomised(_deflated(asked, whole), present)[0].estimate
-        rows = [_of_deflated(m, shrunk) for m in chosen_measures]
+        shrunk = dichotomise(_deflate_estimate(asked, whole), present)[0].estimate
+        rows = [_measure_of_deflated_table(m, shrunk) for m in chosen_measures]
     else:
-        rows = [_estimated(m, table, target, likeliest) for m in chosen_measures]
+        rows = [_estimate_measure(m, table, target, likeliest) for m in chosen_measures]
     estimate = np.array([r.value for r in rows])
     errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
     within = np.array([[m.low, m.high] for m in chosen_measures])
     everybody = where is None
     tested = (
-        _tested(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
+        _score_test_intervals(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
         if asked.sample is None
         else None
     )
@@ -194,7 +199,7 @@ def association(
     )
 
 
-def named(name: str) -> Measure:
+def find_measure(name: str) -> AssociationMeasure:
     """Return a measure by its name or another name of it; the case of letters does not matter.
 
     Raises:
@@ -208,7 +213,7 @@ def named(name: str) -> Measure:
 
 
 @frozen
-class _Estimated:
+class _MeasureEstimate:
     value: float
     errors: Mapping[Target, float]
     estimator: str
@@ -219,8 +224,14 @@ _NOISE = 1e-12
 _NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
 
 
-def _tested(
-    table: Grid, measures: Sequence[Measure], estimate: Array, within: Array, records: int, *, everybody: bool
+def _score_test_intervals(
+    table: TwoWayTable,
+    measures: Sequence[AssociationMeasure],
+    estimate: Array,
+    within: Array,
+    records: int,
+    *,
+    everybody: bool,
 ) -> Ends | None:
     """Return intervals by score tests; None where the error is not known at other tables than the estimate."""
     products = table.products()
@@ -235,7 +246,7 @@ def _tested(
             table.estimate, products, cross,
             known=table.exact_zero, records=float(records), everybody=everybody, population=target == "population",
         )  # fmt: skip
-        found = reach(region, measures, level)
+        found = range_over_region(region, measures, level)
         # a point estimate stands in its interval, and neither leaves what is possible
         least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
         # where no table of the region defines a measure nothing speaks against any value
@@ -245,28 +256,30 @@ def _tested(
     return ends
 
 
-def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callable[[], Array]) -> _Estimated:
+def _estimate_measure(
+    measure: AssociationMeasure, table: TwoWayTable, target: Target, likeliest: Callable[[], Array]
+) -> _MeasureEstimate:
     with np.errstate(all="ignore"):
         value, gradient = measure.of(table.estimate)
     flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
     # with cells below 0 a denominator can vanish where all margins are positive
-    if defined(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
+    if is_defined(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
         of_this, sampled = (flat @ table.covariance[t] @ flat for t in ("table", "population"))
         size = flat**2 @ np.abs(np.diag(table.covariance["population"]))
         sampled = np.where(np.abs(sampled) <= _NOISE * size, 0.0, sampled)
-        variance, stand_in = of_table(of_this, np.zeros(()), sampled, at=(of_this, size), rounding=_NOISE)
+        variance, stand_in = table_variance(of_this, np.zeros(()), sampled, at=(of_this, size), rounding=_NOISE)
         errors: dict[Target, float] = {"table": float(np.sqrt(variance)), "population": float(np.sqrt(sampled))}
         flags = (POPULATION_VARIANCE,) if stand_in and target == "table" else ()
-        return _Estimated(float(value), errors, MOMENT, flags)
-    proper = _proper(measure, likeliest)
+        return _MeasureEstimate(float(value), errors, MOMENT, flags)
+    proper = _maximum_likelihood_table(measure, likeliest)
     if proper is not None:
         with np.errstate(all="ignore"):
             value = measure.of(proper)[0]
-        return _Estimated(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
-    return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
+        return _MeasureEstimate(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
+    return _MeasureEstimate(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
 
 
-def _deflated(asked: Crosstab, table: Grid) -> Grid:
+def _deflate_estimate(asked: Crosstab, table: TwoWayTable) -> TwoWayTable:
     """Return a table without the association that randomisation alone puts into it.
 
     Raises:
@@ -277,34 +290,34 @@ def _deflated(asked: Crosstab, table: Grid) -> Grid:
         raise PolicyError(Problem("RR278", "a table under a condition is not deflated", hint=hint))
     counted, axes = asked.released, table.axes
     if len(axes) > 1:
-        shares = deflated(counted, *axes)
+        shares = deflate_table(counted, *axes)
     elif isinstance(axes[0][0], (RetentionWeights, MatrixWeights)):
-        shares = deflated_as_one(counted.reshape(-1), axes[0], (len(table.rows), len(table.columns)))
+        shares = deflate_coupled_table(counted.reshape(-1), axes[0], (len(table.rows), len(table.columns)))
     else:
         message = "two columns that are hidden in one set are not deflated"
         raise PolicyError(Problem("RR278", message, hint="leave `deflate` out"))
     return replace(table, estimate=shares * asked.records)
 
 
-def _of_deflated(measure: Measure, table: Array) -> _Estimated:
+def _measure_of_deflated_table(measure: AssociationMeasure, table: Array) -> _MeasureEstimate:
     """Return a measure of a deflated table; of one that needs its cells, with those below 0 as 0."""
     value = value_of(measure, table if measure.needs == "margins" else np.maximum(table, 0.0))
     known = bool(np.isfinite(value))
-    return _Estimated(value, _NO_ERRORS, DEFLATED if known else NOT_ESTIMABLE, (DEFLATED,) if known else ())
+    return _MeasureEstimate(value, _NO_ERRORS, DEFLATED if known else NOT_ESTIMABLE, (DEFLATED,) if known else ())
 
 
-def value_of(measure: Measure, table: Array) -> float:
+def value_of(measure: AssociationMeasure, table: Array) -> float:
     """Return a measure of a table, of r x c without empty categories; NaN where it is not defined."""
     if measure.shape == "rxc":
-        table = occurring(table)
+        table = drop_empty_categories(table)
         possible = min(table.shape, default=0) > 1
     else:
-        possible = defined(measure, table, np.zeros(table.shape, dtype=bool))
+        possible = is_defined(measure, table, np.zeros(table.shape, dtype=bool))
     with np.errstate(all="ignore"):
         return float(measure.of(table)[0]) if possible else float("nan")
 
 
-def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
+def _maximum_likelihood_table(measure: AssociationMeasure, likeliest: Callable[[], Array]) -> Array | None:
     """Return the maximum likelihood table, without empty categories, if the measure is defined there; 0 log 0 is 0."""
     try:
         x = likeliest()
@@ -313,10 +326,10 @@ def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
     if measure.shape == "rxc":
         x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
         return x if min(x.shape) > 1 else None
-    return x if defined(measure, x, np.zeros(x.shape, dtype=bool)) else None
+    return x if is_defined(measure, x, np.zeros(x.shape, dtype=bool)) else None
 
 
-def defined(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
+def is_defined(measure: AssociationMeasure, x: Array, allowed_zero: Mask) -> bool:
     """Return whether a measure is defined at a table."""
     margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
     if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
@@ -324,7 +337,7 @@ def defined(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
     return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
 
 
-def wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
+def select_measures(measures: Sequence[AssociationMeasure] | None, table: TwoWayTable) -> list[AssociationMeasure]:
     """Return the measures that are asked for, or all that are defined for the shape of a table (RR273)."""
     square = table.estimate.shape == (2, 2)
     if measures is None:
@@ -336,13 +349,13 @@ def wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
                 Problem(
                     "RR273",
                     f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}",
-                    hint=_such_as(table),
+                    hint=_presence_hint(table),
                 )
             )
     return list(measures)
 
 
-def _such_as(table: Grid) -> str:
+def _presence_hint(table: TwoWayTable) -> str:
     """Return how to say which categories count as present, in Python and in a shell, with the table's own."""
     row, column = ([label for label in labels if label is not None][-1] for labels in (table.rows, table.columns))
     shell = f"--row-present {quoted(str(row))} --column-present {quoted(str(column))}"
@@ -351,9 +364,9 @@ def _such_as(table: Grid) -> str:
     )
 
 
-def dichotomised(
-    table: Grid, present: tuple[Sequence[Value], Sequence[Value]] | None
-) -> tuple[Grid, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
+def dichotomise(
+    table: TwoWayTable, present: tuple[Sequence[Value], Sequence[Value]] | None
+) -> tuple[TwoWayTable, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
     """Return a table by what counts as present, and what does; the table itself where nothing is to (RR273)."""
     if present is None:
         if table.estimate.shape != (2, 2):

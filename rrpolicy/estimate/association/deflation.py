@@ -48,7 +48,7 @@ CLOSE = 1e-10
 """The likelihood equation is iterated so often at most, and until t changes by no more, relative to itself."""
 
 
-def deflated(counted: Array, row: Grouped, column: Grouped) -> Array:
+def deflate_table(counted: Array, row: Grouped, column: Grouped) -> Array:
     """Return (rows, columns) shares, in sum about 1; single ones may be negative.
 
     Args:
@@ -56,10 +56,10 @@ def deflated(counted: Array, row: Grouped, column: Grouped) -> Array:
         row: what undoes the first dimension.
         column: what undoes the second one.
     """
-    return _shrunk(*residuals(counted, row, column))
+    return _shrink_residuals(*residuals(counted, row, column))
 
 
-def deflated_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Array:
+def deflate_coupled_table(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Array:
     """Return the same of two attributes that one matrix randomises together.
 
     With weights W_ij of their combinations in the place of products W_i V_j
@@ -71,10 +71,10 @@ def deflated_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Ar
         axis: what undoes both; its matrix is listed.
         shape: (rows, columns), whose cells in C order it counts for.
     """
-    return _shrunk(*residuals_as_one(counted, axis, shape))
+    return _shrink_residuals(*coupled_residuals(counted, axis, shape))
 
 
-def _shrunk(independent: Array, residual: Array, variance: Array) -> Array:
+def _shrink_residuals(independent: Array, residual: Array, variance: Array) -> Array:
     """Return the table of which residuals are shrunk by what they owe to the errors of estimates."""
     held, uncertain = independent > 0, variance > 0
     spread = np.zeros(independent.shape)
@@ -98,12 +98,12 @@ def residuals(counted: Array, row: Grouped, column: Grouped) -> tuple[Array, Arr
     q = _estimates(_estimates(counted, row, 0), column, 1) / records
     margins = (q.sum(axis=1), q.sum(axis=0))
     squared = _apply(_squares, counted, axes, margins)
-    given = _apply(_given, counted, axes, margins)
+    given = _apply(_squared_expectations, counted, axes, margins)
     independent = np.outer(*margins)
     return independent, q - independent, np.maximum(squared - given, 0.0) / records**2
 
 
-def residuals_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
+def coupled_residuals(counted: Array, axis: Grouped, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
     """Return what `residuals` does; arguments as for `deflated_as_one`."""
     records = float(counted.sum())
     weights = axis[0].factors(axis[1]).reshape(-1, *shape)
@@ -156,7 +156,7 @@ def _squares(x: Array, axis: Grouped, place: int, margin: Array) -> Array:
     )
 
 
-def _given(x: Array, axis: Grouped, place: int, margin: Array) -> Array:
+def _squared_expectations(x: Array, axis: Grouped, place: int, margin: Array) -> Array:
     """Return sums of (E W - margin)^2, the expectation that of each original record."""
     if not axis[0].unbiased:  # nothing is drawn: a weight is its own expectation
         return _squares(x, axis, place, margin)

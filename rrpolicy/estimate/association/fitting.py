@@ -14,7 +14,7 @@ _CLOSE = 1e-12
 
 
 @frozen(slots=False)
-class Fit:
+class LoglinearFit:
     """A fitted table.
 
     Attributes:
@@ -32,7 +32,7 @@ class Fit:
     converged: bool
 
 
-def fit(table: Array, terms: Sequence[Sequence[int]]) -> Fit:
+def fit(table: Array, terms: Sequence[Sequence[int]]) -> LoglinearFit:
     """Fit by iterative proportional fitting (Deming and Stephan 1940): the maximum likelihood table of the model.
 
     Args:
@@ -57,7 +57,7 @@ def fit(table: Array, terms: Sequence[Sequence[int]]) -> Fit:
     both = (table > 0) & some
     g2 = 2 * float((table[both] * np.log(table[both] / fitted[both])).sum())
     design = design_matrix(table.shape, terms)
-    return Fit(fitted, chi2, g2, table.size - design.shape[1], bool(worst <= _CLOSE * total))
+    return LoglinearFit(fitted, chi2, g2, table.size - design.shape[1], bool(worst <= _CLOSE * total))
 
 
 def design_matrix(shape: Sequence[int], terms: Sequence[Sequence[int]]) -> Array:

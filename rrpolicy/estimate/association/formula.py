@@ -27,7 +27,7 @@ class Model:
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
-        return " + ".join("*".join(map(_written, term)) for term in self.terms)
+        return " + ".join("*".join(map(_quote_name, term)) for term in self.terms)
 
 
 def parse_formula(text: str) -> Model:
@@ -43,14 +43,14 @@ def parse_formula(text: str) -> Model:
         match = _TOKEN.match(stripped, at)
         name = (match["name"] or match["quoted"]) if match else None
         if match is None or (name is None) == expecting:
-            raise _unreadable(stripped, at)
+            raise _syntax_error(stripped, at)
         if name is not None:
             terms[-1].append(name)
         elif match["operator"] == "+":
             terms.append([])
         expecting, at = name is None, match.end()
     if expecting:
-        raise _unreadable(stripped, at)
+        raise _syntax_error(stripped, at)
     return model(terms)
 
 
@@ -64,7 +64,7 @@ def model(terms: Iterable[Sequence[str]]) -> Model:
     return Model(tuple(highest), tuple(dict.fromkeys(c for t in unique for c in t)))
 
 
-def survives(asked: Model, randomised: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def reasons_not_preserved(asked: Model, randomised: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return what keeps a model from surviving randomisation; empty if every table in it stays in it.
 
     A hierarchical model survives iff no randomised variable occurs twice among its highest-order terms: two terms
@@ -79,21 +79,21 @@ def survives(asked: Model, randomised: Sequence[Sequence[str]]) -> tuple[str, ..
     for axis in randomised:
         inside = [c for c in axis if c in asked.columns]
         terms = [t for t in asked.terms if any(c in t for c in inside)]
-        names = " and ".join(map(_written, inside))
+        names = " and ".join(map(_quote_name, inside))
         if len(terms) > 1:
-            listed = ", ".join("*".join(map(_written, t)) for t in terms)
+            listed = ", ".join("*".join(map(_quote_name, t)) for t in terms)
             reasons.append(f"{names} is randomised and occurs in {listed}")
         elif terms and len(axis) > len(inside) and len(asked.terms) > 1:
-            missing = " and ".join(_written(c) for c in axis if c not in inside)
+            missing = " and ".join(_quote_name(c) for c in axis if c not in inside)
             reasons.append(f"{names} was randomised together with {missing}, which the model leaves out")
     return tuple(reasons)
 
 
-def _written(name: str) -> str:
+def _quote_name(name: str) -> str:
     return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
 
 
-def _unreadable(text: str, at: int) -> PolicyError:
+def _syntax_error(text: str, at: int) -> PolicyError:
     return PolicyError(
         Problem(
             "RR275",

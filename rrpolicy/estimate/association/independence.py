@@ -24,17 +24,17 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.association.chi_square import chi_square_tail, rao_scott, wald
-from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import chi2
+from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.result import number
-from rrpolicy.estimate.results.significance import said_p, written_p
-from rrpolicy.estimate.results.target import Sample, refuse_dependent
+from rrpolicy.estimate.results.result import json_number
+from rrpolicy.estimate.results.significance import describe_p, format_p
+from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
@@ -93,10 +93,10 @@ class Independence:
             "column": self.column,
             "where": self.where,
             "method": self.method,
-            "statistic": number(self.statistic),
-            "df": number(self.df),
-            "df_error": None if self.df_error is None else number(self.df_error),
-            "p_value": number(self.p_value),
+            "statistic": json_number(self.statistic),
+            "df": json_number(self.df),
+            "df_error": None if self.df_error is None else json_number(self.df_error),
+            "p_value": json_number(self.p_value),
             "remark": self.remark,
             **({} if self.sample is None else {"design": self.sample.told}),
         }
@@ -117,7 +117,7 @@ class Independence:
         """Return the test as text."""
         found = "no test"
         if math.isfinite(self.statistic):
-            found = f"statistic {self.statistic:.4g}, {self.freedom} degrees of freedom, {said_p(self.p_value)}"
+            found = f"statistic {self.statistic:.4g}, {self.freedom} degrees of freedom, {describe_p(self.p_value)}"
         return "\n".join([self.title, self.method, found, *self.foot])
 
     @property
@@ -142,7 +142,7 @@ class Independence:
     def _repr_html_(self) -> str:
         """Return the test as HTML, for notebooks."""
         names = ("statistic", "degrees of freedom", "p")
-        values = (f"{self.statistic:.4g}", self.freedom, written_p(self.p_value))
+        values = (f"{self.statistic:.4g}", self.freedom, format_p(self.p_value))
         table = rows(names, [values]) if math.isfinite(self.statistic) else ""
         return fragment([self.title, self.method], table, [*([] if table else ["no test"]), *self.foot])
 
@@ -170,7 +170,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         if any(a.counted != len(a.released) for a in axes)
         else ""
     )
-    refuse_dependent(release.max_records)
+    refuse_repeated_units(release.max_records)
     if method not in {None, *METHODS}:
         expected = '"released", "score", "wald" or "rao-scott"'
         raise PolicyError(Problem("RR276", f"no such test: {method!r}", expected=expected))
@@ -178,14 +178,14 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         raise PolicyError(Problem("RR276", f"the released table cannot be tested: {reason}", hint='method="score"'))
     if method != "released" and (method or reason or release.design is not None):
         plain = not any(axis.randomised for axis in (*axes, *(axis for axis, _ in condition.masks.values())))
-        return _by_correction(
+        return _corrected_table_test(
             release, names, where, release.crosstab([row, column], where, "population"), method, plain
         )
     codes, n = count(release.data, axes, condition.filter, condition.parameters)
-    return by_release(names, where, dense([len(a.released) for a in axes], codes, n))
+    return released_table_test(names, where, dense([len(a.released) for a in axes], codes, n))
 
 
-def by_release(names: tuple[str, str], where: str | None, x: Array) -> Independence:
+def released_table_test(names: tuple[str, str], where: str | None, x: Array) -> Independence:
     """Test a released table as it is.
 
     Args:
@@ -204,7 +204,7 @@ def by_release(names: tuple[str, str], where: str | None, x: Array) -> Independe
     return Independence(*names, where, RELEASED, statistic, df, chi_square_tail(statistic, df), remark)
 
 
-def _by_correction(  # noqa: PLR0917 what a test is made of
+def _corrected_table_test(  # noqa: PLR0917 what a test is made of
     release: Release, names: tuple[str, str], where: str | None, counts: Crosstab, method: str | None, plain: bool
 ) -> Independence:
     """Test a corrected, or weighted, table; without a method, by the score test where it is known.
@@ -217,20 +217,22 @@ def _by_correction(  # noqa: PLR0917 what a test is made of
         method: as asked.
         plain: whether nothing was randomised.
     """
-    table = grid(counts).occupied()
+    table = two_way_table(counts).occupied()
     given = None if release.design is not None else table.products()
     if method == "wald":
-        return _by_wald(names, where, table)
+        return _wald_test(names, where, table)
     if method == "score" and given is None:
         message = "the covariance under independence is known of tables of up to 36 cells"
         raise PolicyError(Problem("RR276", message, hint='method="rao-scott"'))
     if given is not None and method != "rao-scott":
-        return _by_score(names, where, table, given, release.records)
+        return _score_test(names, where, table, given, release.records)
     degrees = max(release.records - 1, 1) if counts.sample is None else counts.sample.degrees
-    return replace(_by_rao_scott(names, where, table, degrees, observed=plain), sample=counts.sample)
+    return replace(_rao_scott_test(names, where, table, degrees, observed=plain), sample=counts.sample)
 
 
-def _by_score(names: tuple[str, str], where: str | None, table: Grid, given: Array, records: int) -> Independence:
+def _score_test(
+    names: tuple[str, str], where: str | None, table: TwoWayTable, given: Array, records: int
+) -> Independence:
     """Test with the covariance that the table would have under the hypothesis (Rao 1948).
 
     Args:
@@ -241,7 +243,7 @@ def _by_score(names: tuple[str, str], where: str | None, table: Grid, given: Arr
         records: N.
     """
     x = table.estimate
-    remark = _untestable(x)
+    remark = _reason_untestable(x)
     if remark:
         return Independence(*names, where, SCORE, np.nan, 0, np.nan, remark)
     fitted = np.outer(x.sum(axis=1), x.sum(axis=0)) / x.sum()
@@ -253,9 +255,9 @@ def _by_score(names: tuple[str, str], where: str | None, table: Grid, given: Arr
     return Independence(*names, where, SCORE, statistic, df, p_value, SINGULAR if np.isnan(statistic) else "")
 
 
-def _by_wald(names: tuple[str, str], where: str | None, table: Grid) -> Independence:
+def _wald_test(names: tuple[str, str], where: str | None, table: TwoWayTable) -> Independence:
     """Test with the covariance of the corrected table itself."""
-    remark = _untestable(table.estimate)
+    remark = _reason_untestable(table.estimate)
     if remark:
         return Independence(*names, where, WALD, np.nan, 0, np.nan, remark)
     J = _gradients(table.estimate)
@@ -289,7 +291,7 @@ def _gradients(x: Array) -> Array:
     return np.array(rows).reshape(len(rows), R * C)
 
 
-def _untestable(x: Array) -> str:
+def _reason_untestable(x: Array) -> str:
     """Return why a corrected table has no test; "" if it has one."""
     if min(x.shape) < 2:  # noqa: PLR2004
         return "a column has one value only"
@@ -299,12 +301,12 @@ def _untestable(x: Array) -> str:
     return ""
 
 
-def _by_rao_scott(
-    names: tuple[str, str], where: str | None, table: Grid, degrees: int, *, observed: bool
+def _rao_scott_test(
+    names: tuple[str, str], where: str | None, table: TwoWayTable, degrees: int, *, observed: bool
 ) -> Independence:
     """Test a corrected, or weighted, table; `observed` as for `rao_scott`."""
     x = table.estimate
-    remark = _untestable(x)
+    remark = _reason_untestable(x)
     if remark:
         return Independence(*names, where, RAO_SCOTT, np.nan, 0, np.nan, remark)
     found = rao_scott(x, table.covariance["population"], degrees, observed=observed and bool((x > 0).all()))

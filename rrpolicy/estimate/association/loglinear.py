@@ -10,16 +10,22 @@ import numpy as np
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
-from rrpolicy.estimate.association.fitting import Fit, contrasts, fit
-from rrpolicy.estimate.association.formula import Model, parse_formula, survives
+from rrpolicy.estimate.association.fitting import LoglinearFit, contrasts, fit
+from rrpolicy.estimate.association.formula import Model, parse_formula, reasons_not_preserved
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
-from rrpolicy.estimate.results.drawn import Drawn
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns, named
-from rrpolicy.estimate.results.result import Result, number
-from rrpolicy.estimate.results.significance import said_p
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.quantities import (
+    SINGLE_QUANTITY_NAMES,
+    EstimatedQuantity,
+    ResultColumn,
+    key_columns,
+    quantity_column_names,
+)
+from rrpolicy.estimate.results.result import Result, json_number
+from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
@@ -56,7 +62,7 @@ class Loglinear(Result):
     randomised: tuple[str, ...]
     reasons: tuple[str, ...]
     estimator: str
-    fit: Fit = field(repr=False)
+    fit: LoglinearFit = field(repr=False)
     method: str
     statistic: float
     p_value: float
@@ -77,10 +83,10 @@ class Loglinear(Result):
         """Return the model."""
         return f"Loglinear model {self.model}"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns, the corrected counts, and the fitted ones."""
-        keys = key_columns(self.table.by, self.table.group_values(), (*LONE, "fitted"))
-        return (*keys, self.table.counts, Column("fitted", tuple(self.fitted.reshape(-1).tolist()), key=False))
+        keys = key_columns(self.table.by, self.table.group_values(), (*SINGLE_QUANTITY_NAMES, "fitted"))
+        return (*keys, self.table.counts, ResultColumn("fitted", tuple(self.fitted.reshape(-1).tolist()), key=False))
 
     def facts(self) -> dict[str, Json]:
         """Return the model, whether it survives, its fit and its test."""
@@ -92,7 +98,11 @@ class Loglinear(Result):
             "estimator": self.estimator,
             "df": self.fit.df,
             "corrected": {"chi2": self.fit.chi2, "g2": self.fit.g2, "converged": self.fit.converged},
-            "test": {"method": self.method, "statistic": number(self.statistic), "p_value": number(self.p_value)},
+            "test": {
+                "method": self.method,
+                "statistic": json_number(self.statistic),
+                "p_value": json_number(self.p_value),
+            },
         }
 
     def said_of_method(self) -> str:
@@ -106,7 +116,7 @@ class Loglinear(Result):
             if self.survives
             else f"does not survive randomisation: {'; '.join(self.reasons)}"
         )
-        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, {said_p(self.p_value)}"
+        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, {describe_p(self.p_value)}"
         return (
             verdict,
             f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
@@ -115,10 +125,10 @@ class Loglinear(Result):
             *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),
         )
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the fitted counts, with the intervals of the corrected ones."""
-        fitted = replace(self.table.counts, names=named("fitted"), estimate=self.fitted.reshape(-1))
-        return (Drawn(fitted, "marks: fitted counts; bars: intervals of the corrected ones"),)
+        fitted = replace(self.table.counts, names=quantity_column_names("fitted"), estimate=self.fitted.reshape(-1))
+        return (PlottedQuantity(fitted, "marks: fitted counts; bars: intervals of the corrected ones"),)
 
 
 def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
@@ -140,7 +150,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     terms = [[asked.columns.index(c) for c in t] for t in asked.terms]
     randomised = [a for a in axes if a.randomised]
     condition = split(where, release.columns)
-    reasons = survives(asked, [a.columns for a in randomised])
+    reasons = reasons_not_preserved(asked, [a.columns for a in randomised])
     if condition.masks:
         reasons += ("the condition is on a randomised column",)
     if any(a.counted != len(a.released) for a in axes):
@@ -151,7 +161,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
         table = release.crosstab(asked.columns, where, "population", estimator="em")
     found = fit(table.estimate, terms)
     if reasons:
-        statistic, p_value = _by_wald(table, terms) if positive else (np.nan, np.nan)
+        statistic, p_value = _wald_test(table, terms) if positive else (np.nan, np.nan)
         method = WALD if np.isfinite(statistic) else NO_TEST
     else:
         codes, n = count(release.data, axes, condition.filter, condition.parameters)
@@ -175,7 +185,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     )
 
 
-def _by_wald(table: Crosstab, terms: list[list[int]]) -> tuple[float, float]:
+def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[float, float]:
     """Test L log pi = 0, L the contrasts orthogonal to the model; the covariance of log pi is D^-1 Sigma D^-1."""
     L = contrasts(table.moment.shape, terms)
     flat = table.moment.reshape(-1)

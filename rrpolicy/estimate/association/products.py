@@ -27,7 +27,7 @@ def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
     Raises:
         PolicyError: RR278 for a form that is none of matrices or sets, RR267 where weights are not determined.
     """
-    return reduce(_both, (_of_axis(axis, targets) for axis, targets in axes), np.ones((1, 1, 1)))
+    return reduce(_product_over_axes, (_of_axis(axis, targets) for axis, targets in axes), np.ones((1, 1, 1)))
 
 
 def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
@@ -59,7 +59,7 @@ def _of_sets(axis: SetWeights) -> Array:
     )
 
 
-def _both(first: Array, second: Array) -> Array:
+def _product_over_axes(first: Array, second: Array) -> Array:
     """Return the products over two axes that are randomised apart."""
     cells = first.shape[0] * second.shape[0]
     return np.asarray(np.einsum("aij,bkl->abikjl", first, second).reshape(cells, cells, cells))

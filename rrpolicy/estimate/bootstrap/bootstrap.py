@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
-from rrpolicy.estimate.bootstrap.redrawn import Recorder, Redrawn, released, whole
-from rrpolicy.estimate.counts.scan import count, not_redrawn
+from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
+from rrpolicy.estimate.bootstrap.resampling import (
+    CountRecorder,
+    ResampledCounts,
+    draw_released,
+    round_to_total,
+)
+from rrpolicy.estimate.counts.scan import count, resampling_unsupported_error
 from rrpolicy.estimate.invert.simplex import dense, maximum_likelihood, transition
 from rrpolicy.estimate.results.result import Result
 
@@ -39,19 +44,19 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     if not FEWEST <= draws <= MOST or seed < 0:
         message = f"{draws} draws and the seed {seed} make no bootstrap"
         raise PolicyError(Problem("RR509", message, expected=f"{FEWEST} to {MOST:,} draws, and a seed from 0 on"))
-    asked = Recorder()
+    asked = CountRecorder()
     found = question(replace(release, data=replace(release.data, counted_by=asked)))
     if not isinstance(found, Result) or found.biased or not asked.axes or len(asked.filters) != 1:
-        raise not_redrawn("it is no estimate from one table of counts")
+        raise resampling_unsupported_error("it is no estimate from one table of counts")
     axes, ((condition, parameters),) = list(asked.axes.values()), asked.filters
     matrices = [transition(axis) for axis in axes]
     if max(math.prod(P.shape[i] for P in matrices) for i in (0, 1)) > CELLS:
-        raise not_redrawn(f"it counts by a joint table of more than {CELLS:,} cells")
+        raise resampling_unsupported_error(f"it counts by a joint table of more than {CELLS:,} cells")
     codes, n = count(release.data, axes, condition, parameters)
     observed = dense([len(axis.released) for axis in axes], codes, n)
     total = int(observed.sum())
     likely = maximum_likelihood(observed, matrices).counts
-    original = whole(likely, total)
+    original = round_to_total(likely, total)
     shares = likely.reshape(-1) / max(total, 1)
     rng = np.random.default_rng(seed)
     rows = found.named_rows()
@@ -60,10 +65,12 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
         if found.target == "population":
             drawn = rng.multinomial(rng.binomial(release.records, total / release.records), shares / shares.sum())
             original = np.asarray(drawn, np.int64).reshape(likely.shape)
-        again = Redrawn(tuple(asked.axes), released(original, matrices, rng))
+        again = ResampledCounts(tuple(asked.axes), draw_released(original, matrices, rng))
         answer = question(replace(release, data=replace(release.data, counted_by=again)))
         if answer.named_rows() != rows:
-            raise not_redrawn("its rows are chosen by their estimates, and are others in every release")
+            raise resampling_unsupported_error(
+                "its rows are chosen by their estimates, and are others in every release"
+            )
         estimates.append([part.estimate for part in answer.measured])
     spread = tuple(np.stack(part) for part in zip(*estimates, strict=True))
     return Bootstrapped(

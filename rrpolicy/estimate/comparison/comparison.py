@@ -23,12 +23,17 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.comparison.limits import combined, distances, ratio, variance
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.comparison.combined_intervals import (
+    combined_interval,
+    distances,
+    ratio_interval,
+    variance,
+)
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.clipping import quantile
 from rrpolicy.estimate.results.flags import UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends
-from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.possible import quantile
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
@@ -40,9 +45,9 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.counts import Array
 
-Kind: TypeAlias = Literal["difference", "ratio", "trend"]
+ComparisonKind: TypeAlias = Literal["difference", "ratio", "trend"]
 Question: TypeAlias = "str | Callable[[Release], Result]"
-_TITLES: Mapping[Kind, str] = {
+_TITLES: Mapping[ComparisonKind, str] = {
     "difference": "Differences: {later} less {first}",
     "ratio": "Ratios: {later} divided by {first}",
     "trend": "Trends over {first} to {last}: least-squares slopes by time",
@@ -66,7 +71,7 @@ _UNKNOWN = (
 
 
 @frozen(slots=False, kw_only=True)
-class Comparison(Result):
+class EstimateComparison(Result):
     """What became of answers from the first of several releases on.
 
     Attributes:
@@ -84,12 +89,12 @@ class Comparison(Result):
         "that nothing changed, p_holm: adjusted for all rows"
     )
 
-    kind: Kind
+    kind: ComparisonKind
     times: tuple[float, ...]
     overlap: int | None
     compared: tuple[int, ...]
     releases: tuple[str, ...]
-    _shown: tuple[Column | Measured, ...] = field(repr=False)
+    _shown: tuple[ResultColumn | EstimatedQuantity, ...] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -100,14 +105,14 @@ class Comparison(Result):
         told = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
         return f"{told} (releases of {records} records)"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what rows are of, then every quantity."""
         return self._shown
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
         line = Line(1.0, "as before") if self.kind == "ratio" else Line(0.0, "no change")
-        return tuple(Drawn(m, line=line) for m in self.measured)
+        return tuple(PlottedQuantity(m, line=line) for m in self.measured)
 
     def facts(self) -> dict[str, Json]:
         """Return what was compared."""
@@ -123,15 +128,15 @@ class Comparison(Result):
 def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     releases: Sequence[Release],
     question: Question,
-    kind: Kind,
+    kind: ComparisonKind,
     times: Sequence[float] | None,
     overlap: int | None,
     target: Target | None,
     level: float | None,
-) -> Comparison:
+) -> EstimateComparison:
     """Compare what releases answer; see `rrpolicy.compare_estimates`."""
     untimed = kind == "trend" and times is None
-    times = _checked(releases, kind, times, overlap)
+    times = _check_times(releases, kind, times, overlap)
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
     for answer in answers:
@@ -145,7 +150,7 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
         raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=_SAME))
     links = _Links.of(releases, overlap)
     places = [[k[1].index(row) for row in common] for k in keys]
-    quantities: list[Column | Measured] = []
+    quantities: list[ResultColumn | EstimatedQuantity] = []
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
     for i in range(len(names[0])):
         parts = [answer.measured[i].picked(place) for answer, place in zip(answers, places, strict=True)]
@@ -153,26 +158,26 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
             message = f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"
             hint = "put the bounds of each release beside one another"
             raise PolicyError(Problem("RR288", message, hint=hint))
-        p = _tested(parts, kind, times, links, target, degrees)
+        p = _no_change_p_values(parts, kind, times, links, target, degrees)
         quantities += [
-            _quantity(parts, kind, times, links),
-            Column(f"{names[0][i]}_p", tuple(p.tolist()), key=False, p_values=True),
-            Column(f"{names[0][i]}_p_holm", tuple(holm(p).tolist()), key=False, p_values=True),
+            _compare_quantity(parts, kind, times, links),
+            ResultColumn(f"{names[0][i]}_p", tuple(p.tolist()), key=False, p_values=True),
+            ResultColumn(f"{names[0][i]}_p_holm", tuple(holm(p).tolist()), key=False, p_values=True),
         ]
     pairs = range(1, len(releases)) if kind != "trend" else range(1)
-    columns: list[Column | Measured] = [
-        Column(name, tuple(row[i] for _ in pairs for row in common)) for i, name in enumerate(keys[0][0])
+    columns: list[ResultColumn | EstimatedQuantity] = [
+        ResultColumn(name, tuple(row[i] for _ in pairs for row in common)) for i, name in enumerate(keys[0][0])
     ]
     if len(pairs) > 1:
-        columns.insert(0, Column("release", tuple(p + 1 for p in pairs for _ in common)))
+        columns.insert(0, ResultColumn("release", tuple(p + 1 for p in pairs for _ in common)))
     left = sum(len(k[1]) for k in keys) - len(common) * len(keys)
-    return Comparison(
+    return EstimateComparison(
         where=answers[0].where,
         target=target,
         level=level,
         records=releases[-1].records,
         notes=(
-            *_told(kind, untimed, releases),
+            *_notes_on_times(kind, untimed, releases),
             *links.said(target),
             *((_LEFT.format(left=left),) if left else ()),
             UNFLAGGED,
@@ -200,22 +205,22 @@ def _names(releases: Sequence[Release]) -> tuple[str, ...]:
     return tuple(f"{name} (release {number})" for number, name in enumerate(named, 1))
 
 
-def _told(kind: Kind, untimed: bool, releases: Sequence[Release]) -> tuple[str, ...]:
+def _notes_on_times(kind: ComparisonKind, untimed: bool, releases: Sequence[Release]) -> tuple[str, ...]:
     """Return at which times releases are taken to be that none was stated of, and which is which of more than two."""
     several = kind != "trend" and len(releases) > 2  # noqa: PLR2004 the title names two
     numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(_names(releases), 1))
     return (*((_UNTIMED,) if untimed else ()), *((f"releases: {numbered}",) if several else ()))
 
 
-def _checked(
-    releases: Sequence[Release], kind: Kind, times: Sequence[float] | None, overlap: int | None
+def _check_times(
+    releases: Sequence[Release], kind: ComparisonKind, times: Sequence[float] | None, overlap: int | None
 ) -> tuple[float, ...]:
     """Return the times of the releases.
 
     Raises:
         PolicyError: RR572 for what cannot be compared.
     """
-    if kind not in get_args(Kind):
+    if kind not in get_args(ComparisonKind):
         raise PolicyError(Problem("RR572", f"no such comparison: {kind!r}", expected="difference, ratio or trend"))
     if len(releases) < 2:  # noqa: PLR2004 two can be compared
         raise PolicyError(
@@ -269,7 +274,7 @@ class _Links:
                 samples[j, k] = samples[k, j] = 1.0
         return cls(series, shared, samples, overlap)
 
-    def correlations(self, parts: Sequence[Measured], target: Target) -> tuple[Array, Array]:
+    def correlations(self, parts: Sequence[EstimatedQuantity], target: Target) -> tuple[Array, Array]:
         """Return (releases, releases, rows) the least and the largest correlations of the errors."""
         errors = np.stack([part.errors[target] for part in parts])
         drawn = np.stack([np.minimum(part.errors["table"], part.errors[target]) for part in parts])
@@ -294,7 +299,9 @@ class _Links:
         return (*series, _APART if self.overlap == 0 else _STATED.format(overlap=self.overlap))
 
 
-def _quantity(parts: Sequence[Measured], kind: Kind, times: Sequence[float], links: _Links) -> Measured:
+def _compare_quantity(
+    parts: Sequence[EstimatedQuantity], kind: ComparisonKind, times: Sequence[float], links: _Links
+) -> EstimatedQuantity:
     """Return one quantity compared: of a trend a row each, else the rows of the second release, then the third."""
     estimates = np.stack([part.estimate for part in parts])
     compared = [parts] if kind == "trend" else [(parts[0], part) for part in parts[1:]]
@@ -309,8 +316,13 @@ def _quantity(parts: Sequence[Measured], kind: Kind, times: Sequence[float], lin
     return replace(parts[0], estimate=found, errors=errors, ends=ends, flags=flags, released=None, whole=None)
 
 
-def _tested(  # noqa: PLR0917 each is another thing
-    parts: Sequence[Measured], kind: Kind, times: Sequence[float], links: _Links, target: Target, degrees: float
+def _no_change_p_values(  # noqa: PLR0917 each is another thing
+    parts: Sequence[EstimatedQuantity],
+    kind: ComparisonKind,
+    times: Sequence[float],
+    links: _Links,
+    target: Target,
+    degrees: float,
 ) -> Array:
     """Return p-values of no change: a ratio is 1 where the difference is 0."""
     weights = _weights("difference" if kind == "ratio" else kind, times)
@@ -318,20 +330,24 @@ def _tested(  # noqa: PLR0917 each is another thing
     return p_values(change, errors[target], degrees)
 
 
-_Compared: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
+_ComparedValues: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
 
 
-def _targets(parts: Sequence[Measured]) -> list[Target]:
+def _targets(parts: Sequence[EstimatedQuantity]) -> list[Target]:
     """Return the targets that all releases have errors of: with several records a unit there is this table alone."""
     return [target for target in parts[0].errors if all(target in part.errors for part in parts)]
 
 
-def _reach(parts: Sequence[Measured], estimates: Array, level: float, target: Target) -> tuple[Array, Array]:
+def _interval_reach(
+    parts: Sequence[EstimatedQuantity], estimates: Array, level: float, target: Target
+) -> tuple[Array, Array]:
     own = np.stack([part.ends(level, target) for part in parts])
     return distances(estimates, own, quantile(level) * np.stack([part.errors[target] for part in parts]))
 
 
-def _sums(weights: Sequence[Array], parts: Sequence[Measured], estimates: Array, links: _Links) -> _Compared:
+def _sums(
+    weights: Sequence[Array], parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links
+) -> _ComparedValues:
     """Return combinations of the estimates, their standard errors and intervals."""
     errors: dict[Target, Array] = {}
     for target in _targets(parts):
@@ -339,13 +355,13 @@ def _sums(weights: Sequence[Array], parts: Sequence[Measured], estimates: Array,
         errors[target] = np.concatenate([np.sqrt(variance(c, own, *between)) for c in weights])
 
     def ends(level: float, target: Target) -> Array:
-        reach, between = _reach(parts, estimates, level, target), links.correlations(parts, target)
-        return np.concatenate([combined(c, estimates, reach, *between) for c in weights])
+        reach, between = _interval_reach(parts, estimates, level, target), links.correlations(parts, target)
+        return np.concatenate([combined_interval(c, estimates, reach, *between) for c in weights])
 
     return np.concatenate([c @ estimates for c in weights]), errors, ends
 
 
-def _weights(kind: Kind, times: Sequence[float]) -> list[Array]:
+def _weights(kind: ComparisonKind, times: Sequence[float]) -> list[Array]:
     if kind == "trend":
         centred = np.array(times) - np.mean(times)
         return [centred / (centred @ centred)]
@@ -353,7 +369,7 @@ def _weights(kind: Kind, times: Sequence[float]) -> list[Array]:
     return [np.eye(size)[place] - np.eye(size)[0] for place in range(1, size)]
 
 
-def _ratios(parts: Sequence[Measured], estimates: Array, links: _Links) -> _Compared:
+def _ratios(parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links) -> _ComparedValues:
     """Return ratios to the first, their standard errors (delta method) and intervals.
 
     Raises:
@@ -377,8 +393,8 @@ def _ratios(parts: Sequence[Measured], estimates: Array, links: _Links) -> _Comp
             errors[target] = np.where(np.isfinite(found), np.stack(rows) / first, np.nan).reshape(-1)
 
     def ends(level: float, target: Target) -> Array:
-        (down, up), (least, _) = _reach(parts, estimates, level, target), links.correlations(parts, target)
+        (down, up), (least, _) = _interval_reach(parts, estimates, level, target), links.correlations(parts, target)
         each = (((down[[p, 0]], up[[p, 0]]), np.maximum(-least[p, 0], 0.0)) for p in range(1, size))
-        return np.concatenate([ratio(estimates[p], first, *of) for p, of in enumerate(each, start=1)])
+        return np.concatenate([ratio_interval(estimates[p], first, *of) for p, of in enumerate(each, start=1)])
 
     return found.reshape(-1), errors, ends

@@ -18,15 +18,15 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.comparison.limits import combined, distances
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import reach_of
-from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import of_table
+from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.frozen import frozen
 from rrpolicy.plotting.chart import Line
 
@@ -44,7 +44,7 @@ _ROUNDING = 3e-7
 
 
 @frozen
-class Largest:
+class LargestRow:
     """The row with the largest estimate of a quantity.
 
     Attributes:
@@ -74,15 +74,15 @@ class Pairwise(Result):
     )
 
     of: str
-    largest: tuple[Largest, ...]
-    _shown: tuple[Column | Measured, ...] = field(repr=False)
+    largest: tuple[LargestRow, ...]
+    _shown: tuple[ResultColumn | EstimatedQuantity, ...] = field(repr=False)
 
     @property
     def title(self) -> str:
         """Return what is compared."""
         return f"Differences between every two rows: {self.of}"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what the rows of a pair are of, then every quantity."""
         return self._shown
 
@@ -90,13 +90,13 @@ class Pairwise(Result):
         """Return the pairs, in words."""
         names, rows = self.named_rows()
         half = len(names) // 2
-        return [f"{_told(row[:half])} less {_told(row[half:])}" for row in rows]
+        return [f"{_row_label(row[:half])} less {_row_label(row[half:])}" for row in rows]
 
     def preface(self) -> tuple[str, ...]:
         """Return which row is the largest, and whether that is shown."""
         return tuple(self._said(largest) for largest in self.largest)
 
-    def _said(self, largest: Largest) -> str:
+    def _said(self, largest: LargestRow) -> str:
         head = f"largest {largest.quantity}: {largest.row}"
         if self.exact:
             return f"{head}, as {', '.join(largest.not_shown)}" if largest.not_shown else head
@@ -104,9 +104,9 @@ class Pairwise(Result):
             return f"{head}; at level {100 * self.level:g} % it is shown to be larger than every other row"
         return f"{head}; it is not shown to be larger than {', '.join(largest.not_shown)}"
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
-        return tuple(Drawn(m, m.name, line=Line(0.0, "no difference")) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name, line=Line(0.0, "no difference")) for m in self.measured)
 
     def facts(self) -> dict[str, Json]:
         """Return which row is the largest."""
@@ -135,21 +135,25 @@ def pairwise(release: Release, question: Question) -> Pairwise:
             hint = "ask for counts, shares or means by groups that exclude each other"
             raise PolicyError(Problem("RR573", message, expected="unbiased counts, shares or means", hint=hint))
     first, other = (np.array(places) for places in zip(*combinations(range(len(keys)), 2), strict=True))
-    shown: list[Column | Measured] = []
+    shown: list[ResultColumn | EstimatedQuantity] = []
     for side, places in (("", first), ("_other", other)):
-        shown += [Column(name + side, tuple(keys[i][at] for i in places)) for at, name in enumerate(_free(names))]
+        shown += [
+            ResultColumn(name + side, tuple(keys[i][at] for i in places)) for at, name in enumerate(_free_names(names))
+        ]
     largest = []
     for part in found.measured:
         difference = _difference(found, part, first, other)
-        p = _tested(found, part, difference, first, other)
+        p = _difference_p_values(found, part, difference, first, other)
         adjusted = holm(p)
         printed = found.target == "population" or not part.exact
         if np.isfinite(part.estimate).any():
-            largest.append(_largest(part, [_told(key) for key in keys], first, other, ~(adjusted <= 1 - found.level)))
+            largest.append(
+                _largest_row(part, [_row_label(key) for key in keys], first, other, ~(adjusted <= 1 - found.level))
+            )
         shown += [
             difference,
-            Column(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
-            Column(f"{part.name}_p_holm", tuple(adjusted.tolist()), key=False, printed=printed, p_values=True),
+            ResultColumn(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
+            ResultColumn(f"{part.name}_p_holm", tuple(adjusted.tolist()), key=False, printed=printed, p_values=True),
         ]
     return Pairwise(
         where=found.where,
@@ -166,24 +170,24 @@ def pairwise(release: Release, question: Question) -> Pairwise:
     )
 
 
-def _free(names: tuple[str, ...]) -> tuple[str, ...]:
+def _free_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return names that stay apart when ` _other` is written after them."""
     taken = set(names)
     return tuple(name if f"{name}_other" not in taken else f"{name} (group)" for name in names)
 
 
-def _told(key: tuple[object, ...]) -> str:
+def _row_label(key: tuple[object, ...]) -> str:
     return ", ".join(map(str, key))
 
 
-def _difference(found: Result, part: Measured, first: Ints, other: Ints) -> Measured:
+def _difference(found: Result, part: EstimatedQuantity, first: Ints, other: Ints) -> EstimatedQuantity:
     """Return the differences of a quantity between rows."""
     assert part.covariance is not None
     covariances = {target: part.covariance(target) for target in found.spoken.targets}
     sampled = covariances.get("population", covariances["table"])
     variances: dict[Target, Array] = {target: _variance(c, first, other) for target, c in covariances.items()}
     size = np.abs(np.diag(covariances["table"]))
-    kept, stand_in = of_table(
+    kept, stand_in = table_variance(
         variances["table"],
         np.zeros(len(first)),
         np.maximum(_variance(sampled, first, other), 0.0),
@@ -199,7 +203,7 @@ def _difference(found: Result, part: Measured, first: Ints, other: Ints) -> Meas
         between = np.broadcast_to(np.clip(r, -1.0, 1.0), (2, 2, len(first)))
         estimates = np.stack([part.estimate[first], part.estimate[other]])
         far = distances(estimates, np.stack([own[first], own[other]]), reach * alone)
-        return combined(_WEIGHTS, estimates, far, between, between)
+        return combined_interval(_WEIGHTS, estimates, far, between, between)
 
     flags = tuple(
         tuple(dict.fromkeys((*part.flags[i], *part.flags[j], *((POPULATION_VARIANCE,) if s else ()))))
@@ -222,7 +226,9 @@ def _variance(covariance: Array, first: Ints, other: Ints) -> Array:
     return np.asarray(own[first] + own[other] - 2 * covariance[first, other])
 
 
-def _tested(found: Result, part: Measured, difference: Measured, first: Ints, other: Ints) -> Array:
+def _difference_p_values(
+    found: Result, part: EstimatedQuantity, difference: EstimatedQuantity, first: Ints, other: Ints
+) -> Array:
     """Return p-values of no difference; NaN where a sample's design leaves the difference without an error."""
     degrees = math.inf if found.sample is None else found.sample.degrees_for(found.target)
     p = p_values(difference.estimate, difference.errors[found.target], degrees)
@@ -233,7 +239,7 @@ def _tested(found: Result, part: Measured, difference: Measured, first: Ints, ot
     return np.where(bounded & (difference.errors[found.target] > _ROUNDING * size), p, np.nan)
 
 
-def _largest(part: Measured, told: list[str], first: Ints, other: Ints, open_: Mask) -> Largest:
+def _largest_row(part: EstimatedQuantity, told: list[str], first: Ints, other: Ints, open_: Mask) -> LargestRow:
     """Return the row with the largest estimate.
 
     Args:
@@ -247,4 +253,4 @@ def _largest(part: Measured, told: list[str], first: Ints, other: Ints, open_: M
     pairs = zip(first.tolist(), other.tolist(), open_.tolist(), strict=True)
     missing = np.isnan(part.estimate)
     rivals = [i + j - top for i, j, undecided in pairs if top in {i, j} and (undecided or missing[i] or missing[j])]
-    return Largest(part.name, told[top], tuple(told[i] for i in sorted(rivals)))
+    return LargestRow(part.name, told[top], tuple(told[i] for i in sorted(rivals)))

@@ -19,7 +19,7 @@ from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen import frozen
 from rrpolicy.policy.model import interval_of
 
-Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
+ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]
 Bin: TypeAlias = tuple[float, float, bool]
 """Lower edge, which is part of the bin, upper edge, and whether that is."""
 _SHOWN = 12
@@ -150,7 +150,7 @@ class Columns:
         if column is None or column.kind != "interval" or name not in self.axes:
             return False
         absent = self.missing.get(name)
-        return all(v == absent or told_number(v) is not None for v in self.domain(name))
+        return all(v == absent or parse_number(v) is not None for v in self.domain(name))
 
     def numberless(self, name: str) -> tuple[Value, ...]:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
@@ -159,7 +159,7 @@ class Columns:
             name: exact name of a column; of one that tells of another's categories, those that it has no number for.
         """
         if name in self.labels:
-            return tuple(category for category, cell in self.labels[name][1].items() if told_number(cell) is None)
+            return tuple(category for category, cell in self.labels[name][1].items() if parse_number(cell) is None)
         if name not in self.axes:
             return ()
         j = self.axes[name].columns.index(name)
@@ -218,19 +218,19 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
             no order of their own.
     """
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
-    value = _moment(value) if kinds == {"text"} else value
+    value = _time_as_text(value) if kinds == {"text"} else value
     if kind_of(value) not in kinds:
         message = f"{name!r} has a {' or '.join(sorted(kinds))} for each category, not a {kind_of(value)}"
-        raise PolicyError(Problem("RR265", message, hint=f"its categories are {_some((*labels, *domain))}"))
+        raise PolicyError(Problem("RR265", message, hint=f"its categories are {_abbreviate_list((*labels, *domain))}"))
     if ordered and not (kind_of(value) == "number" and kinds <= {"number", "text"}):
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
         spelled = {str(v): v for v in (*labels, *domain)}
         close = difflib.get_close_matches(str(value), spelled, n=1, cutoff=_ALIKE)
-        hint = f"its categories are {_some(domain)}"
+        hint = f"its categories are {_abbreviate_list(domain)}"
         if labels and set(labels) != set(domain):
-            hint = f"released were {_some(labels)}; {hint}"
+            hint = f"released were {_abbreviate_list(labels)}; {hint}"
         if close:
             meant = spelled[close[0]]
             hint = (
@@ -240,7 +240,7 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
     return value
 
 
-def told_number(cell: Value) -> float | None:
+def parse_number(cell: Value) -> float | None:
     """Return the number that a cell of a table of the analyst's own is, or spells; None if it is none, or infinite."""
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
@@ -249,18 +249,18 @@ def told_number(cell: Value) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _some(values: Sequence[Value]) -> str:
+def _abbreviate_list(values: Sequence[Value]) -> str:
     return ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
 
 
-def _moment(value: Any) -> Any:
+def _time_as_text(value: Any) -> Any:
     """Return a date or time as text, as its category is spelled; anything else as it is."""
     if not isinstance(value, (date, time)):
         return value
     return str(value).rstrip("0") if "." in str(value) else str(value)
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of(value: Any) -> ValueKind:
     """Return what a value is, in a word for messages."""
     if isinstance(value, bool):
         return "truth value"
@@ -269,7 +269,7 @@ def kind_of(value: Any) -> Kind:
     return "number" if isinstance(value, (int, float, Decimal)) else "other"
 
 
-def kind_of_type(name: str) -> Kind:
+def kind_of_type(name: str) -> ValueKind:
     """Return what an engine type holds, in a word for messages."""
     if name == "VARCHAR":
         return "text"

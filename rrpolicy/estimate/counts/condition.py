@@ -16,14 +16,14 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Bin, Columns, category, kind_of
 from rrpolicy.estimate.expression import (
     And,
-    Comparison,
+    ColumnComparison,
     Expression,
     Member,
     Null,
     columns_of,
-    holds,
-    known,
+    evaluate,
     leaves_of,
+    resolve_nulls,
     rewrite,
     to_sql,
 )
@@ -81,8 +81,10 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     kept: dict[int, Mask] = {}
     alone: dict[str, tuple[Expression, ...]] = {}
     for part in read(where):
-        typed = rewrite(part, lambda leaf: _typed(leaf, columns))
-        expression, written = (_of_released(e, columns) for e in (known(typed, columns.missing), typed))
+        typed = rewrite(part, lambda leaf: _type_leaf(leaf, columns))
+        expression, written = (
+            _translate_own_columns(e, columns) for e in (resolve_nulls(typed, columns.missing), typed)
+        )
         names = columns_of(expression)
         if len(set(names)) == 1 and names[0] in columns.axes:
             alone[names[0]] = (*alone.get(names[0], ()), written)
@@ -93,26 +95,26 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
         undone = {n: inside.get(n, columns.axes[n]) for n in names if n in columns.axes and n not in by_label}
         randomised = {id(a): a for a in undone.values() if a.randomised}
         if not randomised:
-            spelled = rewrite(expression, lambda leaf: _spelled(leaf, columns))
+            spelled = rewrite(expression, lambda leaf: _leaf_as_stored(leaf, columns))
             filters.append(f"({to_sql(spelled, identifier, parameters)})")
             if len(set(names)) == 1 and names[0] in columns.axes:
                 plain = columns.axes[names[0]]
-                kept[id(plain)] = _kept(plain, expression) & kept.get(id(plain), np.True_)
+                kept[id(plain)] = _reachable_cells(plain, expression) & kept.get(id(plain), np.True_)
             continue
         axis = next(iter(randomised.values()))
         if not all(n in axis.columns for n in names):
-            raise _mixed(names)
+            raise _mixed_columns_error(names)
         mask = _mask(axis, expression)
         masks[id(axis)] = (axis, mask & masks[id(axis)][1] if id(axis) in masks else mask)
     for name, parts in alone.items():
-        ends = tuple(part for part in parts if _ordering(part))  # those of a BETWEEN are one condition
+        ends = tuple(part for part in parts if _is_ordering(part))  # those of a BETWEEN are one condition
         for asked in (ends, *((part,) for part in parts if part not in ends)):
             domain = [v for v in columns.domain(name) if v != columns.missing.get(name)]
-            _refuse_beyond(asked, name, domain)
+            _refuse_unsatisfiable(asked, name, domain)
     return Condition(masks, " AND ".join(filters), tuple(parameters), kept)
 
 
-def narrowed(condition: Condition, released: Sequence[Expression], columns: Columns) -> Condition:
+def narrow_condition(condition: Condition, released: Sequence[Expression], columns: Columns) -> Condition:
     """Return a condition that asks for more of the labels that were released.
 
     Args:
@@ -122,7 +124,7 @@ def narrowed(condition: Condition, released: Sequence[Expression], columns: Colu
     """
     filters, parameters, kept = [condition.filter] * bool(condition.filter), [*condition.parameters], {**condition.kept}
     for part in released:
-        spelled = rewrite(part, lambda leaf: _spelled(leaf, columns))
+        spelled = rewrite(part, lambda leaf: _leaf_as_stored(leaf, columns))
         filters.append(f"({to_sql(spelled, identifier, parameters)})")
         axes = [columns.axes[name] for name in columns_of(part)]
         if len(axes) == 1:
@@ -134,7 +136,7 @@ def _mask(axis: AxisWeights, expression: Expression) -> Mask:
     return _satisfying(axis.columns, axis.original, expression)
 
 
-def _kept(axis: AxisWeights, expression: Expression) -> Mask:
+def _reachable_cells(axis: AxisWeights, expression: Expression) -> Mask:
     """Return which original cells can have a record whose released value satisfies an expression."""
     if not isinstance(axis, RecodeWeights):
         return _mask(axis, expression)
@@ -146,28 +148,28 @@ def _kept(axis: AxisWeights, expression: Expression) -> Mask:
 
 def _satisfying(columns: Sequence[str], cells: Sequence[Cell], expression: Expression) -> Mask:
     values = [dict(zip(columns, cell, strict=True)) for cell in cells]
-    return np.array([holds(expression, v) for v in values], dtype=bool)
+    return np.array([evaluate(expression, v) for v in values], dtype=bool)
 
 
-def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+def _type_leaf(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expression:
     """Return a leaf with its column's exact name and constants of its column's type."""
     name = columns.name(leaf.column)
     if name in columns.labels:
-        return _of_own_table(leaf, name, columns)
+        return _check_own_table_leaf(leaf, name, columns)
     match leaf:
         case Null():
-            return Comparison(name, "=", columns.missing[name]) if name in columns.missing else Null(name)
-        case Comparison(operator=o, value=v):
+            return ColumnComparison(name, "=", columns.missing[name]) if name in columns.missing else Null(name)
+        case ColumnComparison(operator=o, value=v):
             ordered = o not in {"=", "<>"}
             bins = columns.bins(name) if ordered and kind_of(v) == "number" else {}
             if bins:
-                return Member(name, _of_bins(name, o, float(v), bins))
-            return Comparison(name, o, columns.constant(name, v, ordered=ordered))
+                return Member(name, _bins_satisfying(name, o, float(v), bins))
+            return ColumnComparison(name, o, columns.constant(name, v, ordered=ordered))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
 
 
-def _of_bins(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
+def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
     """Return the bins of which all values satisfy a comparison.
 
     Args:
@@ -204,7 +206,7 @@ def _of_bins(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) 
     return found
 
 
-def left_out(
+def implicit_null_exclusions(
     where: Sequence[Expression], columns: Columns, nulls: Collection[str]
 ) -> Iterator[tuple[str, tuple[Expression, ...]]]:
     """Yield columns whose missing values a condition leaves out without naming them, with what counts such records.
@@ -214,20 +216,20 @@ def left_out(
         columns: of the release.
         nulls: columns that may hold nulls.
     """
-    typed = {part: rewrite(part, lambda leaf: _typed(leaf, columns)) for part in where}
+    typed = {part: rewrite(part, lambda leaf: _type_leaf(leaf, columns)) for part in where}
     for name in dict.fromkeys(column for part in typed.values() for column in columns_of(part)):
         own = {name: columns.missing.get(name, "")} if name in columns.missing or name in nulls else {}
-        if any(known(part, own) != part for part in typed.values()):
+        if any(resolve_nulls(part, own) != part for part in typed.values()):
             others = tuple(part for part, read_as in typed.items() if name not in columns_of(read_as))
             yield name, (*others, Null(name))
 
 
-def _ordering(part: Expression) -> bool:
+def _is_ordering(part: Expression) -> bool:
     """Return whether a part compares by < or >."""
-    return isinstance(part, Comparison) and part.operator not in {"=", "<>"}
+    return isinstance(part, ColumnComparison) and part.operator not in {"=", "<>"}
 
 
-def _refuse_beyond(asked: Sequence[Expression], name: str, domain: Sequence[Value]) -> None:
+def _refuse_unsatisfiable(asked: Sequence[Expression], name: str, domain: Sequence[Value]) -> None:
     """Refuse comparisons that no category satisfies: their count would be an exact 0, as if that had been found.
 
     Args:
@@ -239,51 +241,53 @@ def _refuse_beyond(asked: Sequence[Expression], name: str, domain: Sequence[Valu
     Raises:
         PolicyError: RR265.
     """
-    compared = any(_ordering(leaf) for part in asked for leaf in leaves_of(part))
+    compared = any(_is_ordering(leaf) for part in asked for leaf in leaves_of(part))
     numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
-    if compared and numbers and not any(holds(And(tuple(asked)), {name: v}) for v in domain):
-        ends = [f"{part.operator} {part.value}" for part in asked if isinstance(part, Comparison)]
+    if compared and numbers and not any(evaluate(And(tuple(asked)), {name: v}) for v in domain):
+        ends = [f"{part.operator} {part.value}" for part in asked if isinstance(part, ColumnComparison)]
         told = f"is {' and '.join(ends)}" if len(ends) == len(asked) else "satisfies the condition"
         message = f"no category of {name!r} {told}"
         raise PolicyError(Problem("RR265", message, hint=f"they go from {min(numbers)} to {max(numbers)}"))
 
 
-def _of_own_table(leaf: Comparison | Member | Null, name: str, columns: Columns) -> Comparison | Member | Null:
+def _check_own_table_leaf(
+    leaf: ColumnComparison | Member | Null, name: str, columns: Columns
+) -> ColumnComparison | Member | Null:
     """Return a leaf on a column that an own table has for the categories of a released one, its constants checked."""
     labels = tuple(dict.fromkeys(columns.labels[name][1].values()))
     match leaf:
-        case Comparison(operator=operator, value=value):
+        case ColumnComparison(operator=operator, value=value):
             ordered = operator not in {"=", "<>"}
-            return Comparison(name, operator, category(name, labels, value, ordered=ordered))
+            return ColumnComparison(name, operator, category(name, labels, value, ordered=ordered))
         case Member(values=values):
             return Member(name, tuple(category(name, labels, value, ordered=False) for value in values))
         case Null():
             return Null(name)
 
 
-def _of_released(expression: Expression, columns: Columns) -> Expression:
+def _translate_own_columns(expression: Expression, columns: Columns) -> Expression:
     """Return an expression with the categories that satisfy it in place of columns of own tables."""
 
-    def leaf(part: Comparison | Member | Null) -> Expression:
+    def leaf(part: ColumnComparison | Member | Null) -> Expression:
         if part.column not in columns.labels:
             return part
         of, says = columns.labels[part.column]
-        chosen = tuple(v for v, label in says.items() if holds(part, {part.column: label}))
+        chosen = tuple(v for v, label in says.items() if evaluate(part, {part.column: label}))
         return Member(of, chosen) if chosen else Null(of)  # categories are never null
 
     return rewrite(expression, leaf)
 
 
-def _spelled(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+def _leaf_as_stored(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expression:
     """Return a leaf as the data file can be asked it: numbers that are spelled as text there are listed."""
     column = columns.columns[leaf.column]
     if isinstance(leaf, Null) or leaf.column not in columns.axes or column.spelled == column.labels:
         return leaf
-    found = [t for v, t in zip(column.labels, column.spelled, strict=True) if holds(leaf, {leaf.column: v})]
+    found = [t for v, t in zip(column.labels, column.spelled, strict=True) if evaluate(leaf, {leaf.column: v})]
     return Member(leaf.column, tuple(found)) if found else Null(leaf.column)  # categories are never null
 
 
-def _mixed(names: tuple[str, ...]) -> PolicyError:
+def _mixed_columns_error(names: tuple[str, ...]) -> PolicyError:
     return PolicyError(
         Problem(
             "RR266",

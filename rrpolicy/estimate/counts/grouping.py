@@ -62,7 +62,7 @@ def grouping(
     return names, list((axes | {id(a): a for a in sets}).values())
 
 
-def records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
+def count_of_records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
     """Return the number of records that were counted; those with sets stand in several cells, the first holds all."""
     whole = np.ones(len(n), dtype=bool)
     for axis, code in zip(axes, codes, strict=False):
@@ -72,7 +72,7 @@ def records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
 
 
 @frozen(slots=False)
-class Weighed:
+class WeightedGroups:
     """Groups of released records: which cell of the grouping axes each lies in, and its weight in the condition.
 
     Attributes:
@@ -93,14 +93,14 @@ class Weighed:
         return np.bincount(self.flat, weights=values, minlength=cells).astype(float).reshape(self.shape)
 
 
-def beside(axes: Sequence[AxisWeights], condition: Condition) -> list[tuple[AxisWeights, Mask]]:
+def ungrouped_condition_axes(axes: Sequence[AxisWeights], condition: Condition) -> list[tuple[AxisWeights, Mask]]:
     """Return the randomised axes of a condition that are not grouped by, with what each must satisfy."""
     return [(axis, mask) for axis, mask in condition.masks.values() if all(axis is not a for a in axes)]
 
 
-def weighed(
+def weigh_groups(
     axes: Sequence[AxisWeights], others: Sequence[tuple[AxisWeights, Mask]], codes: Sequence[Ints], size: int
-) -> Weighed:
+) -> WeightedGroups:
     """Weigh groups of released records by a condition's axes.
 
     Args:
@@ -116,7 +116,7 @@ def weighed(
     shape = tuple(a.counted for a in axes)
     for length, code in zip(shape, codes, strict=False):
         flat = flat * length + code
-    return Weighed(shape, flat, weight, speaks)
+    return WeightedGroups(shape, flat, weight, speaks)
 
 
 def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> tuple[GroupAxis, Mask | None]:

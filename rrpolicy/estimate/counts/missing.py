@@ -6,8 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import Condition, left_out, narrowed, read, split
-from rrpolicy.estimate.expression import And, Comparison, Expression, Member, Not, Null
+from rrpolicy.estimate.counts.condition import (
+    Condition,
+    implicit_null_exclusions,
+    narrow_condition,
+    read,
+    split,
+)
+from rrpolicy.estimate.expression import (
+    And,
+    ColumnComparison,
+    Expression,
+    Member,
+    Not,
+    Null,
+)
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -17,7 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.results.table import Crosstab
 
 
-def out_of_condition(release: Release, where: str | Sequence[Expression] | None) -> Iterator[str]:
+def notes_on_condition(release: Release, where: str | Sequence[Expression] | None) -> Iterator[str]:
     """Yield how many records a condition leaves out because they have no value of a column that it compares.
 
     Args:
@@ -27,11 +40,11 @@ def out_of_condition(release: Release, where: str | Sequence[Expression] | None)
     nulls = {attribute.release_as for attribute in release.manifest.attributes if attribute.keeps_nulls}
     if where is None or not (release.columns.missing or nulls):
         return
-    for name, those in left_out(read(where), release.columns, nulls):
+    for name, those in implicit_null_exclusions(read(where), release.columns, nulls):
         yield f"left out: {_records(release, those)} without a value of {name!r}, of which no comparison holds"
 
 
-def out_of_count(release: Release, name: str, where: Sequence[Expression]) -> str:
+def note_on_count(release: Release, name: str, where: Sequence[Expression]) -> str:
     """Return how many records a count of a column's values leaves out.
 
     Args:
@@ -45,28 +58,28 @@ def out_of_count(release: Release, name: str, where: Sequence[Expression]) -> st
 def _records(release: Release, where: Sequence[Expression]) -> str:
     """Return how many records satisfy a condition, in words."""
     try:
-        table = _counted(release, split(where, release.columns))
+        table = _count_records(release, split(where, release.columns))
     except PolicyError:  # other values of the column may be told apart where these are not
         return "all records"
     (row,) = table.rows
     if table.biased:
         return f"between {row.low:,.0f} and {row.high:,.0f} records"
-    return _number(row.estimate, exact=table.exact)
+    return _format_records(row.estimate, exact=table.exact)
 
 
-def _counted(release: Release, condition: Condition) -> Crosstab:
+def _count_records(release: Release, condition: Condition) -> Crosstab:
     (table,) = release.tables((), [()], None, condition, target="table", level=0.95)
     return table
 
 
-def _number(records: float, *, exact: bool) -> str:
+def _format_records(records: float, *, exact: bool) -> str:
     if not exact:
         return f"an estimated {records:z,.1f} records"
     return f"{records:,.0f} record{'' if records == 1 else 's'}"
 
 
 @frozen(slots=False)
-class Complete:
+class CompleteRecords:
     """The records that have a value, or kept their label, of all columns that a model names.
 
     Attributes:
@@ -78,7 +91,7 @@ class Complete:
     notes: tuple[str, ...]
 
 
-def complete(release: Release, names: Sequence[str], where: str | None) -> Complete:
+def complete_records(release: Release, names: Sequence[str], where: str | None) -> CompleteRecords:
     """Return the records that a model of some columns is fitted to.
 
     Args:
@@ -92,23 +105,23 @@ def complete(release: Release, names: Sequence[str], where: str | None) -> Compl
     columns, conjuncts = release.columns, read(where)
     generalised = [n for n in names if n in columns.spread and columns.axes[n] is not columns.spread[n]]
     valued = (*conjuncts, *(Not(Null(n)) for n in names if n in columns.missing and n not in generalised))
-    labels = [Member(n, known) for n in generalised if (known := _without_missing(columns, n)) is not None]
-    kept = [*labels, *suppressed(release)] if generalised else labels
+    labels = [Member(n, known) for n in generalised if (known := _labels_without_missing(columns, n)) is not None]
+    kept = [*labels, *unsuppressed_conditions(release)] if generalised else labels
     every, valid = split(conjuncts, columns), split(valued, columns)
-    told, rest = narrowed(valid, labels, columns), narrowed(valid, kept, columns)
+    told, rest = narrow_condition(valid, labels, columns), narrow_condition(valid, kept, columns)
     named = " or ".join(repr(n) for n in names if n in columns.missing)
     lost = [(every, told, f"without a value of {named}")] if len(valued) > len(conjuncts) or labels else []
     if len(kept) > len(labels):
         lost.append((told, rest, f"suppressed in {' and '.join(map(repr, generalised))}{_DEPENDS}"))
-    notes = [note for before, after, why in lost if (note := _lost(release, before, after, why))]
+    notes = [note for before, after, why in lost if (note := _note_on_loss(release, before, after, why))]
     occurring = [Member(n, _labels(release, n, rest, kept)) for n in generalised]
-    return Complete(narrowed(rest, occurring, columns), tuple(notes))
+    return CompleteRecords(narrow_condition(rest, occurring, columns), tuple(notes))
 
 
 _DEPENDS = ": the model is of the records that kept their labels, and which records are suppressed depends on the data"
 
 
-def suppressed(release: Release) -> Iterator[Expression]:
+def unsuppressed_conditions(release: Release) -> Iterator[Expression]:
     """Yield conditions on released labels that suppressed records do not satisfy: each of their labels is of all."""
     spread = release.columns.spread
     for decoder in release.manifest.decoders:
@@ -119,21 +132,21 @@ def suppressed(release: Release) -> Iterator[Expression]:
         ]
         if len(axes) == len(decoder.columns) and None not in whole and any(len(axis.released) > 1 for axis in axes):
             labels = zip(decoder.columns, whole, strict=True)
-            yield Not(And(tuple(Comparison(name, "=", label) for name, label in labels)))
+            yield Not(And(tuple(ColumnComparison(name, "=", label) for name, label in labels)))
 
 
-def _without_missing(columns: Columns, name: str) -> tuple[Value, ...] | None:
+def _labels_without_missing(columns: Columns, name: str) -> tuple[Value, ...] | None:
     """Return the labels of a generalised column but for that of missing values; None if it has none of its own."""
     held = columns.spread[name].categories_of
     absent = [label for label, categories in held.items() if categories == (columns.missing.get(name),)]
     return tuple(label for label in held if label not in absent) if absent else None
 
 
-def _lost(release: Release, before: Condition, after: Condition, why: str) -> str:
+def _note_on_loss(release: Release, before: Condition, after: Condition, why: str) -> str:
     """Return how many records satisfy a condition and not a narrower one, in words; "" for none."""
-    whole, rest = (_counted(release, condition) for condition in (before, after))
+    whole, rest = (_count_records(release, condition) for condition in (before, after))
     records = float(whole.estimate.sum() - rest.estimate.sum())
-    return f"left out: {_number(records, exact=whole.exact and rest.exact)} {why}" if records else ""
+    return f"left out: {_format_records(records, exact=whole.exact and rest.exact)} {why}" if records else ""
 
 
 def _labels(release: Release, name: str, condition: Condition, kept: Sequence[Expression]) -> tuple[Value, ...]:
@@ -143,7 +156,7 @@ def _labels(release: Release, name: str, condition: Condition, kept: Sequence[Ex
         PolicyError: RR544 where they overlap.
     """
     groups, axis = release.columns.spread[name], release.columns.axes[name]
-    everybody = narrowed(split((), release.columns), kept, release.columns)
+    everybody = narrow_condition(split((), release.columns), kept, release.columns)
     (table,) = release.tables([name], [[name]], None, everybody, target="table", level=0.95)
     had = {row.group[name] for row in table.rows if row.released}
     found = tuple(v for (v,), left in zip(axis.original, condition.leaves(axis), strict=True) if left and v in had)

@@ -31,7 +31,7 @@ OVERLAPPING = (
 
 
 @frozen(slots=False)
-class Overlap:
+class LabelOverlap:
     """What the labels of a generalised column leave open of the groups that a table counts them by.
 
     Attributes:
@@ -53,7 +53,7 @@ class Overlap:
     everything: Mask = field(repr=False)
 
     @classmethod
-    def of(cls, columns: Columns, axis: AxisWeights, targets: Mask | None, records: Array) -> Overlap | None:
+    def of(cls, columns: Columns, axis: AxisWeights, targets: Mask | None, records: Array) -> LabelOverlap | None:
         """Return what the labels of an axis leave open; None if it is no generalised one, or labels do not overlap.
 
         Args:
@@ -86,7 +86,7 @@ class Overlap:
         return np.asarray(self.held.T.astype(float) @ labels.astype(float) > 0)
 
 
-def told_of(release: Release, overlaps: Sequence[Overlap], suppressed: int) -> Iterator[str]:
+def notes_on_overlaps(release: Release, overlaps: Sequence[LabelOverlap], suppressed: int) -> Iterator[str]:
     """Yield notes on counts by labels that overlap.
 
     Args:
@@ -98,12 +98,12 @@ def told_of(release: Release, overlaps: Sequence[Overlap], suppressed: int) -> I
     if suppressed:
         n = "1 more record is" if suppressed == 1 else f"{suppressed:,} more records are"
         of = " and ".join(repr(overlap.column) for overlap in overlaps)
-        yield (HIDDEN if _in_boxes(release) else SUPPRESSED).format(n=n, of=of)
+        yield (HIDDEN if _uses_boxes(release) else SUPPRESSED).format(n=n, of=of)
     if apart:
         yield OVERLAPPING.format(of=" and ".join(map(repr, apart)))
 
 
-def _in_boxes(release: Release) -> bool:
+def _uses_boxes(release: Release) -> bool:
     """Return whether columns were generalised into boxes, where a label of every category suppresses no record."""
     axes = release.manifest.channel.get("axes")
     rules = [axis.get("rule") for axis in axes if isinstance(axis, dict)] if isinstance(axes, list) else []

@@ -19,7 +19,16 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.expression import And, Comparison, Constant, Expression, Member, Not, Null, Or
+from rrpolicy.estimate.expression import (
+    And,
+    ColumnComparison,
+    Constant,
+    Expression,
+    Member,
+    Not,
+    Null,
+    Or,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -55,15 +64,15 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
         PolicyError: RR264 if it cannot be parsed or it holds more than comparisons, IN, BETWEEN, IS NULL, AND, OR and
             NOT between columns and constants.
     """
-    with parsed(f"SELECT 1 FROM release WHERE {text}\n") as (connection, select):  # noqa: S608 - parsed, never executed
+    with parse_select(f"SELECT 1 FROM release WHERE {text}\n") as (connection, select):  # noqa: S608 - parsed, never executed
         where = select.args.get("where")
-        if where is None or not bare(select, "expressions", "from_", "where"):
-            raise unreadable("it holds more than a condition")
+        if where is None or not has_no_other_parts(select, "expressions", "from_", "where"):
+            raise condition_error("it holds more than a condition")
         return read_condition(connection, where.this)
 
 
 @contextmanager
-def parsed(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
+def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
     """Give what evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
 
     Args:
@@ -75,7 +84,7 @@ def parsed(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnect
     """
     import duckdb
 
-    refused = _unreadable_query if whole else unreadable
+    refused = _query_error if whole else condition_error
     with asking() as connection:
         try:
             query.encode()  # lone surrogates are no text
@@ -98,7 +107,7 @@ def parsed(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnect
             raise refused("it is nested too deeply") from error
 
 
-def bare(node: exp.Expr, *read: str) -> bool:
+def has_no_other_parts(node: exp.Expr, *read: str) -> bool:
     """Return whether a node has no other parts than those that are read."""
     return not any(value for name, value in node.args.items() if name not in read)
 
@@ -113,13 +122,13 @@ def read_constants(connection: DuckDBPyConnection, nodes: Sequence[exp.Expr]) ->
     import duckdb
 
     parameters: list[str] = []
-    spelled = ", ".join(_spelled(node.unnest(), parameters) for node in nodes)
+    spelled = ", ".join(_constant_sql(node.unnest(), parameters) for node in nodes)
     try:
         (values,) = connection.execute(f"SELECT {spelled}", parameters).fetchall()
     except duckdb.Error as error:
-        raise unreadable("a constant is not of the type that is written before it") from error
+        raise condition_error("a constant is not of the type that is written before it") from error
     if any(v is None for v in values):
-        raise unreadable("nothing equals NULL: write IS NULL")
+        raise condition_error("nothing equals NULL: write IS NULL")
     return list(values)
 
 
@@ -136,7 +145,7 @@ def column_name(node: exp.Expr) -> str | None:
     Only `release` is a table: other words before a point are part of the name, as in `sample.yr`.
     """
     inner = node.unnest()
-    if not isinstance(inner, exp.Column) or not bare(inner, "this", "table", "db", "catalog"):
+    if not isinstance(inner, exp.Column) or not has_no_other_parts(inner, "this", "table", "db", "catalog"):
         return None
     if not all(isinstance(part, exp.Identifier) for part in inner.parts):
         return None
@@ -152,7 +161,7 @@ def as_sql(node: exp.Expr) -> str:
 _QUOTES = "single quotes for text, double quotes for names with spaces and for words of SQL"
 
 
-def unreadable(message: str) -> PolicyError:
+def condition_error(message: str) -> PolicyError:
     """Return the error for a condition that is not one."""
     return PolicyError(
         Problem(
@@ -164,7 +173,7 @@ def unreadable(message: str) -> PolicyError:
     )
 
 
-def _unreadable_query(message: str) -> PolicyError:
+def _query_error(message: str) -> PolicyError:
     return PolicyError(
         Problem(
             "RR264",
@@ -190,38 +199,44 @@ def _read(connection: DuckDBPyConnection, node: exp.Expr) -> Expression:
             found: Expression = And(parts) if isinstance(joined, exp.And) else Or(parts)
         case exp.Not(this=part):
             found = Not(_read(connection, part))
-        case exp.Between(this=of, args={"low": low, "high": high}) as between if bare(between, "this", "low", "high"):
+        case exp.Between(this=of, args={"low": low, "high": high}) as between if has_no_other_parts(
+            between, "this", "low", "high"
+        ):
             ends = read_constants(connection, [low, high])
-            found = And((Comparison(_column(of), ">=", ends[0]), Comparison(_column(of), "<=", ends[1])))
-        case exp.In(this=of, expressions=values) as member if values and bare(member, "this", "expressions"):
+            found = And((ColumnComparison(_column(of), ">=", ends[0]), ColumnComparison(_column(of), "<=", ends[1])))
+        case exp.In(this=of, expressions=values) as member if values and has_no_other_parts(
+            member, "this", "expressions"
+        ):
             found = Member(_column(of), tuple(read_constants(connection, values)))
         case exp.Is(this=of, expression=exp.Null()):
             found = Null(_column(of))
         case exp.Binary() as compared if type(compared) in COMPARISONS:
             found = _comparison(connection, compared)
         case exp.Column() as column:
-            found = Comparison(_column(column), "=", True)  # noqa: FBT003 - the constant TRUE
+            found = ColumnComparison(_column(column), "=", True)  # noqa: FBT003 - the constant TRUE
         case other:
-            raise unreadable(f"{as_sql(other)} is not supported here")
+            raise condition_error(f"{as_sql(other)} is not supported here")
     return found
 
 
-def _comparison(connection: DuckDBPyConnection, node: exp.Binary) -> Comparison:
+def _comparison(connection: DuckDBPyConnection, node: exp.Binary) -> ColumnComparison:
     left, right, operator = node.left.unnest(), node.right.unnest(), COMPARISONS[type(node)]
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
         left, right, operator = right, left, MIRRORED[operator]
     (value,) = read_constants(connection, [right])
-    return Comparison(_column(left), operator, value)
+    return ColumnComparison(_column(left), operator, value)
 
 
 def _column(node: exp.Expr) -> str:
     name = column_name(node)
     if name is None:
-        raise unreadable(f"one side of each comparison must be a column, named without a table, not {as_sql(node)}")
+        raise condition_error(
+            f"one side of each comparison must be a column, named without a table, not {as_sql(node)}"
+        )
     return name
 
 
-def _spelled(node: exp.Expr, parameters: list[str]) -> str:
+def _constant_sql(node: exp.Expr, parameters: list[str]) -> str:
     """Write a constant anew: numbers and types of known forms, text as a parameter."""
     match node:
         case exp.Literal(is_string=True, this=text):
@@ -234,8 +249,10 @@ def _spelled(node: exp.Expr, parameters: list[str]) -> str:
         case exp.Null():
             return "NULL"
         case exp.Neg(this=part) if isinstance(part.unnest(), exp.Literal | exp.Neg) and not part.unnest().is_string:
-            return f"(-{_spelled(part.unnest(), parameters)})"
-        case exp.Cast(this=part) if bare(node, "this", "to") and _TYPE.fullmatch(kind := as_sql(node.args["to"])):
-            return f"CAST({_spelled(part.unnest(), parameters)} AS {kind})"
+            return f"(-{_constant_sql(part.unnest(), parameters)})"
+        case exp.Cast(this=part) if has_no_other_parts(node, "this", "to") and _TYPE.fullmatch(
+            kind := as_sql(node.args["to"])
+        ):
+            return f"CAST({_constant_sql(part.unnest(), parameters)} AS {kind})"
         case _:
-            raise unreadable(f"a column is compared with constants only, not with {as_sql(node)}")
+            raise condition_error(f"a column is compared with constants only, not with {as_sql(node)}")

@@ -34,7 +34,7 @@ _BATCH = 1 << 17
 """Rows that are read at a time."""
 
 
-class Counting(Protocol):
+class CountProvider(Protocol):
     """What counts in the place of a file."""
 
     def count(
@@ -50,7 +50,7 @@ _MOST_KEPT = 16
 
 
 @frozen(slots=False)
-class Counted:
+class CachedCount:
     """Released records by the cells of some axes, under a condition.
 
     Attributes:
@@ -101,8 +101,8 @@ class DataFile:
     table: str = "data"
     times: str = ""
     formulas: formulas.Handling = "escape"
-    counted_by: Counting | None = field(default=None, repr=False)
-    counted: list[Counted] = field(init=False, default_factory=list, compare=False, repr=False)
+    counted_by: CountProvider | None = field(default=None, repr=False)
+    counted: list[CachedCount] = field(init=False, default_factory=list, compare=False, repr=False)
 
     @property
     def spec(self) -> TableSpec:
@@ -133,17 +133,19 @@ def count(
     asked = condition, tuple(parameters)
     known = next((k for k in data.counted if k.tells(axes, asked)), None)
     if known is not None:
-        return _in_order(*known.marginal(axes))
+        return _sort_groups(*known.marginal(axes))
     n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
-    table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
-    found = Counted(tuple(axes), asked, codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64))
+    table = _aggregate_groups(data, axes, [f"{n} AS n"], condition, parameters)
+    found = CachedCount(
+        tuple(axes), asked, codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64)
+    )
     if len(found.n) <= _KEPT and not any(isinstance(axis, SetWeights) for axis in axes):  # a set is in several cells
         data.counted.append(found)
         del data.counted[:-_MOST_KEPT]
-    return _in_order(found.codes, found.n)
+    return _sort_groups(found.codes, found.n)
 
 
-def take(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
+def prime_cache(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
     """Take released records as counted, by whoever wrote them; the tables of these axes then follow without a pass.
 
     Args:
@@ -157,10 +159,10 @@ def take(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
     table = counts.marginal(*(name for axis in axes for name in axis.columns))
     values = (labels(known[name]).take(numbers(table.codes[:, i])) for i, name in enumerate(table.attributes))
     codes = codes_of(axes, pa.table(dict(zip(table.attributes, values, strict=True))))
-    data.counted.append(Counted(tuple(axes), ("", ()), codes, table.n))
+    data.counted.append(CachedCount(tuple(axes), ("", ()), codes, table.n))
 
 
-def _in_order(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
+def _sort_groups(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
     """Return groups in one order: the engine's is another every time, and sums would differ in their last digits."""
     if not codes:
         return codes, n
@@ -194,7 +196,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
         each = f"(SELECT {', '.join(wanted)} FROM {source})"  # noqa: S608 names quoted
         return f"SELECT {told}, coalesce(sum(n), 0)::BIGINT AS n FROM {each} GROUP BY GROUPING SETS ({sets})"  # noqa: S608
 
-    table = _asked(data, query, ())
+    table = _run_query(data, query, ())
     found = []
     for name, axis in zip(names, axes, strict=True):
         own = np.flatnonzero(as_numpy(table.column(f"without_{name}")) == 0)
@@ -206,7 +208,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
 
 
 @frozen
-class Sets:
+class SetCounts:
     """Released sets, counted as they are.
 
     Attributes:
@@ -220,7 +222,7 @@ class Sets:
     held: tuple[int, ...]
 
 
-def count_sets(data: DataFile, axis: SetWeights, most: int) -> Sets:
+def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     """Count the sets that records were released as.
 
     Args:
@@ -239,13 +241,13 @@ def count_sets(data: DataFile, axis: SetWeights, most: int) -> Sets:
     def each(source: str) -> str:
         return f"(SELECT list_sort({codes}) AS codes, count(*) AS n FROM {source} GROUP BY 1)"  # noqa: S608 names quoted
 
-    whole = _asked(data, lambda source: f"SELECT count(*), {held} FROM {each(source)}", ()).to_pylist()  # noqa: S608
+    whole = _run_query(data, lambda source: f"SELECT count(*), {held} FROM {each(source)}", ()).to_pylist()  # noqa: S608
     different, *records = whole[0].values()
     top = f"ORDER BY n DESC, codes LIMIT {most:d}"
-    shown = _asked(data, lambda source: f"SELECT codes, n FROM {each(source)} {top}", ()).to_pylist()  # noqa: S608
+    shown = _run_query(data, lambda source: f"SELECT codes, n FROM {each(source)} {top}", ()).to_pylist()  # noqa: S608
     if any(row["codes"] is None or None in row["codes"] for row in shown):
-        raise _no_such_sets(axis)
-    return Sets(tuple((tuple(row["codes"]), row["n"]) for row in shown), different, tuple(records))
+        raise _set_domain_error(axis)
+    return SetCounts(tuple((tuple(row["codes"]), row["n"]) for row in shown), different, tuple(records))
 
 
 @frozen(slots=False)
@@ -278,12 +280,14 @@ def total(
         PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
     """
     y = f"CAST({identifier(value)} AS DOUBLE)"
-    whole = _grouped(data, (), [f"avg({y}) AS centre, count(*) - count({y}) AS missing"], condition, parameters)
+    whole = _aggregate_groups(
+        data, (), [f"avg({y}) AS centre, count(*) - count({y}) AS missing"], condition, parameters
+    )
     found = whole.column("centre")[0].as_py()
     centre = 0.0 if found is None else float(found)
     rest = f"({y} - CAST({centre!r} AS DOUBLE))" if math.isfinite(centre) else y
     parts = [f"count({y}) AS n", f"sum({rest}) AS first", f"sum({rest} * {rest}) AS second"]
-    table = _grouped(data, axes, parts, condition, parameters)
+    table = _aggregate_groups(data, axes, parts, condition, parameters)
     first, second = (np.nan_to_num(as_numpy(table.column(c)), nan=0.0) for c in ("first", "second"))
     if not math.isfinite(centre) or not np.isfinite([*first, *second]).all():
         raise PolicyError(
@@ -296,7 +300,7 @@ def total(
 
 
 @frozen(slots=False)
-class Weighted:
+class WeightedSums:
     """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
 
     Attributes:
@@ -333,7 +337,7 @@ class Number:
     parameters: tuple[Any, ...] = ()
 
 
-def weigh(  # noqa: PLR0917 what is summed, and by what
+def weighted_sums(  # noqa: PLR0917 what is summed, and by what
     data: DataFile,
     axes: Sequence[AxisWeights],
     keys: Sequence[Sequence[str]],
@@ -341,7 +345,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
     value: Number | None,
     condition: str = "",
     parameters: Sequence[Any] = (),
-) -> Weighted:
+) -> WeightedSums:
     """Sum weights d of released records, and their products with a number; arguments as for `count`.
 
     Args:
@@ -357,7 +361,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
         PolicyError: as `count`; RR545 if a weight is missing, negative or no number, RR274 as `total`.
     """
     if data.counted_by is not None:
-        raise not_redrawn("its design would have to be drawn again, too")
+        raise resampling_unsupported_error("its design would have to be drawn again, too")
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
@@ -391,12 +395,12 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
         told = f"(SELECT *, (inside AND y IS NOT NULL)::INT AS u FROM {each})"  # noqa: S608
         return f"SELECT {', '.join(sums)} FROM {told}{by}"  # noqa: S608
 
-    table = _asked(data, query, [*(() if value is None else value.parameters), *parameters])
+    table = _run_query(data, query, [*(() if value is None else value.parameters), *parameters])
     if int(as_numpy(table.column("unweighed")).sum()):
         message = f"{weight!r} is not a number from 0 on in every record, and no weight"
         raise PolicyError(Problem("RR545", message, hint="the publisher may release a weight that every record has"))
     codes, wide = codes_of(axes, table), len(cells)
-    places = [_numbered(table.column(wide + i)) for i in range(len(names))]
+    places = [_value_numbers(table.column(wide + i)) for i in range(len(names))]
     first = np.column_stack([as_numpy(table.column(f"s{a}")) for a in range(3)]).astype(float)
     second = np.zeros((len(first), 3, 3))
     for a, b in products:
@@ -409,7 +413,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
     found = [numbered((places[names.index(name)] for name in part), len(first))[0] for part in keys]
     order = np.lexsort([*found, *codes]) if found or codes else np.arange(len(first))
     n, records = (np.asarray(as_numpy(table.column(c)), np.int64)[order] for c in ("n", "records"))
-    return Weighted(
+    return WeightedSums(
         tuple(part[order] for part in found),
         [code[order] for code in codes],
         n,
@@ -420,7 +424,7 @@ def weigh(  # noqa: PLR0917 what is summed, and by what
     )
 
 
-def _numbered(column: Any) -> Ints:
+def _value_numbers(column: Any) -> Ints:
     """Return (rows,) the number of each value in their order; null is one of them."""
     import pyarrow.compute as pc
 
@@ -447,7 +451,7 @@ def values(
         f"coalesce(list({y} ORDER BY {y}) FILTER (WHERE {y} IS NOT NULL), []) AS held",
         f"count(*) - count({y}) AS missing",
     ]
-    table = _grouped(data, axes, parts, condition, parameters).combine_chunks()
+    table = _aggregate_groups(data, axes, parts, condition, parameters).combine_chunks()
     codes, lists = codes_of(axes, table), table.column("held").to_pylist()
     order = np.lexsort(codes) if codes else np.arange(len(lists))
     lengths = np.array(list(map(len, lists)), dtype=np.int64)
@@ -469,11 +473,11 @@ def extremes(
         For each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
     """
     column = identifier(value)
-    table = _grouped(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
+    table = _aggregate_groups(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
     return codes_of(axes, table), table.column("least").to_pylist(), table.column("most").to_pylist()
 
 
-def each(
+def iterate_batches(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
 ) -> Iterator[tuple[list[Ints], int]]:
     """Yield released records a batch at a time, none of them counted together.
@@ -496,16 +500,16 @@ def each(
     wanted = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
     where = f" WHERE {condition}" if condition else ""
     select = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(wanted)) or "1"
-    with _answered(data, lambda source: f"SELECT {select} FROM {source}{where}", parameters) as rows:  # noqa: S608
+    with _open_query(data, lambda source: f"SELECT {select} FROM {source}{where}", parameters) as rows:  # noqa: S608
         reader = (getattr(rows, "to_arrow_reader", None) or rows.fetch_arrow_reader)(_BATCH)
         try:
             for batch in reader:
                 yield codes_of(axes, batch), batch.num_rows
         except pa.ArrowException as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
 
 
-def _grouped(
+def _aggregate_groups(
     data: DataFile, axes: Sequence[AxisWeights], parts: Sequence[str], condition: str, parameters: Sequence[Any]
 ) -> Any:
     """Return aggregates by the released columns of some axes, named c0, c1, ..., as an arrow table."""
@@ -535,17 +539,17 @@ def _grouped(
             kept = ""
         return f"SELECT {select} FROM {source}{kept}{by}"  # noqa: S608 names quoted, constants are parameters
 
-    return _asked(data, query, parameters)
+    return _run_query(data, query, parameters)
 
 
-def _asked(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]) -> Any:
+def _run_query(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]) -> Any:
     """Return what a query of the released rows yields, as an arrow table; arguments as for `_answered`."""
-    with _answered(data, query, parameters) as rows:
+    with _open_query(data, query, parameters) as rows:
         return rows.to_arrow_table()
 
 
 @contextmanager
-def _answered(
+def _open_query(
     data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """Give what a query of the released rows yields; what goes wrong while it is read is told as an error of the data.
@@ -558,7 +562,7 @@ def _answered(
     import duckdb
 
     if data.counted_by is not None:
-        raise not_redrawn("it needs more of the released rows than counts by categories")
+        raise resampling_unsupported_error("it needs more of the released rows than counts by categories")
     with asking(alone=data.form.alone) as connection:
         try:
             yield connection.sql(query(relation(connection, data)), params=list(parameters))
@@ -567,7 +571,7 @@ def _answered(
                 Problem("RR265", "a constant of the condition does not fit the type of its column")
             ) from error
         except duckdb.Error as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
 
 
 def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
@@ -575,7 +579,7 @@ def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
     codes, start = [], 0
     for axis in axes:
         if isinstance(axis, SetWeights):
-            codes.append(_held(axis, table.column(start)))
+            codes.append(_cells_of_sets(axis, table.column(start)))
             start += 1
             continue
         codes.append(_cells(axis, [table.column(start + j) for j in range(len(axis.columns))]))
@@ -592,10 +596,10 @@ def relation(connection: Any, data: DataFile) -> str:
     try:
         return formats.relation(data.form, connection, data.paths, data.spec, data.formulas)
     except formats.UnlikeSpecError as error:
-        raise unlike_description(str(error)) from error
+        raise manifest_mismatch_error(str(error)) from error
 
 
-def not_redrawn(why: str) -> PolicyError:
+def resampling_unsupported_error(why: str) -> PolicyError:
     """Return the error for a question that cannot be asked of counts that were drawn again."""
     return PolicyError(
         Problem(
@@ -607,7 +611,7 @@ def not_redrawn(why: str) -> PolicyError:
     )
 
 
-def unlike_description(message: str) -> PolicyError:
+def manifest_mismatch_error(message: str) -> PolicyError:
     """Return the error for data that are not what the manifest says."""
     return PolicyError(
         Problem(
@@ -633,16 +637,16 @@ def _lists(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
     return lists, domains
 
 
-def _held(axis: SetWeights, cells: Any) -> Ints:
+def _cells_of_sets(axis: SetWeights, cells: Any) -> Ints:
     """Return the cells that records are counted in by the sets they release."""
     if cells.null_count:
-        raise _no_such_sets(axis)
+        raise _set_domain_error(axis)
     return np.asarray(as_numpy(cells), dtype=np.int64)
 
 
-def _no_such_sets(axis: SetWeights) -> PolicyError:
+def _set_domain_error(axis: SetWeights) -> PolicyError:
     names = ", ".join(map(repr, axis.columns))
-    return unlike_description(f"{names} holds values outside its domain, or sets of another size")
+    return manifest_mismatch_error(f"{names} holds values outside its domain, or sets of another size")
 
 
 def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
@@ -657,10 +661,10 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
         try:
             known = listed([*map(category_text, held)] if pa.types.is_string(part.type) else held, part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
+            raise manifest_mismatch_error(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)
         if codes.null_count:
-            raise unlike_description(f"the column {axis.columns[j]!r} holds a value outside its domain")
+            raise manifest_mismatch_error(f"the column {axis.columns[j]!r} holds a value outside its domain")
         position = {v: i for i, v in enumerate(held)}
         flat = flat * len(held) + as_numpy(codes).astype(np.int64)
         cell = cell * len(held) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
@@ -668,5 +672,5 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     order = np.argsort(cell)
     found = np.minimum(np.searchsorted(cell[order], flat), len(cell) - 1)
     if not np.array_equal(cell[order][found], flat):
-        raise unlike_description(f"the columns {', '.join(axis.columns)} hold a combination outside their domain")
+        raise manifest_mismatch_error(f"the columns {', '.join(axis.columns)} hold a combination outside their domain")
     return np.asarray(order[found], dtype=np.int64)

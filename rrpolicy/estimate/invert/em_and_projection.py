@@ -6,14 +6,14 @@ import math
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.invert.estimator import Inversion
-from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, project_to_simplex
 from rrpolicy.source.counts import Array
 
 LIKELIHOOD_CELLS = 1_000_000
 """The largest table that EM runs on."""
 
 
-class Likeliest:
+class MaximumLikelihoodEstimator:
     """Maximum likelihood among tables without negative cells, over the grouping axes and those of the condition."""
 
     name = "em"
@@ -49,4 +49,4 @@ class Projection:
     def counts(self, asked: Inversion) -> tuple[Array, str]:
         """Project the moment estimates."""
         total = min(max(float(asked.moment.sum()), 0.0), float(asked.records))
-        return projected(asked.moment, total), ""
+        return project_to_simplex(asked.moment, total), ""

@@ -78,10 +78,10 @@ class Inversion:
         """Return original counts, one dimension a part, summed to the shape of the answer."""
         import numpy as np
 
-        from rrpolicy.estimate.invert.simplex import along
+        from rrpolicy.estimate.invert.simplex import apply_along_axes
 
         sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in self._parts]
-        return along(counts, sums).reshape(self.moment.shape)
+        return apply_along_axes(counts, sums).reshape(self.moment.shape)
 
 
 class Estimator(Protocol):
@@ -121,7 +121,7 @@ def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
 Estimators: TypeAlias = Mapping[str, Estimator]
 
 OFFERS = (
-    Offer("em", "rrpolicy.estimate.invert.em_and_projection:Likeliest"),
+    Offer("em", "rrpolicy.estimate.invert.em_and_projection:MaximumLikelihoodEstimator"),
     Offer("projection", "rrpolicy.estimate.invert.em_and_projection:Projection"),
 )
 """The core's own estimators."""

@@ -15,7 +15,7 @@ _FLAT = 1e-13
 _ROUNDS = 3
 
 
-def highest(square: Array, slope: Array, near: Array) -> Array:
+def maximise_quadratic(square: Array, slope: Array, near: Array) -> Array:
     """Return the x >= 0 at which slope' x - x' square x / 2 is largest.
 
     Args:
@@ -29,7 +29,7 @@ def highest(square: Array, slope: Array, near: Array) -> Array:
     x, free = near.copy(), near > 0
     flat = _FLAT * float(np.abs(slope).max() + (np.abs(square) @ near).max())
     for _ in range(_ROUNDS * len(x) + _ROUNDS):
-        x, free = _on_face(square, slope, x, free)
+        x, free = _maximise_on_face(square, slope, x, free)
         up = np.where(free, -np.inf, slope - square @ x)
         best = int(up.argmax())
         if up[best] <= flat:
@@ -38,7 +38,7 @@ def highest(square: Array, slope: Array, near: Array) -> Array:
     raise np.linalg.LinAlgError("no highest point was found")
 
 
-def _on_face(square: Array, slope: Array, x: Array, free: Mask) -> tuple[Array, Mask]:
+def _maximise_on_face(square: Array, slope: Array, x: Array, free: Mask) -> tuple[Array, Mask]:
     """Go to the highest point of the face of the free entries; those that reach 0 on the way are free no more."""
     while True:
         aim = np.zeros_like(x)

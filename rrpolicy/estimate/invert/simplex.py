@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.invert.quadratic import highest
+from rrpolicy.estimate.invert.quadratic import maximise_quadratic
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
@@ -33,7 +33,7 @@ _RIDGE = 1e-12
 
 
 @frozen(slots=False)
-class Likeliest:
+class MaximumLikelihoodTable:
     """The table of the largest likelihood.
 
     Attributes:
@@ -71,7 +71,7 @@ def transition(axis: AxisWeights) -> Array:
             )
 
 
-def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
+def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLikelihoodTable:
     """Find the original table under which the released counts are likeliest.
 
     Args:
@@ -81,7 +81,7 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
     total = float(released.sum())
     shape = tuple(P.shape[1] for P in matrices)
     if total <= 0:
-        return Likeliest(np.zeros(shape), 0.0, converged=True)
+        return MaximumLikelihoodTable(np.zeros(shape), 0.0, converged=True)
     small = math.prod(shape) <= _SMALL and math.prod(P.size for P in matrices) <= _ENTRIES
     if len(shape) > 1 and small:
         found = maximum_likelihood(released.reshape(-1), [reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)])
@@ -95,13 +95,13 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
         if gap <= _GAP:
             break
         uphill = _quadratic(pi, ratio, n, matrices[0]) if small else None
-        pi = _accelerated(pi, pi * ratio, n, matrices) if uphill is None else uphill
+        pi = _accelerate_em(pi, pi * ratio, n, matrices) if uphill is None else uphill
     # a cell that tends to 0 never reaches it: its gradient says so
     pi = np.where((total * pi < _EMPTY) & (ratio < 1 - _SLACK), 0.0, pi)
-    return Likeliest(total * pi / pi.sum(), gap, converged=gap <= _GAP)
+    return MaximumLikelihoodTable(total * pi / pi.sum(), gap, converged=gap <= _GAP)
 
 
-def projected(counts: Array, total: float) -> Array:
+def project_to_simplex(counts: Array, total: float) -> Array:
     """Return the table nearest to `counts` in L2 among those with no negative cell and the given total.
 
     Sorting and one threshold (Held, Wolfe, Crowder 1974): max(x - theta, 0).
@@ -114,7 +114,7 @@ def projected(counts: Array, total: float) -> Array:
     return np.asarray(np.maximum(counts - theta, 0.0))
 
 
-def along(x: Array, matrices: Sequence[Array], *, transpose: bool = False) -> Array:
+def apply_along_axes(x: Array, matrices: Sequence[Array], *, transpose: bool = False) -> Array:
     """Apply each axis' matrix along its dimension."""
     if x.ndim == 1:
         return np.asarray((matrices[0].T if transpose else matrices[0]) @ x)
@@ -131,9 +131,9 @@ def _start(n: Array, matrices: Sequence[Array]) -> Array:
 
 
 def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
-    expected = along(pi, matrices)
+    expected = apply_along_axes(pi, matrices)
     quotient = np.divide(n, expected, out=np.zeros_like(n), where=n > 0)
-    return along(quotient, matrices, transpose=True)
+    return apply_along_axes(quotient, matrices, transpose=True)
 
 
 def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
@@ -148,7 +148,7 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     H = scaled.T @ scaled
     H[np.diag_indices_from(H)] += _RIDGE * np.trace(H)
     try:
-        aim = highest(H, H @ pi + ratio - 1, pi)
+        aim = maximise_quadratic(H, H @ pi + ratio - 1, pi)
     except np.linalg.LinAlgError:  # singular but for rounding, or too many steps: EM goes on
         return None
     if not aim.any():
@@ -163,7 +163,7 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     return whole if float(_ratio(whole, n, [P]).max()) < float(ratio.max()) else None
 
 
-def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array]) -> Array:
+def _accelerate_em(first: Array, second: Array, n: Array, matrices: Sequence[Array]) -> Array:
     """Extrapolate two EM steps (SQUAREM, Varadhan and Roland 2008), and fall back where that is not uphill."""
     third = second * _ratio(second, n, matrices)
     r, v = second - first, third - 2 * second + first
@@ -180,7 +180,7 @@ def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array
 
 def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
     known = n > 0
-    expected = along(pi, matrices)[known]
+    expected = apply_along_axes(pi, matrices)[known]
     if expected.min() <= 0:
         return -np.inf
     return float((n[known] * np.log(expected)).sum())

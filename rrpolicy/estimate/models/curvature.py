@@ -23,12 +23,12 @@ from rrpolicy.estimate.models.information import information_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.estimate.models.scores import Solved
+    from rrpolicy.estimate.models.scores import ScoreRoot
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array
 
 
-def second_order(solved: Solved, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
+def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
     """Return the variance of what is quadratic in the error of the counts.
 
     Args:

@@ -90,7 +90,7 @@ def read_formula(text: str) -> Formula:
 
 
 @frozen(slots=False)
-class Design:
+class CovariateDesign:
     """The covariates of original cells.
 
     Attributes:
@@ -108,7 +108,7 @@ class Design:
     @classmethod
     def of(
         cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
-    ) -> Design:
+    ) -> CovariateDesign:
         """Make the design of cells.
 
         Args:
@@ -126,7 +126,9 @@ class Design:
         asked = formula.told(formula.right.strip())
         try:
             with np.errstate(all="ignore"):  # what is no number is refused below
-                made = formulaic.model_matrix(formula.right, _named(frame, formula), context={}, na_action="raise")
+                made = formulaic.model_matrix(
+                    formula.right, _rename_to_identifiers(frame, formula), context={}, na_action="raise"
+                )
         except (
             FormulaicError,
             ValueError,
@@ -161,19 +163,19 @@ class Design:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
             try:
-                return np.asarray(self._again(_named(frame, self._formula)), dtype=np.float64)
+                return np.asarray(self._again(_rename_to_identifiers(frame, self._formula)), dtype=np.float64)
             except DataMismatchWarning:
                 message = "a number is asked for that a term takes for a category, and that no record has"
                 raise PolicyError(Problem("RR542", message)) from None
 
 
-def _named(frame: pd.DataFrame, formula: Formula) -> pd.DataFrame:
+def _rename_to_identifiers(frame: pd.DataFrame, formula: Formula) -> pd.DataFrame:
     return frame.rename(columns={name: word for word, name in formula.odd.items()})
 
 
 def _as_categories(term: str, domains: Mapping[str, Sequence[Value]]) -> str:
     """Return the name of a term with numbers as their categories read: `C(age)[T.1]`, where a frame has 1.0."""
-    numbers = {str(float(v)): str(v) for domain in domains.values() if numeric(domain) for v in domain}
+    numbers = {str(float(v)): str(v) for domain in domains.values() if is_numeric(domain) for v in domain}
     return re.sub(r"\[(T\.)?([^][]+)\]", lambda found: f"[{found[1] or ''}{numbers.get(found[2], found[2])}]", term)
 
 
@@ -183,7 +185,7 @@ def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Seque
 
     def column(name: str, domain: Sequence[Value]) -> Any:
         values = [cell[name] for cell in cells]
-        if numeric(domain):
+        if is_numeric(domain):
             return pd.Series([float(v) for v in values], dtype="float64")
         told = [MISSING if v is None else str(v) for v in domain]
         return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=told))
@@ -191,6 +193,6 @@ def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Seque
     return pd.DataFrame({name: column(name, domain) for name, domain in domains.items()}, index=range(len(cells)))
 
 
-def numeric(domain: Sequence[Value]) -> bool:
+def is_numeric(domain: Sequence[Value]) -> bool:
     """Return whether all categories are numbers."""
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in domain)

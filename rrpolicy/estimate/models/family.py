@@ -21,7 +21,7 @@ _MOST = 700.0
 """Beyond it an exponential is no number."""
 
 
-class Family(ABC):
+class RegressionFamily(ABC):
     """An outcome's law given what is predicted of it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Family(ABC):
         """Return (cells,) log-likelihoods of outcomes, but for what no coefficient changes."""
 
 
-class _Alone(Family):
+class _SingleEquation(RegressionFamily):
     """One equation."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class _Alone(Family):
         return self._bend(mean)[:, :, None, None]
 
 
-class Gaussian(_Alone):
+class Gaussian(_SingleEquation):
     """A number, of constant variance: least squares."""
 
     link = "mean"
@@ -89,7 +89,7 @@ class Gaussian(_Alone):
         return np.asarray(-((y - eta) ** 2).sum(axis=1) / 2)
 
 
-class Binomial(_Alone):
+class Binomial(_SingleEquation):
     """Yes or no."""
 
     link = "logarithm of the odds"
@@ -110,7 +110,7 @@ class Binomial(_Alone):
         return np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1))
 
 
-class Poisson(_Alone):
+class Poisson(_SingleEquation):
     """A number of events."""
 
     link = "logarithm of the mean"
@@ -131,7 +131,7 @@ class Poisson(_Alone):
         return np.asarray((y * eta - np.exp(np.minimum(eta, _MOST))).sum(axis=1))
 
 
-class Multinomial(Family):
+class Multinomial(RegressionFamily):
     """One of several categories; an equation for each but the first."""
 
     link = "logarithm of the odds against the first category"
@@ -162,7 +162,7 @@ class Multinomial(Family):
         return np.asarray((y * eta).sum(axis=1) - top - np.log(np.exp(whole - top[:, None]).sum(axis=1)))
 
 
-FAMILIES: Mapping[str, Family] = {
+FAMILIES: Mapping[str, RegressionFamily] = {
     "gaussian": Gaussian(),
     "binomial": Binomial(),
     "poisson": Poisson(),

@@ -29,7 +29,7 @@ def information_of(counts: Array, X: Array, slope: Array) -> Array:
     return found.reshape(equations * covariates, -1)
 
 
-def definite(matrix: Array) -> bool:
+def is_positive_definite(matrix: Array) -> bool:
     """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
     if not len(matrix):
         return True

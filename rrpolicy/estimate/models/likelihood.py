@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.invert.quadratic import highest
+from rrpolicy.estimate.invert.quadratic import maximise_quadratic
 from rrpolicy.estimate.invert.simplex import transition
-from rrpolicy.estimate.models.information import definite, information_of
+from rrpolicy.estimate.models.information import information_of, is_positive_definite
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.family import Family
+    from rrpolicy.estimate.models.family import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
@@ -74,8 +74,8 @@ class Likelihood:
         return {"table": np.sqrt(table), "population": np.sqrt(population)}, np.zeros(len(gradients), dtype=bool)
 
 
-def likeliest(  # noqa: PLR0917 what a model is of
-    table: Crosstab, outcome: str, combination: Ints, X: Array, Y: Array, family: Family
+def fit_likelihood(  # noqa: PLR0917 what a model is of
+    table: Crosstab, outcome: str, combination: Ints, X: Array, Y: Array, family: RegressionFamily
 ) -> Likelihood | None:
     """Fit by maximum likelihood; None where it has no solution at hand either, or is not defined.
 
@@ -138,7 +138,7 @@ class _Model:
     P: Array
     n: Array
     X: Array
-    family: Family
+    family: RegressionFamily
 
     def fit(self) -> tuple[Array, Array] | None:
         """Return (equations, terms) beta and (combinations,) pi at the maximum; None if there is none at hand."""
@@ -173,7 +173,7 @@ class _Model:
         information = J[seen].T @ (J[seen] / expected[seen, None])
         mean = self.family.mean(self.X @ beta.T)
         of_beta = information_of(pi, self.X, self.family.slope(mean))
-        if not definite(information) or not definite(of_beta):
+        if not is_positive_definite(information) or not is_positive_definite(of_beta):
             return None
         observed, complete = np.zeros((len(free), len(free))), np.zeros((len(free), len(free)))
         observed[np.ix_(free, free)] = np.linalg.inv(information)
@@ -219,14 +219,14 @@ def _step(by_beta: Array, A: Array, n: Array, pi: Array) -> tuple[Array, Array, 
     B, C, target = by_beta[known] * scale[:, None], A[known] * scale[:, None], np.sqrt(n[known])
     score, rise = B.T @ target, C.T @ target - 1
     H = B.T @ B
-    if not definite(H):
+    if not is_positive_definite(H):
         return None
     follow = np.linalg.solve(H, np.concatenate([score[:, None], B.T @ C], axis=1))
     alone, with_pi = follow[:, 0], follow[:, 1:]
     reduced = C.T @ C - (C.T @ B) @ with_pi
     reduced[np.diag_indices_from(reduced)] += _RIDGE * (np.trace(C.T @ C) + 1)
     try:
-        aim = highest(reduced, reduced @ pi + rise - (C.T @ B) @ alone, pi)
+        aim = maximise_quadratic(reduced, reduced @ pi + rise - (C.T @ B) @ alone, pi)
     except np.linalg.LinAlgError:  # singular but for rounding, or too many steps
         return None
     of_pi = aim - pi

@@ -15,16 +15,23 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import listed
 from rrpolicy.escaping.shell import quoted
 from rrpolicy.estimate.counts.grouping import group_values
-from rrpolicy.estimate.counts.missing import complete
-from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
+from rrpolicy.estimate.counts.missing import complete_records
+from rrpolicy.estimate.models.design import (
+    MISSING,
+    CovariateDesign,
+    Formula,
+    covariates,
+    is_numeric,
+    read_formula,
+)
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
-from rrpolicy.estimate.models.likelihood import likeliest
-from rrpolicy.estimate.models.score_test import ScoreTest, score_sets, testable
-from rrpolicy.estimate.models.scores import Scores, solved
+from rrpolicy.estimate.models.likelihood import fit_likelihood
+from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets
+from rrpolicy.estimate.models.scores import Scores, solve_score
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE, UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
-from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rrpolicy.estimate.models.scores import Fit
+    from rrpolicy.estimate.models.scores import RegressionFit
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
@@ -72,8 +79,8 @@ class Regression(Estimates):
     family: str
     success: tuple[Value, ...]
     equations: tuple[Value, ...]
-    design: Design = field(repr=False)
-    _fit: Fit = field(repr=False)
+    design: CovariateDesign = field(repr=False)
+    _fit: RegressionFit = field(repr=False)
     _values: int = field(repr=False)
 
     @property
@@ -86,19 +93,19 @@ class Regression(Estimates):
         """Return the model."""
         return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the coefficients, then how far from 0 each is; certain ones are not tested."""
         z, p = self._tested()
         return (
             *super().shown(),
-            Column("z", tuple(z.tolist()), key=False, printed=not self._certain),
-            Column("p_value", tuple(p.tolist()), key=False, printed=not self._certain, p_values=True),
+            ResultColumn("z", tuple(z.tolist()), key=False, printed=not self._certain),
+            ResultColumn("p_value", tuple(p.tolist()), key=False, printed=not self._certain, p_values=True),
         )
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what is said of a straight line fitted to a share, of no tests, of normal intervals."""
         two = self.family == "gaussian" and self._values == _TWO
-        normal = not self._certain and not testable(self._fit)
+        normal = not self._certain and not is_testable(self._fit)
         said = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
         return (*(text for text, holds in said if holds), *super().remarks())
 
@@ -109,7 +116,7 @@ class Regression(Estimates):
     def _tested(self) -> tuple[Array, Array]:
         """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
         errors = self.se()
-        if testable(self._fit):
+        if is_testable(self._fit):
             z = ScoreTest(self._fit, self.target, errors).distances()
         else:
             z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
@@ -135,9 +142,9 @@ class Regression(Estimates):
         """
         known = self._domains()
         for row in rows:
-            wrong = next((n for n, d in known.items() if n not in row or not _fits(row[n], d)), None)
+            wrong = next((n for n, d in known.items() if n not in row or not _fits_domain(row[n], d)), None)
             if wrong is not None:
-                expected = "a number" if numeric(known[wrong]) else f"one of {', '.join(map(repr, known[wrong]))}"
+                expected = "a number" if is_numeric(known[wrong]) else f"one of {', '.join(map(repr, known[wrong]))}"
                 raise PolicyError(Problem("RR542", f"{wrong!r} is {row.get(wrong)!r}", expected=expected))
         family = FAMILIES[self.family]
         X = self.design.at(covariates(rows, known))
@@ -181,11 +188,11 @@ class Regression(Estimates):
     def _changes(self, name: str, domain: Sequence[Value]) -> list[tuple[str, Value, Array, Array]]:
         """Return what changes of one covariate do: its name, to what, and the differences with their gradients."""
         frame = self.design.frame
-        if numeric(domain):
+        if is_numeric(domain):
             lower, upper = (frame.assign(**{name: frame[name] + side * _STEP}) for side in (-1, 1))
             with suppress(PolicyError):  # a term that takes it for categories has no slope
                 return [(name, "slope", *self._difference(lower, upper, 2 * _STEP))]
-        first, *others = sorted(domain) if numeric(domain) else domain
+        first, *others = sorted(domain) if is_numeric(domain) else domain
         found = []
         for other in others:
             made = (covariates([{name: value}] * len(frame), {name: domain}) for value in (first, other))
@@ -286,11 +293,11 @@ def regression(  # noqa: PLR0917 what a regression is asked
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
     columns = {name: _column(release, name, formula) for name in (asked.outcome, *asked.covariates)}
-    _refuse_carried(release, columns.values())
+    _refuse_uncategorised(release, columns.values())
     if asked.outcome in asked.covariates:
         raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
     of = tuple(columns.values())
-    kept = complete(release, of, where)
+    kept = complete_records(release, of, where)
     (table,) = release.tables(of, [of], where, kept.condition, target=target, level=level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
@@ -298,7 +305,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns
     }  # labels, where values have some
     _refuse_coarse(asked, told)
-    design = Design.of(asked, cells, {name: told[name] for name in asked.covariates})
+    design = CovariateDesign.of(asked, cells, {name: told[name] for name in asked.covariates})
     outcome, equations, yes = _outcome(
         asked, [cell[asked.outcome] for cell in cells], told[asked.outcome], family, success
     )
@@ -309,13 +316,13 @@ def regression(  # noqa: PLR0917 what a regression is asked
         )
     kind = FAMILIES[family]
     counts = table.moment.reshape(-1)
-    root = solved(counts, design.matrix, outcome, kind)
-    found: Fit | None = None if root is None else Scores(root, table)
+    root = solve_score(counts, design.matrix, outcome, kind)
+    found: RegressionFit | None = None if root is None else Scores(root, table)
     if found is None and table.sample is None and not kept.condition.masks:
         told_by = {tuple(cell[name] for name in asked.covariates): None for cell in cells}
         number = {told: place for place, told in enumerate(told_by)}
         combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
-        found = likeliest(table, columns[asked.outcome], combination, design.matrix, outcome, kind)
+        found = fit_likelihood(table, columns[asked.outcome], combination, design.matrix, outcome, kind)
     if found is None:
         hint = "take terms out or put categories together; shares and means by group ask less of the release"
         message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
@@ -343,7 +350,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         estimator=(estimator,) * len(estimate),
         flags=flags,
         ends=score_sets(found, errors, table.sample)
-        if testable(found)
+        if is_testable(found)
         else normal_ends(estimate, errors, within, table.sample),
         notes=(*kept.notes, UNFLAGGED),
         formula=" ".join(formula.split()),
@@ -372,7 +379,7 @@ def _column(release: Release, name: str, formula: str) -> str:
         raise PolicyError(Problem("RR262", f"{cut!r} is no word that a formula takes for a name", hint=hint)) from error
 
 
-def _refuse_carried(release: Release, columns: Iterable[str]) -> None:
+def _refuse_uncategorised(release: Release, columns: Iterable[str]) -> None:
     """Refuse columns without categories: the model is of a table of counts.
 
     Raises:
@@ -414,7 +421,7 @@ def _outcome(
         raise PolicyError(Problem("RR543", f"`success` is for the family 'binomial', not {family!r}"))
     if isinstance(FAMILIES[family], Multinomial):
         if len(domain) < 3:  # noqa: PLR2004 two categories are yes and no
-            raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint=_as_family("binomial")))
+            raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint=_family_hint("binomial")))
         others = tuple(domain[1:])
         return np.array([[v == other for other in others] for v in values], dtype=np.float64), others, ()
     if family == "binomial":
@@ -433,12 +440,12 @@ def _outcome(
             raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
     least = FAMILIES[family].least
-    if not numeric(domain) or any(float(v) < least for v in domain):
+    if not is_numeric(domain) or any(float(v) < least for v in domain):
         expected = "numbers" if np.isinf(least) else f"numbers from {least:g} on"
         message = f"the categories of {name!r} are not what the family {family!r} is of"
-        words = [v for v in domain if not numeric([v])]
+        words = [v for v in domain if not is_numeric([v])]
         if len(words) == len(domain) or not words:
-            hint = _as_family("binomial", "multinomial")
+            hint = _family_hint("binomial", "multinomial")
             raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
         message = f"{message}: {' and '.join(map(repr, words))} {'is no number' if len(words) == 1 else 'are none'}"
         hint = f"a condition leaves out the records: `{identifier(name)} NOT IN ({', '.join(map(literal, words))})`"
@@ -446,13 +453,13 @@ def _outcome(
     return np.array([[float(v)] for v in values]), (name,), ()
 
 
-def _fits(value: Value | None, domain: Sequence[Value]) -> bool:
-    if numeric(domain):
-        return value is not None and numeric([value])
+def _fits_domain(value: Value | None, domain: Sequence[Value]) -> bool:
+    if is_numeric(domain):
+        return value is not None and is_numeric([value])
     return (MISSING if value is None else str(value)) in domain
 
 
-def _as_family(*names: str) -> str:
+def _family_hint(*names: str) -> str:
     """Return how to ask for one of some families, in Python and in a shell."""
     python, shell = " or ".join(f'"{name}"' for name in names), " or ".join(f"`--family {name}`" for name in names)
     return f"in Python, `family=` {python}; in a shell, {shell}"

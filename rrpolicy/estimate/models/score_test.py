@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from rrpolicy.estimate.models.curvature import second_order
-from rrpolicy.estimate.models.scores import Scores, solved
+from rrpolicy.estimate.models.curvature import second_order_variance
+from rrpolicy.estimate.models.scores import Scores, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.scores import Fit, Solved
+    from rrpolicy.estimate.models.scores import RegressionFit, ScoreRoot
     from rrpolicy.estimate.results.intervals import Ends
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.source.counts import Array
@@ -37,7 +37,7 @@ _CLOSE = 1e-5
 """Standard errors that an end may be off by."""
 
 
-def testable(fit: Fit) -> TypeGuard[Scores]:
+def is_testable(fit: RegressionFit) -> TypeGuard[Scores]:
     """Return whether a fit has scores, and is small enough for these intervals."""
     return isinstance(fit, Scores) and len(fit.solved.X) * fit.beta.size**3 <= MOST_WORK
 
@@ -59,7 +59,7 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
 
 
 @frozen(slots=False)
-class _Held:
+class _FixedCoefficient:
     """A coefficient held at a value.
 
     Attributes:
@@ -142,7 +142,7 @@ class ScoreTest:
         at = [self._held(k, float(self._estimate[k]), self._estimate) for k in range(len(self._estimate))]
         return tuple(held is None or held.share > _SLIGHT for held in at)
 
-    def _held(self, k: int, value: float, start: Array, *, curved: bool = True) -> _Held | None:
+    def _held(self, k: int, value: float, start: Array, *, curved: bool = True) -> _FixedCoefficient | None:
         """Return what the score says of a value; None where the others have no solution beside it.
 
         Args:
@@ -151,18 +151,18 @@ class ScoreTest:
             start: (parameters,) from which the others are solved.
             curved: with the second order.
         """
-        of: Solved = self.fit.solved
+        of: ScoreRoot = self.fit.solved
         free = np.arange(start.size) != k
         begun = np.where(free, start, value).reshape(of.beta.shape)
-        found = solved(of.counts, of.X, of.Y, of.family, begun, free)
+        found = solve_score(of.counts, of.X, of.Y, of.family, begun, free)
         if found is None:
             return None
         u, information = np.ones(start.size), found.information
         u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
         errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
-        more = second_order(found, u, free, self.fit.table.drawn_together) if curved else 0.0
+        more = second_order_variance(found, u, free, self.fit.table.drawn_together) if curved else 0.0
         variance = float(errors[self.target][0]) ** 2 + more
         score = float(found.scores[k] @ found.counts)
         if not variance > 0:
             return None
-        return _Held(score / math.sqrt(variance), found.beta.reshape(-1), more / variance)
+        return _FixedCoefficient(score / math.sqrt(variance), found.beta.reshape(-1), more / variance)

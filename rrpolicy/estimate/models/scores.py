@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from rrpolicy.estimate.models.information import definite, information_of
+from rrpolicy.estimate.models.information import information_of, is_positive_definite
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.family import Family
+    from rrpolicy.estimate.models.family import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
@@ -37,7 +37,7 @@ FARTHEST = 30.0
 
 
 @frozen(slots=False)
-class Solved:
+class ScoreRoot:
     """Coefficients at which a score vanishes.
 
     Attributes:
@@ -56,7 +56,7 @@ class Solved:
     counts: Array = field(repr=False)
     X: Array = field(repr=False)
     Y: Array = field(repr=False)
-    family: Family = field(repr=False)
+    family: RegressionFamily = field(repr=False)
 
     @property
     def influence(self) -> Array:
@@ -64,9 +64,9 @@ class Solved:
         return np.asarray(np.linalg.solve(self.information, self.scores))
 
 
-def solved(  # noqa: PLR0917 what a model is of
-    counts: Array, X: Array, Y: Array, family: Family, start: Array | None = None, free: Mask | None = None
-) -> Solved | None:
+def solve_score(  # noqa: PLR0917 what a model is of
+    counts: Array, X: Array, Y: Array, family: RegressionFamily, start: Array | None = None, free: Mask | None = None
+) -> ScoreRoot | None:
     """Return where the score of a table vanishes, by Newton's method; None where it has no such place at hand.
 
     Args:
@@ -83,13 +83,13 @@ def solved(  # noqa: PLR0917 what a model is of
     for _ in range(_STEPS):
         mean = family.mean(X @ beta.T)
         information = information_of(counts, X, family.slope(mean))
-        if not definite(information[np.ix_(moving, moving)]):
+        if not is_positive_definite(information[np.ix_(moving, moving)]):
             return None
         scores = ((Y - mean)[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
         step = np.zeros(beta.shape)
         step.flat[moving] = np.linalg.solve(information[np.ix_(moving, moving)], (scores @ counts)[moving])
         if np.abs(step).max() <= _CLOSE * (1 + np.abs(beta).max()):
-            return Solved(beta, information, scores, counts, X, Y, family)
+            return ScoreRoot(beta, information, scores, counts, X, Y, family)
         for _ in range(_HALVINGS):
             moved = _value(counts, X, Y, family, beta + step)
             if moved >= value - _CLOSE * abs(value):
@@ -103,13 +103,13 @@ def solved(  # noqa: PLR0917 what a model is of
     return None
 
 
-def _value(counts: Array, X: Array, Y: Array, family: Family, beta: Array) -> float:
+def _value(counts: Array, X: Array, Y: Array, family: RegressionFamily, beta: Array) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         found = float(counts @ family.likelihood(Y, X @ beta.T))
     return found if np.isfinite(found) else -np.inf
 
 
-class Fit(Protocol):
+class RegressionFit(Protocol):
     """A fitted model.
 
     Attributes:
@@ -147,7 +147,7 @@ class Scores:
         table: the corrected counts by outcome and covariates.
     """
 
-    solved: Solved = field(repr=False)
+    solved: ScoreRoot = field(repr=False)
     table: Crosstab = field(repr=False)
 
     @property

@@ -12,8 +12,8 @@ from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.estimate.counts.predicate import (
     COMPARISONS,
     as_sql,
-    bare,
     column_name,
+    has_no_other_parts,
     is_constant,
     read_condition,
     read_constants,
@@ -29,7 +29,7 @@ EXPECTED = (
     "WHERE condition GROUP BY columns"
 )
 """What RR272 expects, with the form that its hints advise."""
-Kind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
+AggregateKind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
 EXTREMES = ("min", "max")
 
 _OTHER = "{}() of released values does not estimate that of the original ones; counts, sums and averages are corrected"
@@ -68,14 +68,14 @@ class Aggregate:
         scale: what the result is multiplied by.
     """
 
-    kind: Kind
+    kind: AggregateKind
     value: str | None = None
     condition: tuple[Expression, ...] = ()
     within: tuple[str, ...] | None = ()
     scale: float = 1.0
 
 
-def refused(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
+def unsupported_query_error(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
     """Return the error for a query that is not answered.
 
     Args:
@@ -88,7 +88,7 @@ def refused(reason: str, hint: str | None = None, instead: str = "") -> PolicyEr
     )
 
 
-def counted(node: exp.Expr) -> str:
+def count_replacement(node: exp.Expr) -> str:
     """Return the count that answers what a condition is written for, or CASE WHEN condition THEN 1 ELSE 0; else ""."""
     asked = node
     if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
@@ -133,50 +133,60 @@ class Reader:
     def _product(self, left: exp.Expr, right: exp.Expr) -> Aggregate:
         if is_constant(left):
             left, right = right, left
-        found = _scalable(self.read(left))
+        found = _check_scalable(self.read(left))
         return replace(found, scale=found.scale * self._factor(right))
 
     def _quotient(self, top: exp.Expr, bottom: exp.Expr) -> Aggregate:
         part = self.read(top)
         if is_constant(bottom):
-            return replace(_scalable(part), scale=part.scale / self._factor(bottom))
+            return replace(_check_scalable(part), scale=part.scale / self._factor(bottom))
         below = bottom.unnest()
         within = self._window(below) if isinstance(below, exp.Window) else None
         if within is None:
             whole = self.read(below)
             if whole != Aggregate("count"):
-                raise refused("a count is divided by count(*), or by sum(count(*)) OVER (), and by no other estimate")
+                raise unsupported_query_error(
+                    "a count is divided by count(*), or by sum(count(*)) OVER (), and by no other estimate"
+                )
         elif part.condition:
-            raise refused("of a count with FILTER it would divide by all that is counted; divide by count(*)")
+            raise unsupported_query_error(
+                "of a count with FILTER it would divide by all that is counted; divide by count(*)"
+            )
         if part.kind != "count" or part.value is not None:
-            raise refused("only count(*), with or without FILTER, is divided by a count", "averages are written avg(…)")
+            raise unsupported_query_error(
+                "only count(*), with or without FILTER, is divided by a count", "averages are written avg(…)"
+            )
         return Aggregate("share", condition=part.condition, within=within, scale=part.scale)
 
     def _window(self, node: exp.Window) -> tuple[str, ...]:
         """Return the partition of `sum(count(*)) OVER (PARTITION BY …)`, the only window that is a sum of records."""
         match node.this:
             case exp.Anonymous(expressions=[exp.Anonymous() as inner]) as total if total.name.lower() == "sum":
-                plain = bare(node, "this", "partition_by", "over") and self._function(inner) == Aggregate("count")
+                plain = has_no_other_parts(node, "this", "partition_by", "over") and self._function(inner) == Aggregate(
+                    "count"
+                )
             case _:
                 plain = False
         if not plain:
-            raise refused(_reason(node))
+            raise unsupported_query_error(_reason(node))
         if not self.whole:
-            raise refused("sum(count(*)) OVER () adds the rows of all GROUPING SETS up, each record several times",
-                          "write share(), the share of all records that satisfy the condition")  # fmt: skip
+            raise unsupported_query_error(
+                "sum(count(*)) OVER () adds the rows of all GROUPING SETS up, each record several times",
+                "write share(), the share of all records that satisfy the condition",
+            )
         return tuple(column(part) for part in node.args.get("partition_by") or ())
 
     def _function(self, node: exp.Expr, condition: tuple[Expression, ...] = ()) -> Aggregate:
         if not isinstance(node, exp.Anonymous):
-            raise refused(_reason(node), instead=counted(node))
+            raise unsupported_query_error(_reason(node), instead=count_replacement(node))
         inner = [part.unnest() for part in node.expressions]
         if any(isinstance(part, exp.Distinct) for part in inner):
-            raise refused("DISTINCT counts released values, which are not the original ones")
+            raise unsupported_query_error("DISTINCT counts released values, which are not the original ones")
         if any(isinstance(part, exp.Order) for part in inner):
-            raise refused(f"ORDER BY inside {node.name}() has no meaning for a count")
+            raise unsupported_query_error(f"ORDER BY inside {node.name}() has no meaning for a count")
         match node.name.lower(), inner:
             case "count", [] | [_] if all(
-                bare(part) if isinstance(part, exp.Star) else is_constant(part) for part in inner
+                has_no_other_parts(part) if isinstance(part, exp.Star) else is_constant(part) for part in inner
             ):
                 return Aggregate("count", condition=condition)
             case "count", [exp.Column()]:
@@ -188,22 +198,22 @@ class Reader:
                 return Aggregate("sum" if name == "sum" else "avg", column(inner[0]), condition)
             case "min" | "max" as name, [exp.Column()]:
                 return Aggregate("min" if name == "min" else "max", column(inner[0]), condition)
-            case "share", [] | [exp.Star()] if not condition and all(map(bare, inner)):
+            case "share", [] | [exp.Star()] if not condition and all(map(has_no_other_parts, inner)):
                 return Aggregate("share")
-        raise refused(_reason(node), instead=counted(inner[0]) if len(inner) == 1 else "")
+        raise unsupported_query_error(_reason(node), instead=count_replacement(inner[0]) if len(inner) == 1 else "")
 
     def _factor(self, node: exp.Expr) -> float:
         if not is_constant(node):
-            raise refused("an estimate is multiplied by a constant only")
+            raise unsupported_query_error("an estimate is multiplied by a constant only")
         (value,) = read_constants(self.connection, [node])
         if kind_of(value) != "number" or not float(value) > 0:
-            raise refused("an estimate is multiplied by a positive number only")
+            raise unsupported_query_error("an estimate is multiplied by a positive number only")
         return float(value)
 
 
-def _scalable(found: Aggregate) -> Aggregate:
+def _check_scalable(found: Aggregate) -> Aggregate:
     if found.kind in EXTREMES:
-        raise refused(f"{found.kind}() is shown as it is: nothing is computed with it")
+        raise unsupported_query_error(f"{found.kind}() is shown as it is: nothing is computed with it")
     return found
 
 
@@ -216,7 +226,9 @@ def column(node: exp.Expr) -> str:
     name = column_name(node)
     if name is None:
         named = isinstance(node.unnest(), exp.Column) and not isinstance(node.unnest().this, exp.Star)
-        raise refused("a column is named by itself, without a table" if named else _reason(node.unnest()))
+        raise unsupported_query_error(
+            "a column is named by itself, without a table" if named else _reason(node.unnest())
+        )
     return name
 
 

@@ -10,22 +10,35 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.counts.missing import out_of_condition, out_of_count
-from rrpolicy.estimate.expression import Comparison, Expression, Null, columns_of, holds, leaves_of
-from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, refused
+from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
+from rrpolicy.estimate.expression import (
+    ColumnComparison,
+    Expression,
+    Null,
+    columns_of,
+    evaluate,
+    leaves_of,
+)
+from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, unsupported_query_error
 from rrpolicy.estimate.query.extreme import NOTE, extreme
 from rrpolicy.estimate.query.join import Given, own_table
-from rrpolicy.estimate.query.join import joined as joined_to
-from rrpolicy.estimate.query.parse import Order, Query, parse_query
+from rrpolicy.estimate.query.join import join_tables as joined_to
+from rrpolicy.estimate.query.parse import Query, SortKey, parse_query
 from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, named
+from rrpolicy.estimate.results.quantities import (
+    SINGLE_QUANTITY_NAMES,
+    EstimatedQuantity,
+    ResultColumn,
+    concatenate_quantities,
+    quantity_column_names,
+)
 from rrpolicy.estimate.results.target import Sample, Target, check_target
+from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_values
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
-from rrpolicy.estimate.sums.stated import Limits, said_of
 from rrpolicy.estimate.sums.totals import totals
 from rrpolicy.frozen import frozen
 
@@ -41,7 +54,7 @@ _UNLIMITED: Limits = (None, None)
 
 
 @frozen
-class _Asked:
+class _ResolvedQuery:
     """A query of a release: its sets of groups by exact names, the groups of each, and where columns of bins stop."""
 
     release: Release
@@ -75,23 +88,23 @@ def answer(  # noqa: PLR0917 what a query is asked with
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
     stops = {release.columns.name(name): ends for name, ends in (limits or {}).items()}
-    asked = _Asked(release, query, sets, keys, target, level, stops)
+    asked = _ResolvedQuery(release, query, sets, keys, target, level, stops)
     _refuse_unused(asked)
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
-    selected: list[Column | Measured] = []
+    selected: list[ResultColumn | EstimatedQuantity] = []
     for item, names in zip(query.items, _names(query, release), strict=True):
-        selected.append(_selected(asked, item.of, names, rows))
+        selected.append(_select_item(asked, item.of, names, rows))
     found = Answer(
         sql, by, rows, tuple(selected),
         where=query.where, target=target, level=level, records=release.records,
-        notes=tuple(dict.fromkeys((*left_out, *_exact(query), *_left_out(asked)))), max_records=release.max_records,
-        sample=_sample(asked),
+        notes=tuple(dict.fromkeys((*left_out, *_notes_on_extremes(query), *_notes_on_missing(asked)))),
+        max_records=release.max_records, sample=_sample(asked),
     )  # fmt: skip
-    return _ordered(_having(found, asked), query)
+    return _sort_and_limit(_apply_having(found, asked), query)
 
 
-def _refuse_unused(asked: _Asked) -> None:
+def _refuse_unused(asked: _ResolvedQuery) -> None:
     """Refuse limits of columns that no average or sum is of.
 
     Raises:
@@ -105,7 +118,7 @@ def _refuse_unused(asked: _Asked) -> None:
         raise PolicyError(Problem("RR532", message, expected="limits of columns under avg(…) or sum(…)"))
 
 
-def _sample(asked: _Asked) -> Sample | None:
+def _sample(asked: _ResolvedQuery) -> Sample | None:
     """Return how the records were sampled, where estimates go by that."""
     if asked.release.design is None:
         return None
@@ -114,55 +127,59 @@ def _sample(asked: _Asked) -> Sample | None:
     return whole.sample
 
 
-def _selected(
-    asked: _Asked, of: str | Aggregate, names: tuple[str, ...], rows: Sequence[Mapping[str, Value | None]]
-) -> Column | Measured:
+def _select_item(
+    asked: _ResolvedQuery, of: str | Aggregate, names: tuple[str, ...], rows: Sequence[Mapping[str, Value | None]]
+) -> ResultColumn | EstimatedQuantity:
     """Return an item of the SELECT list, or of HAVING, over all rows."""
     if isinstance(of, str):
         source = asked.release.columns.name(of)
-        return Column(names[0], tuple(row.get(source) for row in rows))
+        return ResultColumn(names[0], tuple(row.get(source) for row in rows))
     labelled = of.value is not None and asked.release.columns.name(of.value) in asked.release.columns.labels
     if labelled and of.kind not in {"avg", "sum"}:
-        raise refused(f"{of.kind}() takes a released column, and not one of a table that is joined")
+        raise unsupported_query_error(f"{of.kind}() takes a released column, and not one of a table that is joined")
     if of.kind not in EXTREMES:
-        return _measured(asked, of, names)
+        return _estimate_aggregate(asked, of, names)
     value = asked.release.columns.name(str(of.value))
-    conjuncts = (*asked.query.conjuncts, *_effective(asked.release, of.condition))
+    conjuncts = (*asked.query.conjuncts, *_effective_conditions(asked.release, of.condition))
     parts = (
         (extreme(asked.release, of.kind, value, chosen, conjuncts), keys)
         for chosen, keys in zip(asked.sets, asked.keys, strict=True)
     )
-    return Column(names[0], tuple(found.get(key) for found, keys in parts for key in keys), key=False)
+    return ResultColumn(names[0], tuple(found.get(key) for found, keys in parts for key in keys), key=False)
 
 
-def _exact(query: Query) -> Iterator[str]:
+def _notes_on_extremes(query: Query) -> Iterator[str]:
     """Yield what is to be known of MIN and MAX."""
     if any(isinstance(item.of, Aggregate) and item.of.kind in EXTREMES for item in query.items):
         yield NOTE
 
 
-def _having(found: Answer, asked: _Asked) -> Answer:
+def _apply_having(found: Answer, asked: _ResolvedQuery) -> Answer:
     """Return the rows that HAVING keeps; one of which something that it asks for is not known is left out."""
     having = asked.query.having
     if having is None:
         return found
-    known: list[Column | Measured] = []
+    known: list[ResultColumn | EstimatedQuantity] = []
     for of in having.of:
         place = next((i for i, item in enumerate(asked.query.items) if item.of == of), None)
-        known.append(_selected(asked, of, LONE, found.keys) if place is None else found.selected[place])
-    cells = [p.cells if isinstance(p, Column) else tuple(p.estimate.tolist()) for p in known]
+        known.append(
+            _select_item(asked, of, SINGLE_QUANTITY_NAMES, found.keys) if place is None else found.selected[place]
+        )
+    cells = [p.cells if isinstance(p, ResultColumn) else tuple(p.estimate.tolist()) for p in known]
     rows = [dict(zip(map(str, range(len(cells))), row, strict=True)) for row in zip(*cells, strict=True)]
     for leaf in leaves_of(having.expression):
-        compared = [row[leaf.column] for row in rows if not _absent(row[leaf.column])]
-        text = isinstance(leaf, Comparison) and isinstance(leaf.value, str)
+        compared = [row[leaf.column] for row in rows if not _is_absent(row[leaf.column])]
+        text = isinstance(leaf, ColumnComparison) and isinstance(leaf.value, str)
         if compared and all(isinstance(value, str) != text for value in compared):
-            raise refused("HAVING compares text with a number")
-    chosen = [i for i, row in enumerate(rows) if not any(map(_absent, row.values())) and holds(having.expression, row)]
-    estimated = any(isinstance(p, Measured) and not p.exact for p in known) and len(chosen) < len(rows)
-    return _picked(found, chosen, (*found.notes, SELECTED) if estimated else found.notes)
+            raise unsupported_query_error("HAVING compares text with a number")
+    chosen = [
+        i for i, row in enumerate(rows) if not any(map(_is_absent, row.values())) and evaluate(having.expression, row)
+    ]
+    estimated = any(isinstance(p, EstimatedQuantity) and not p.exact for p in known) and len(chosen) < len(rows)
+    return _take_rows(found, chosen, (*found.notes, SELECTED) if estimated else found.notes)
 
 
-def _picked(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answer:
+def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answer:
     """Return some of the rows of an answer."""
     return replace(
         found,
@@ -172,12 +189,12 @@ def _picked(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answe
     )
 
 
-def _left_out(asked: _Asked) -> Iterator[str]:
+def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
     """Yield which records are left out, for every column of which some have no value or no number."""
     items = [item.of for item in asked.query.items if isinstance(item.of, Aggregate)]
     conditions = [asked.query.conjuncts, *((*asked.query.conjuncts, *of.condition) for of in items if of.condition)]
     for condition in conditions:
-        yield from out_of_condition(asked.release, condition)
+        yield from notes_on_condition(asked.release, condition)
     values = dict.fromkeys(
         asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
     )
@@ -187,9 +204,9 @@ def _left_out(asked: _Asked) -> Iterator[str]:
         yield from notes_on_labels(asked.release, chosen, asked.query.conjuncts)
     for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind == "count" and of.value):
         if value in columns.missing or value in lacking:
-            yield out_of_count(asked.release, value, asked.query.conjuncts)
+            yield note_on_count(asked.release, value, asked.query.conjuncts)
     for value in values:
-        yield from said_of(columns, value)
+        yield from notes_on_category_values(columns, value)
         if columns.numberless(value) or columns.bins(value) or value in lacking:
             stops = asked.limits.get(value, _UNLIMITED)
             whole = mean(
@@ -223,21 +240,21 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
             continue
         base = item.alias or _BASES[item.of.kind].format(item.of.value)
         apart = item.of.kind in EXTREMES
-        names = (base,) if apart else LONE if lone else named(base)
+        names = (base,) if apart else SINGLE_QUANTITY_NAMES if lone else quantity_column_names(base)
         while taken & {n.casefold() for n in names}:
             base += "_"
-            names = (base,) if apart else tuple(n + "_" for n in names) if lone else named(base)
+            names = (base,) if apart else tuple(n + "_" for n in names) if lone else quantity_column_names(base)
         taken |= {n.casefold() for n in names}
         found.append(names)
     if len({n[0].casefold() for n in found}) < len(found):
-        raise refused("two of its columns have the same name; give one an alias")
+        raise unsupported_query_error("two of its columns have the same name; give one an alias")
     return found
 
 
-def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measured:
+def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str, ...]) -> EstimatedQuantity:
     """Return one aggregate over the rows of all sets of groups."""
     release = asked.release
-    part = _effective(release, what.condition)
+    part = _effective_conditions(release, what.condition)
     if what.kind == "count":
         condition = split([*asked.query.conjuncts, *part], release.columns)
         counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
@@ -247,11 +264,11 @@ def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measure
         ]
     else:
         one = _estimator(asked, what, part)
-        parts = [_aligned(one(chosen), rows) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
-    return replace(joined(parts).scaled(what.scale), names=names)
+        parts = [_align_rows(one(chosen), rows) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
+    return replace(concatenate_quantities(parts).scaled(what.scale), names=names)
 
 
-def _effective(release: Release, conjuncts: Sequence[Expression]) -> tuple[Expression, ...]:
+def _effective_conditions(release: Release, conjuncts: Sequence[Expression]) -> tuple[Expression, ...]:
     """Return conditions without those that leave out nulls of columns that have none."""
     columns = release.columns
     return tuple(
@@ -265,7 +282,9 @@ def _without_nulls(expression: Expression) -> bool:
     return isinstance(getattr(expression, "part", None), Null)
 
 
-def _estimator(asked: _Asked, what: Aggregate, part: Sequence[Expression]) -> Callable[[tuple[str, ...]], Estimates]:
+def _estimator(
+    asked: _ResolvedQuery, what: Aggregate, part: Sequence[Expression]
+) -> Callable[[tuple[str, ...]], Estimates]:
     """Return what estimates an aggregate other than a count, by some columns."""
     release, target, level = asked.release, asked.target, asked.level
     whole, value = asked.query.conjuncts, str(what.value)
@@ -291,7 +310,7 @@ def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[in
     return [place.get(key, -1) for key in rows]
 
 
-def _aligned(found: Estimates, rows: Sequence[Key]) -> Measured:
+def _align_rows(found: Estimates, rows: Sequence[Key]) -> EstimatedQuantity:
     """Return estimates by row; an answer has no column that says how they were made, and flags those that are not."""
     flags = tuple(
         (*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f
@@ -300,7 +319,7 @@ def _aligned(found: Estimates, rows: Sequence[Key]) -> Measured:
     return replace(found.quantity, flags=flags).picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,))
 
 
-def _ordered(found: Answer, asked: Query) -> Answer:
+def _sort_and_limit(found: Answer, asked: Query) -> Answer:
     """Apply ORDER BY, OFFSET and LIMIT; null and not estimable rows come last unless NULLS FIRST is said."""
     columns = found.columns()
     chosen = list(range(len(found.keys)))
@@ -308,31 +327,31 @@ def _ordered(found: Answer, asked: Query) -> Answer:
     for key in reversed(asked.order):
         values, estimated = _values(found, columns, key)
         by_estimate |= estimated
-        absent = [i for i in chosen if _absent(values[i])]
+        absent = [i for i in chosen if _is_absent(values[i])]
         present = sorted(
-            (i for i in chosen if not _absent(values[i])), key=lambda i: _sortable(values[i]), reverse=key.descending
+            (i for i in chosen if not _is_absent(values[i])), key=lambda i: _sortable(values[i]), reverse=key.descending
         )
         chosen = absent + present if key.nulls_first else present + absent
     end = None if asked.limit is None else asked.offset + asked.limit
     chosen = chosen[asked.offset : end]
     notes = (*found.notes, SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
-    return _picked(found, chosen, notes)
+    return _take_rows(found, chosen, notes)
 
 
-def _values(found: Answer, columns: Mapping[str, list[Any]], key: Order) -> tuple[list[Any], bool]:
+def _values(found: Answer, columns: Mapping[str, list[Any]], key: SortKey) -> tuple[list[Any], bool]:
     """Return what a key of ORDER BY sorts by, and whether it was estimated."""
     if isinstance(key.of, int):
         part = found.selected[key.of]
-        return columns[part.name], isinstance(part, Measured)
+        return columns[part.name], isinstance(part, EstimatedQuantity)
     folded = key.of.casefold()
     grouped = {b.casefold(): [k[b] for k in found.keys] for b in found.by}
-    grouped |= {part.name.casefold(): columns[part.name] for part in found.selected if isinstance(part, Column)}
+    grouped |= {part.name.casefold(): columns[part.name] for part in found.selected if isinstance(part, ResultColumn)}
     if folded in grouped:
         return grouped[folded], False
     for name, values in columns.items():
         if name.casefold() == folded:
             return values, True
-    raise refused(f"it has no column “{key.of}” to order by; select what it orders by")
+    raise unsupported_query_error(f"it has no column “{key.of}” to order by; select what it orders by")
 
 
 def _sortable(value: Any) -> tuple[bool, Any]:
@@ -340,5 +359,5 @@ def _sortable(value: Any) -> tuple[bool, Any]:
     return isinstance(value, str), value
 
 
-def _absent(value: Any) -> bool:
+def _is_absent(value: Any) -> bool:
     return value is None or value != value  # noqa: PLR0124 - NaN

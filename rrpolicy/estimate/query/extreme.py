@@ -10,7 +10,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping, groups_of
 from rrpolicy.estimate.counts.scan import count, extremes
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.query.aggregate import refused
+from rrpolicy.estimate.query.aggregate import unsupported_query_error
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -41,13 +41,13 @@ def extreme(
     randomised = [name for axis in drawn if axis.randomised for name in axis.columns]
     if randomised:
         reason = f"{kind}() of what a randomised column says is that of released values, which no weights correct"
-        raise refused(f"{reason}: {randomised[0]!r} is randomised", "ask for shares by categories")
+        raise unsupported_query_error(f"{reason}: {randomised[0]!r} is randomised", "ask for shares by categories")
     if value in columns.spread or value in columns.labels:
-        raise refused(f"{kind}() takes a column that was released as it is, which {value!r} is not")
+        raise unsupported_query_error(f"{kind}() takes a column that was released as it is, which {value!r} is not")
     best = min if kind == "min" else max
     if own is None:
         if columns.columns[value].kind != "carried":
-            raise refused(f"{kind}() takes a column of values, which {value!r} is not")
+            raise unsupported_query_error(f"{kind}() takes a column of values, which {value!r} is not")
         codes, *ends = extremes(release.data, axes, value, condition.filter, condition.parameters)
         values = ends[kind == "max"]
     else:

@@ -8,9 +8,27 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from rrpolicy.estimate.counts.predicate import COMPARISONS, MIRRORED, as_sql, bare, is_constant, read_constants
-from rrpolicy.estimate.expression import And, Comparison, Expression, Not, Or
-from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+from rrpolicy.estimate.counts.predicate import (
+    COMPARISONS,
+    MIRRORED,
+    as_sql,
+    has_no_other_parts,
+    is_constant,
+    read_constants,
+)
+from rrpolicy.estimate.expression import (
+    And,
+    ColumnComparison,
+    Expression,
+    Not,
+    Or,
+)
+from rrpolicy.estimate.query.aggregate import (
+    Aggregate,
+    Reader,
+    column,
+    unsupported_query_error,
+)
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -60,18 +78,25 @@ class _Rows:
                 return And(parts) if isinstance(joined, exp.And) else Or(parts)
             case exp.Not(this=inner):
                 return Not(self.read(inner))
-            case exp.Between(this=of, args={"low": low, "high": high}) as ends if bare(ends, "this", "low", "high"):
+            case exp.Between(this=of, args={"low": low, "high": high}) as ends if has_no_other_parts(
+                ends, "this", "low", "high"
+            ):
                 place = self._operand(of)
                 return And(
-                    (Comparison(place, ">=", self._constant(low)), Comparison(place, "<=", self._constant(high)))
+                    (
+                        ColumnComparison(place, ">=", self._constant(low)),
+                        ColumnComparison(place, "<=", self._constant(high)),
+                    )
                 )
             case exp.Binary(left=left, right=right) as compared if type(compared) in COMPARISONS:
                 operator = COMPARISONS[type(compared)]
                 if is_constant(left):
                     left, right, operator = right, left, MIRRORED[operator]
                 if is_constant(right):
-                    return Comparison(self._operand(left), operator, self._constant(right))
-        raise refused(f"HAVING compares what is estimated with constants: {as_sql(node)} is something else")
+                    return ColumnComparison(self._operand(left), operator, self._constant(right))
+        raise unsupported_query_error(
+            f"HAVING compares what is estimated with constants: {as_sql(node)} is something else"
+        )
 
     def _operand(self, node: exp.Expr) -> str:
         """Return the place of what is compared, as a name."""
@@ -86,10 +111,10 @@ class _Rows:
         return str(self.of.index(found))
 
     def _constant(self, node: exp.Expr) -> Value:
-        return _compared(read_constants(self.reader.connection, [node])[0])
+        return _comparable_constant(read_constants(self.reader.connection, [node])[0])
 
 
-def _compared(value: object) -> Value:
+def _comparable_constant(value: object) -> Value:
     """Return a constant as estimates are compared with it."""
     if isinstance(value, Decimal):
         return float(value)

@@ -20,9 +20,9 @@ from sqlglot import exp
 from rrpolicy.canonical import Value, category_text
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.estimate.counts.predicate import bare
+from rrpolicy.estimate.counts.predicate import has_no_other_parts
 from rrpolicy.estimate.expression import Expression, Member
-from rrpolicy.estimate.query.aggregate import refused
+from rrpolicy.estimate.query.aggregate import unsupported_query_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.frozen import frozen
 from rrpolicy.safe_io.file import read_regular
@@ -78,13 +78,13 @@ def own_table(name: str, given: Given) -> OwnTable:
         PolicyError: RR508 if it cannot be read, or is no table.
     """
     if isinstance(given, (str, os.PathLike)):
-        return OwnTable(name, _of_file(name, Path(given)))
+        return OwnTable(name, _read_table_file(name, Path(given)))
     try:
-        columns = {str(c): tuple(map(_plain, given[c])) for c in getattr(given, "columns", given)}
+        columns = {str(c): tuple(map(_parse_cell, given[c])) for c in getattr(given, "columns", given)}
     except (TypeError, KeyError) as error:
-        raise _no_table(name, "it is no file, no data frame, and no columns by name") from error
+        raise _table_error(name, "it is no file, no data frame, and no columns by name") from error
     if len({len(cells) for cells in columns.values()}) > 1:
-        raise _no_table(name, "its columns are of different lengths")
+        raise _table_error(name, "its columns are of different lengths")
     return OwnTable(name, columns)
 
 
@@ -99,7 +99,7 @@ def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, 
     select.set("joins", None)
     aliases = {join.alias.casefold(): join for join in joins}
     if len(aliases) < len(joins) or "release" in aliases:
-        raise refused("two of the tables that it reads have the same name")
+        raise unsupported_query_error("two of the tables that it reads have the same name")
     for node in select.find_all(exp.Column):
         join = aliases.get(node.text("table").casefold())
         if join is not None:
@@ -108,7 +108,7 @@ def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, 
     return joins
 
 
-def joined(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expression, ...], tuple[str, ...]]:
+def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expression, ...], tuple[str, ...]]:
     """Return a release with what joined tables say of its categories, the conditions of the joins, and what to note.
 
     Raises:
@@ -123,18 +123,20 @@ def joined(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expr
         axis = columns.axis(of)
         if isinstance(axis, AnatomyWeights) or of in columns.spread:
             hint = "in Python, release.mean(..., values={label: number}) takes a number for each label"
-            raise refused(f"{of!r} is released by groups, whose categories no table can be joined to", hint)
+            raise unsupported_query_error(
+                f"{of!r} is released by groups, whose categories no table can be joined to", hint
+            )
         rows = {category_text(key): row for row, key in enumerate(join.table.columns[join.key])}
         keys = join.table.columns[join.key]
         twice = next((key for row, key in enumerate(keys) if rows[category_text(key)] != row), None)
         if twice is not None:
-            raise _no_table(
+            raise _table_error(
                 join.table.name, f"{join.key!r} has {visible(str(twice))!r} twice: one row for each category"
             )
         domain = columns.domain(of)
         matched = tuple(v for v in domain if category_text(v) in rows)
         if not matched:
-            raise _no_table(join.table.name, f"no cell of {join.key!r} is a category of {of!r}")
+            raise _table_error(join.table.name, f"no cell of {join.key!r} is a category of {of!r}")
         if len(matched) < len(domain):
             left = len(domain) - len(matched)
             conditions.append(Member(of, matched))
@@ -150,16 +152,26 @@ def joined(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expr
 
 def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) -> Join:
     table = clause.this
-    plain = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier) and bare(table, "this", "alias")
-    if not plain or not bare(clause, "this", "kind", "on", "using") or clause.text("kind") not in {"", "INNER"}:
-        raise refused("it joins in another way than JOIN a table ON one of its columns = a released column")
+    plain = (
+        isinstance(table, exp.Table)
+        and isinstance(table.this, exp.Identifier)
+        and has_no_other_parts(table, "this", "alias")
+    )
+    if (
+        not plain
+        or not has_no_other_parts(clause, "this", "kind", "on", "using")
+        or clause.text("kind") not in {"", "INNER"}
+    ):
+        raise unsupported_query_error(
+            "it joins in another way than JOIN a table ON one of its columns = a released column"
+        )
     found = tables.get(table.name)
     if found is None:
         if table.name == "release":
-            raise refused(
+            raise unsupported_query_error(
                 "it must read the table “release” once: a join on a randomised column pairs the wrong records"
             )
-        raise refused(f"it joins “{visible(table.name)}”, which is no table that was given",
+        raise unsupported_query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
                       f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
     alias = table.alias or table.name
     on, using = clause.args.get("on"), clause.args.get("using") or []
@@ -170,7 +182,7 @@ def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) ->
     others = [side for side in sides if isinstance(side, exp.Column) and side not in own]
     source = select.args["from_"].this
     if len(own) != 1 or len(others) != 1 or others[0].text("table") not in {"", "release", source.alias}:
-        raise refused(f"a table is joined by one equality, such as ON release.column = {alias}.column")
+        raise unsupported_query_error(f"a table is joined by one equality, such as ON release.column = {alias}.column")
     return Join(found, alias, others[0].name, _column(found, own[0].name))
 
 
@@ -178,34 +190,34 @@ def _column(table: OwnTable, name: str) -> str:
     exact = [c for c in table.columns if c == name] or [c for c in table.columns if c.casefold() == name.casefold()]
     if len(exact) != 1:
         listed = ", ".join(map(repr, table.columns))
-        raise _no_table(table.name, f"it has no column {visible(name)!r}", f"its columns are {listed}")
+        raise _table_error(table.name, f"it has no column {visible(name)!r}", f"its columns are {listed}")
     return exact[0]
 
 
-def _of_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
+def _read_table_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
     try:
         text = read_regular(path, LARGEST).decode("utf-8-sig")
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except OSError as error:
-        raise _no_table(name, f"'{path}' cannot be read: {error.strerror}") from error
+        raise _table_error(name, f"'{path}' cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise _no_table(name, f"'{path}' is no text in UTF-8") from error
+        raise _table_error(name, f"'{path}' is no text in UTF-8") from error
     except (csv.Error, ValueError) as error:
-        raise _no_table(name, f"'{path}' is no CSV with a header: {error}") from error
+        raise _table_error(name, f"'{path}' is no CSV with a header: {error}") from error
     if len(set(header)) < len(header):
-        raise _no_table(name, f"'{path}' names a column twice")
+        raise _table_error(name, f"'{path}' names a column twice")
     odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(header)), None)
     if odd is not None:
-        raise _no_table(name, f"record {odd} of '{path}' has {len(rows[odd - 1])} fields, its header {len(header)}")
+        raise _table_error(name, f"record {odd} of '{path}' has {len(rows[odd - 1])} fields, its header {len(header)}")
     return {column: tuple(row[i] for row in rows) for i, column in enumerate(header)}
 
 
-def _plain(cell: Any) -> Value:
+def _parse_cell(cell: Any) -> Value:
     value = cell.item() if hasattr(cell, "item") else cell
     return value if isinstance(value, (str, int, float, bool)) else "" if value is None else str(value)
 
 
-def _no_table(name: str, message: str, hint: str | None = None) -> PolicyError:
+def _table_error(name: str, message: str, hint: str | None = None) -> PolicyError:
     expected = "a small table with a header, and one row for each category of a released column"
     return PolicyError(
         Problem("RR508", f"the table “{visible(name)}” cannot be joined: {message}", None, expected, hint)

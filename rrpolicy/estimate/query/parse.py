@@ -11,9 +11,22 @@ from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
+from rrpolicy.estimate.counts.predicate import (
+    as_sql,
+    has_no_other_parts,
+    is_constant,
+    parse_select,
+    read_condition,
+    read_constants,
+)
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, counted, refused
+from rrpolicy.estimate.query.aggregate import (
+    Aggregate,
+    Reader,
+    column,
+    count_replacement,
+    unsupported_query_error,
+)
 from rrpolicy.estimate.query.having import Having, read_having
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.frozen import frozen
@@ -26,7 +39,7 @@ _CLAUSES = ("where", "group", "having", "order", "limit", "offset")
 
 
 @frozen
-class Item:
+class SelectItem:
     """What a column of the result shows.
 
     Attributes:
@@ -39,7 +52,7 @@ class Item:
 
 
 @frozen
-class Order:
+class SortKey:
     """One key of ORDER BY.
 
     Attributes:
@@ -69,11 +82,11 @@ class Query:
         joins: tables of the analyst's own.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     sets: tuple[tuple[str, ...], ...]
     where: str | None
     conjuncts: tuple[Expression, ...]
-    order: tuple[Order, ...]
+    order: tuple[SortKey, ...]
     limit: int | None
     offset: int
     having: Having | None = None
@@ -98,12 +111,14 @@ def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
             RR272 for what cannot be answered, with the reason.
     """
-    with parsed(sql, whole=True) as (connection, select):
+    with parse_select(sql, whole=True) as (connection, select):
         grouped, joins = _check(select, tables or {})
         reader = Reader(connection, whole=grouped.find(exp.Cube, exp.Rollup, exp.GroupingSets) is None)
         items = tuple(_item(part, reader) for part in select.expressions)
         if all(isinstance(i.of, str) for i in items):
-            raise refused("a query asks for count(*), or another aggregate, beside the columns it groups by")
+            raise unsupported_query_error(
+                "a query asks for count(*), or another aggregate, beside the columns it groups by"
+            )
         sets = _sets(grouped, items)
         clause, having = select.args.get("where"), select.args.get("having")
         conjuncts = read_condition(connection, clause.this) if clause else ()
@@ -117,32 +132,36 @@ def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query
 def _check(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[exp.Group, tuple[Join, ...]]:
     """Return what a SELECT groups by, and what it joins; refuse every part of it that has no corrected answer."""
     if not isinstance(select, exp.Select):
-        raise refused("UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT")
+        raise unsupported_query_error(
+            "UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT"
+        )
     table = select.args["from_"].this if select.args.get("from_") else exp.Table()
     if isinstance(table, exp.Subquery):
-        raise refused("it must read the table “release” itself: subqueries are not supported")
+        raise unsupported_query_error("it must read the table “release” itself: subqueries are not supported")
     alias, another = table.args.get("alias"), bool(table.name) and table.name != "release"
     if another and not select.args.get("joins"):
-        raise refused(f"it reads “{visible(table.name)}”; the one table to read is called “release”")
+        raise unsupported_query_error(f"it reads “{visible(table.name)}”; the one table to read is called “release”")
     plain = (
-        isinstance(table.this, exp.Identifier) and table.name == "release" and bare(table, "this", "alias", "sample")
+        isinstance(table.this, exp.Identifier)
+        and table.name == "release"
+        and has_no_other_parts(table, "this", "alias", "sample")
     )
-    if not plain or (alias and not bare(alias, "this")):
-        raise refused("it must read the table “release”: others are joined to it, by their names")
+    if not plain or (alias and not has_no_other_parts(alias, "this")):
+        raise unsupported_query_error("it must read the table “release”: others are joined to it, by their names")
     joins = read_joins(select, tables)
     if select.args.get("distinct"):
-        raise refused("DISTINCT lists released values, which are not the original ones")
-    if table.args.get("sample") or not bare(select, "expressions", "from_", *_CLAUSES):
-        raise refused("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
+        raise unsupported_query_error("DISTINCT lists released values, which are not the original ones")
+    if table.args.get("sample") or not has_no_other_parts(select, "expressions", "from_", *_CLAUSES):
+        raise unsupported_query_error("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
     group: exp.Group = select.args.get("group") or exp.Group()
-    if not bare(group, "expressions", "all"):
-        raise refused("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
+    if not has_no_other_parts(group, "expressions", "all"):
+        raise unsupported_query_error("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
     return group, joins
 
 
-def _item(node: exp.Expr, reader: Reader) -> Item:
+def _item(node: exp.Expr, reader: Reader) -> SelectItem:
     shown = node.unalias()
-    return Item(column(shown) if isinstance(shown.unnest(), exp.Column) else reader.read(shown), node.alias)
+    return SelectItem(column(shown) if isinstance(shown.unnest(), exp.Column) else reader.read(shown), node.alias)
 
 
 def _parts(select: exp.Expr, clause: str) -> list[exp.Expr]:
@@ -150,20 +169,20 @@ def _parts(select: exp.Expr, clause: str) -> list[exp.Expr]:
     return list(found.expressions) if found else []
 
 
-def _sets(group: exp.Group, items: Sequence[Item]) -> tuple[tuple[str, ...], ...]:
+def _sets(group: exp.Group, items: Sequence[SelectItem]) -> tuple[tuple[str, ...], ...]:
     """Return the sets of grouping columns; what is shown must be grouped by."""
     shown = [i.of for i in items if isinstance(i.of, str)]
     if group.args.get("all"):
-        return (_once(shown),)
+        return (_unique_names(shown),)
     elements = [_element(part, items) for part in group.expressions]
-    _limited(prod(map(len, elements)))
-    sets = tuple(_once(list(chain(*chosen))) for chosen in product(*elements))
+    _check_number_of_sets(prod(map(len, elements)))
+    sets = tuple(_unique_names(list(chain(*chosen))) for chosen in product(*elements))
     if not {s.casefold() for s in shown} <= {g.casefold() for s in sets for g in s}:
-        raise refused("the columns it shows must be those it groups by")
+        raise unsupported_query_error("the columns it shows must be those it groups by")
     return sets
 
 
-def _element(node: exp.Expr, items: Sequence[Item]) -> list[tuple[str, ...]]:
+def _element(node: exp.Expr, items: Sequence[SelectItem]) -> list[tuple[str, ...]]:
     """Return the sets of columns that an element of GROUP BY asks for, in DuckDB's order."""
     parts = node.expressions
     match node:
@@ -173,20 +192,20 @@ def _element(node: exp.Expr, items: Sequence[Item]) -> list[tuple[str, ...]]:
             listed = [_element(part, items)[0] for part in parts]
             if isinstance(node, exp.Rollup):
                 return [tuple(chain(*listed[:size])) for size in range(len(listed) + 1)]
-            _limited(2 ** len(listed))
+            _check_number_of_sets(2 ** len(listed))
             places = sorted(c for size in range(len(listed) + 1) for c in combinations(range(len(listed)), size))
             return [tuple(chain(*(listed[i] for i in chosen))) for chosen in places]
         case _:
             return [tuple(_group(part.unnest(), items) for part in (parts if isinstance(node, exp.Tuple) else [node]))]
 
 
-def _limited(sets: int) -> None:
+def _check_number_of_sets(sets: int) -> None:
     if sets > MOST_SETS:
         message = f"the query asks for {sets:,} tables"
         raise PolicyError(Problem("RR268", message, hint=f"at most {MOST_SETS:,} GROUPING SETS"))
 
 
-def _group(node: exp.Expr, items: Sequence[Item]) -> str:
+def _group(node: exp.Expr, items: Sequence[SelectItem]) -> str:
     """Return the column that is grouped by: by its name, by an alias, or by its place in the list."""
     if isinstance(node, exp.Column):
         name = column(node)
@@ -196,8 +215,10 @@ def _group(node: exp.Expr, items: Sequence[Item]) -> str:
     place = _place(node, len(items))
     of = None if place is None else items[place].of
     if not isinstance(of, str):
-        instead = counted(node.unnest())
-        raise refused("it groups by an expression; name columns, or write GROUP BY ALL", instead=instead)
+        instead = count_replacement(node.unnest())
+        raise unsupported_query_error(
+            "it groups by an expression; name columns, or write GROUP BY ALL", instead=instead
+        )
     return of
 
 
@@ -207,7 +228,7 @@ def _place(node: exp.Expr, count: int) -> int | None:
     return int(node.name) - 1 if found and 1 <= int(node.name) <= count else None
 
 
-def _once(names: Sequence[str]) -> tuple[str, ...]:
+def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple({n.casefold(): n for n in names}.values())
 
 
@@ -217,15 +238,15 @@ def _rows(node: exp.Expr | None, connection: DuckDBPyConnection) -> int | None:
     number = node.args.get("expression")
     value = (
         read_constants(connection, [number])[0]
-        if isinstance(number, exp.Literal) and bare(node, "expression")
+        if isinstance(number, exp.Literal) and has_no_other_parts(node, "expression")
         else None
     )
     if not isinstance(value, int):
-        raise refused("LIMIT and OFFSET take a number of rows")
+        raise unsupported_query_error("LIMIT and OFFSET take a number of rows")
     return value
 
 
-def _orders(part: exp.Expr, items: Sequence[Item], reader: Reader) -> list[Order]:
+def _orders(part: exp.Expr, items: Sequence[SelectItem], reader: Reader) -> list[SortKey]:
     node = part.this.unnest()
     keys: list[int | str]
     if isinstance(node, exp.Column) and node.name.upper() == "ALL" and not node.this.quoted:
@@ -237,6 +258,6 @@ def _orders(part: exp.Expr, items: Sequence[Item], reader: Reader) -> list[Order
     else:
         wanted = None if is_constant(node) else reader.read(node)
         keys = list[int | str](i for i, item in enumerate(items) if item.of == wanted)[:1]
-    if not keys or not bare(part, "this", "desc", "nulls_first"):
-        raise refused("ORDER BY takes the columns of the result: select what it orders by")
-    return [Order(key, bool(part.args.get("desc")), bool(part.args.get("nulls_first"))) for key in keys]
+    if not keys or not has_no_other_parts(part, "this", "desc", "nulls_first"):
+        raise unsupported_query_error("ORDER BY takes the columns of the result: select what it orders by")
+    return [SortKey(key, bool(part.args.get("desc")), bool(part.args.get("nulls_first"))) for key in keys]

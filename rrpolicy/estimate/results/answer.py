@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNINFORMATIVE
-from rrpolicy.estimate.results.measured import LONE, Column, Measured
+from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
@@ -34,7 +34,7 @@ class Answer(Result):
     query: str
     by: tuple[str, ...]
     keys: tuple[Mapping[str, Value | None], ...] = field(repr=False)
-    selected: tuple[Column | Measured, ...] = field(repr=False)
+    selected: tuple[ResultColumn | EstimatedQuantity, ...] = field(repr=False)
 
     @property
     def estimate(self) -> Array:
@@ -70,10 +70,10 @@ class Answer(Result):
     def title(self) -> str:
         """Return what is estimated and by what, and whether it had to be."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        names = ", ".join(m.name for m in self.measured if m.names != LONE)
+        names = ", ".join(m.name for m in self.measured if m.names != SINGLE_QUANTITY_NAMES)
         return f"{'Figures' if self.exact else 'Estimates'}{f' of {names}' if names else ''}{by}"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and aggregates of the SELECT list."""
         return self.selected
 
@@ -86,9 +86,9 @@ class Answer(Result):
         empty = any(m.uninformative(self.level, self.target) for m in self.measured)
         return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return every aggregate, by its name."""
-        return tuple(Drawn(m, m.name) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name) for m in self.measured)
 
     def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return all grouping columns, selected or not, and what each row is of."""

@@ -11,10 +11,16 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.clipping import clip_interval, is_uninformative, quantile
 from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, ONE_END, SPREAD, UNFLAGGED, UNINFORMATIVE, Flags
 from rrpolicy.estimate.results.intervals import Ends, reach_of
-from rrpolicy.estimate.results.measured import LONE, Column, Covariance, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, quantile, uninformative
+from rrpolicy.estimate.results.quantities import (
+    SINGLE_QUANTITY_NAMES,
+    Covariance,
+    EstimatedQuantity,
+    ResultColumn,
+    key_columns,
+)
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
@@ -88,13 +94,13 @@ class Estimates(Result):
             return self.ends(level, target)
         standard = reach_of(level, target, self.sample) if interval == "normal" else factor(interval, level)
         half = standard * self.se(target)
-        return clipped(self.estimate, half, self.range)
+        return clip_interval(self.estimate, half, self.range)
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what is said of estimates beyond the possible and of intervals that hold all of it."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
         ends = self.conf_int()
-        empty, one_end = uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
+        empty, one_end = is_uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
         said = ((IMPOSSIBLE, beyond.any()), (UNINFORMATIVE, empty), (ONE_END, one_end))
         return (*super().remarks(), *(text for text, holds in said if holds))
 
@@ -104,11 +110,11 @@ class Estimates(Result):
         return "Estimates"
 
     @property
-    def quantity(self) -> Measured:
+    def quantity(self) -> EstimatedQuantity:
         """Return the estimates, a row each."""
         at_level = MIDDLE in self.estimator
-        return Measured(
-            LONE, self.estimate, self.errors, self.ends, self.flags, self.released,
+        return EstimatedQuantity(
+            SINGLE_QUANTITY_NAMES, self.estimate, self.errors, self.ends, self.flags, self.released,
             biased=at_level or SPREAD in self.estimator, at_level=at_level, covariance=self.covariance,
             within=self.range,
         )  # fmt: skip
@@ -117,12 +123,14 @@ class Estimates(Result):
         """Return what low and high are, in words."""
         return self.of_bins if self.quantity.at_level else super().said_of_ends()
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""
-        estimator = Column("estimator", self.estimator, key=False, printed=set(self.estimator) != {MOMENT})
+        estimator = ResultColumn("estimator", self.estimator, key=False, printed=set(self.estimator) != {MOMENT})
         wide = self.conf_int(interval="chebyshev").T.tolist()
-        ends = (Column(name, tuple(v), key=False, printed=False) for name, v in zip(_CHEBYSHEV, wide, strict=True))
-        keys = key_columns(self.by, self.keys, (*LONE, estimator.name, *_CHEBYSHEV))
+        ends = (
+            ResultColumn(name, tuple(v), key=False, printed=False) for name, v in zip(_CHEBYSHEV, wide, strict=True)
+        )
+        keys = key_columns(self.by, self.keys, (*SINGLE_QUANTITY_NAMES, estimator.name, *_CHEBYSHEV))
         return (*keys, self.quantity, estimator, *ends)
 
     def facts(self) -> dict[str, Json]:

@@ -60,7 +60,7 @@ UNFLAGGED = "rows without a flag were not checked"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 
 
-def speak_few(released: Array, errors: Array) -> Mask:
+def rests_on_few_records(released: Array, errors: Array) -> Mask:
     """Return (rows,) of which estimates with an error fewer than `FEW` released records speak."""
     few: Mask = (released < FEW) & (errors > 0)
     return few

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.results.drawn import Drawn, axis
-from rrpolicy.estimate.results.text import printed, spread
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity, plot_axis
+from rrpolicy.estimate.results.text import is_spread, layout_result
 from rrpolicy.plotting.scale import rounded, written
 from rrpolicy.plotting.svg import inline
 
@@ -20,7 +20,7 @@ _TEXT, _CELL, _WHOLE = "max-width:48em", "padding:.1em .5em;vertical-align:top",
 
 def html(found: Result) -> str:
     """Return a result as a table, its intervals drawn in a column of their own."""
-    made = printed(found)
+    made = layout_result(found)
     names, *lines = made.rows
     pictures = {} if found.exact else {part.name: _intervals(found, part.name) for part in found.measured}
 
@@ -71,9 +71,9 @@ def _td(text: str, side: str, kept: str = _WHOLE) -> str:
 def _intervals(found: Result, quantity: str) -> list[str]:
     """Return the head of a column of intervals, and its cells."""
     own = [d for d in found.drawn() if d.quantity.name == quantity]
-    drawn = own or [Drawn(part) for part in found.measured if part.name == quantity]
-    made = [axis(found, one) for one in drawn]
-    ends = "certain" if spread(found) else "interval"
+    drawn = own or [PlottedQuantity(part) for part in found.measured if part.name == quantity]
+    made = [plot_axis(found, one) for one in drawn]
+    ends = "certain" if is_spread(found) else "interval"
     cells = {row.place: inline(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}
     name = "each kind on its own axis"
     if len(made) == 1:

@@ -2,8 +2,8 @@
 
 A count is a whole number: its intervals, and those of shares, have Yates' continuity correction of half a record.
 
-Measures of association have theirs from `rrpolicy.estimate.association.reach`. What all have in common: the ends depend
-on the level and on what is spoken of, and no end is invented where the data give none.
+Measures of association have theirs from `rrpolicy.estimate.association.measure_ranges`. What all have in common: the
+ends depend on the level and on what is spoken of, and no end is invented where the data give none.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.estimate.results.clipping import clip_interval, lies_outside, quantile
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
-from rrpolicy.estimate.results.possible import clipped, outside, quantile
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.estimate.results.variance import bessel, of_table
+from rrpolicy.estimate.results.variance import bessel, table_variance
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def normal_ends(
 
     def ends(level: float, target: Target) -> Array:
         half = reach_of(level, target, sample) * errors[target]
-        return clipped(estimate, np.where(half > 0, half + step, half), within)
+        return clip_interval(estimate, np.where(half > 0, half + step, half), within)
 
     return ends
 
@@ -73,7 +73,7 @@ def count_ends(count: Array, noise: Array, reach: float, records: int, *, sample
     square, sampling = reach**2, bessel(records) if sampled else 0.0
     within = np.array([[0.0, records]])
     step = np.where((noise > 0) | sampled, STEP, 0.0)
-    middle = np.where(outside(count, step + reach * np.sqrt(noise), within), np.clip(count, 0, records), count)
+    middle = np.where(lies_outside(count, step + reach * np.sqrt(noise), within), np.clip(count, 0, records), count)
     ends = []
     for side in (-1.0, 1.0):
         near = middle + side * step
@@ -95,7 +95,7 @@ Quadratic: TypeAlias = "tuple[Array, Array, Array]"
 
 
 @frozen(slots=False)
-class Ratios:
+class FiellerRatios:
     """Ratios R = n / d of two estimates, with the variance of n - r d for every r.
 
     Attributes:
@@ -129,7 +129,7 @@ class Ratios:
         sampled: Quadratic,
         within: tuple[float, float],
         centre: float = 0.0,
-    ) -> Ratios:
+    ) -> FiellerRatios:
         """Return ratios whose variances are sums over released records; arrays of any shape are made flat.
 
         Args:
@@ -142,10 +142,10 @@ class Ratios:
             centre: what was subtracted from the numbers averaged.
         """
         n, d = n.reshape(-1), d.reshape(-1)
-        squares, owns, sampling = (_flat(q) for q in (square, own, sampled))
+        squares, owns, sampling = (_flatten(q) for q in (square, own, sampled))
         R = np.divide(n, d, out=np.full(n.shape, np.nan), where=d > 0)
         scale = np.abs(squares[0]) + 2 * np.abs(R * squares[1]) + R**2 * np.abs(squares[2])
-        table, stand_in = of_table(squares, owns, sampling, at=(_at(squares - owns, R), scale))
+        table, stand_in = table_variance(squares, owns, sampling, at=(_evaluate_quadratic(squares - owns, R), scale))
         variances: dict[Target, Quadratic] = {
             "table": (table[0], table[1], table[2]),
             "population": (sampling[0], sampling[1], sampling[2]),
@@ -153,7 +153,7 @@ class Ratios:
         return cls(n, d, variances, stand_in, np.tile(np.array(within, dtype=float), (n.size, 1)), centre)
 
     @classmethod
-    def shares(cls, part: Array, whole: Array, square: Quadratic, records: int) -> Ratios:
+    def shares(cls, part: Array, whole: Array, square: Quadratic, records: int) -> FiellerRatios:
         """Return the shares of parts in wholes that hold them, by the same records.
 
         The population's variance is this table's and that of drawing r of the whole, r (1 - r) sum d: where nothing is
@@ -172,12 +172,12 @@ class Ratios:
         return replace(found, step=STEP)
 
     @classmethod
-    def joined(cls, parts: Sequence[Ratios]) -> Ratios:
+    def joined(cls, parts: Sequence[FiellerRatios]) -> FiellerRatios:
         """Return the ratios of several below each other; all have one centre."""
         return cls(
             np.concatenate([part.n for part in parts]),
             np.concatenate([part.d for part in parts]),
-            {t: _below([part.variances[t] for part in parts]) for t in parts[0].variances},
+            {t: _stack_terms([part.variances[t] for part in parts]) for t in parts[0].variances},
             np.concatenate([part.stand_in for part in parts]),
             np.concatenate([part.within for part in parts]),
             parts[0].centre,
@@ -185,7 +185,7 @@ class Ratios:
             parts[0].step,
         )
 
-    def picked(self, rows: Ints) -> Ratios:
+    def picked(self, rows: Ints) -> FiellerRatios:
         """Return some of the ratios, in the order of their places."""
         variances: dict[Target, Quadratic] = {t: (a[rows], b[rows], c[rows]) for t, (a, b, c) in self.variances.items()}
         return replace(
@@ -206,7 +206,9 @@ class Ratios:
     def errors(self) -> dict[Target, Array]:
         """Return target -> (rows,) standard errors (delta method)."""
         R = self.estimate - self.centre
-        return {t: np.sqrt(np.maximum(_at(np.stack(v), R), 0.0)) / self.d for t, v in self.variances.items()}
+        return {
+            t: np.sqrt(np.maximum(_evaluate_quadratic(np.stack(v), R), 0.0)) / self.d for t, v in self.variances.items()
+        }
 
     def bias(self, target: Target) -> Array:
         """Return (rows,) by how much the expectation of R exceeds what it estimates, to second order.
@@ -273,20 +275,20 @@ class Ratios:
         with np.errstate(divide="ignore", invalid="ignore"):
             R = self.n / self.d
             edge = np.clip(R, low, high)
-            beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
+            beyond = (self.n - edge * self.d) ** 2 / _evaluate_quadratic(np.stack(self.variances[target]), edge)
         return np.where((edge != R) & (beyond > 0) & np.isfinite(beyond), beyond, 0.0)  # infinite: rounding at a limit
 
 
-def _below(parts: Sequence[Quadratic]) -> Quadratic:
+def _stack_terms(parts: Sequence[Quadratic]) -> Quadratic:
     """Return the terms of several below each other."""
     first, second, third = (np.concatenate(terms) for terms in zip(*parts, strict=True))
     return first, second, third
 
 
-def _flat(quadratic: Quadratic) -> Array:
+def _flatten(quadratic: Quadratic) -> Array:
     """Return (3, rows)."""
     return np.stack([v.reshape(-1) for v in quadratic])
 
 
-def _at(quadratic: Array, r: Array) -> Array:
+def _evaluate_quadratic(quadratic: Array, r: Array) -> Array:
     return np.asarray(quadratic[0] - 2 * r * quadratic[1] + r**2 * quadratic[2])

@@ -11,9 +11,15 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.escaping.formulas import Handling
-from rrpolicy.estimate.results.drawn import Drawn, chart
-from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Spoken, Target
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity, chart
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
+from rrpolicy.estimate.results.target import (
+    UNWEIGHTED,
+    WEIGHTS_INSIDE,
+    Sample,
+    Target,
+    TargetScope,
+)
 from rrpolicy.frozen import frozen
 from rrpolicy.plotting.svg import WIDTH, Figure, svg
 
@@ -56,7 +62,7 @@ class Result(ABC):
         """Return what the estimates are, in words."""
 
     @abstractmethod
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and the quantities, in order."""
 
     @property
@@ -65,9 +71,9 @@ class Result(ABC):
         return True
 
     @property
-    def spoken(self) -> Spoken:
+    def spoken(self) -> TargetScope:
         """Return what standard errors and intervals can speak of."""
-        return Spoken(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
+        return TargetScope(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
 
     def remarks(self) -> tuple[str, ...]:
         """Return the notes, and what the rows themselves give to note."""
@@ -90,9 +96,9 @@ class Result(ABC):
         return self.intervals
 
     @property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[EstimatedQuantity, ...]:
         """Return the quantities, in order."""
-        return tuple(part for part in self.shown() if isinstance(part, Measured))
+        return tuple(part for part in self.shown() if isinstance(part, EstimatedQuantity))
 
     @property
     def biased(self) -> bool:
@@ -109,13 +115,15 @@ class Result(ABC):
         found: dict[str, list[Any]] = {}
         for part in self.shown():
             found |= (
-                {part.name: list(part.cells)} if isinstance(part, Column) else part.columns(self.level, self.target)
+                {part.name: list(part.cells)}
+                if isinstance(part, ResultColumn)
+                else part.columns(self.level, self.target)
             )
         return found
 
     def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return the columns that rows are of, and what each row is of; None in a column that it sums over."""
-        keys = [part for part in self.shown() if isinstance(part, Column) and part.key]
+        keys = [part for part in self.shown() if isinstance(part, ResultColumn) and part.key]
         rows = zip(*(part.cells for part in keys), strict=True) if keys else ((),) * self.measured[0].estimate.size
         return tuple(part.name for part in keys), tuple(rows)
 
@@ -152,9 +160,9 @@ class Result(ABC):
             "target": self.target,
             "level": self.level,
             "records": self.records,
-            **({} if self.sample is None else {"design": self.sample.told, "people": number(self.sample.people)}),
+            **({} if self.sample is None else {"design": self.sample.told, "people": json_number(self.sample.people)}),
             "notes": list(self.remarks()),
-            "rows": [{k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
+            "rows": [{k: json_number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
             "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in rows],
         }
 
@@ -212,11 +220,11 @@ class Result(ABC):
 
         return vega_lite(chart(self, facet, group))
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the quantities that a plot shows."""
-        return (Drawn(self.measured[0]),)
+        return (PlottedQuantity(self.measured[0]),)
 
 
-def number(value: float) -> float | None:
+def json_number(value: float) -> float | None:
     """Return a number as JSON can hold it."""
     return float(value) if np.isfinite(value) else None

@@ -36,14 +36,14 @@ def holm(p: Array) -> Array:
     return out
 
 
-def written_p(p: float) -> str:
+def format_p(p: float) -> str:
     """Return a p-value as people write it: three decimals, `<0.001` below that, `-` where there is none."""
     if math.isnan(p):
         return "-"
     return f"<{_SMALLEST}" if p < _SMALLEST else f"{p:.3f}"
 
 
-def said_p(p: float, name: str = "p") -> str:
+def describe_p(p: float, name: str = "p") -> str:
     """Return a p-value in a sentence, such as `p = 0.042` or `p < 0.001`."""
-    told = written_p(p)
+    told = format_p(p)
     return f"{name} < {told[1:]}" if told.startswith("<") else f"{name} = {told}"

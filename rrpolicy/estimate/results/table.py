@@ -14,6 +14,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
+from rrpolicy.estimate.results.clipping import clip_interval, lies_outside
 from rrpolicy.estimate.results.flags import (
     AS_RELEASED,
     FEW_RECORDS,
@@ -23,28 +24,32 @@ from rrpolicy.estimate.results.flags import (
     UNINFORMATIVE,
     Flags,
     flags_of,
-    speak_few,
+    rests_on_few_records,
 )
 from rrpolicy.estimate.results.intervals import STEP, count_ends, reach_of
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, outside
+from rrpolicy.estimate.results.quantities import (
+    SINGLE_QUANTITY_NAMES,
+    EstimatedQuantity,
+    ResultColumn,
+    key_columns,
+)
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import bessel, of_population, of_table
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
+from rrpolicy.estimate.results.variance import bessel, population_variance, table_variance
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
-EVEN = "even spread inside released groups (biased)"
-OTHERWISE = "{}: biased, and the interval is that of the moment estimate"
+UNIFORM_SPREAD_METHOD = "even spread inside released groups (biased)"
+BIASED_ESTIMATOR_METHOD = "{}: biased, and the interval is that of the moment estimate"
 
 ROUNDING = 1e-9
 """What an estimate may be off by, as a share of N."""
 
 
 @frozen
-class Row:
+class CrosstabRow:
     """One cell.
 
     Attributes:
@@ -160,10 +165,10 @@ class Crosstab(Result):
         if self.certain is not None:
             exact = (self.certain == self.support) & (target == "table")
             return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
-        population = of_population(self.second_moment, self.moment, self.records)
+        population = population_variance(self.second_moment, self.moment, self.records)
         if target == "population":
             return population, np.zeros(self.moment.shape, dtype=bool)
-        return of_table(self.second_moment, self.moment, population)
+        return table_variance(self.second_moment, self.moment, population)
 
     def se(self, target: Target | None = None) -> Array:
         """Return the standard error of each estimate; raises as `variance` does."""
@@ -193,14 +198,14 @@ class Crosstab(Result):
             return np.stack([*self.bounds], axis=-1).reshape(-1, 2)
         reach, moment = reach_of(level, target, self.sample), self.moment.reshape(-1)
         if self.sample is not None:
-            return clipped(moment, reach * self.se(target).reshape(-1), self._possible)
+            return clip_interval(moment, reach * self.se(target).reshape(-1), self._possible)
         return count_ends(moment, self._noise(target), reach, self.records, sampled=target == "population")
 
     def _noise(self, target: Target) -> Array:
         """Return (cells,) the variance of the counts by randomisation alone, as intervals for a target take it."""
         if target == "table":
             return self.variance(target)[0].reshape(-1)
-        table, _ = of_table(self.second_moment, self.moment, np.zeros_like(self.moment))
+        table, _ = table_variance(self.second_moment, self.moment, np.zeros_like(self.moment))
         return table.reshape(-1)
 
     def covariance(self, target: Target | None = None) -> Array:
@@ -213,11 +218,11 @@ class Crosstab(Result):
         """
         target = self.spoken.of(target)
         if self.biased:
-            from rrpolicy.estimate.weights.recode import biased
+            from rrpolicy.estimate.weights.recode import biased_counts_error
 
-            raise biased([axis for axis, _ in self._axes], "a covariance")
+            raise biased_counts_error([axis for axis, _ in self._axes], "a covariance")
         squares = np.ones(1) if self._squares is None else self._squares
-        cross = crossed(squares, [axis for axis, _ in self._axes], [targets for _, targets in self._axes])
+        cross = cross_products(squares, [axis for axis, _ in self._axes], [targets for _, targets in self._axes])
         flat = self.moment.reshape(-1)
         if target == "table":
             return cross - np.diag(flat)
@@ -236,7 +241,7 @@ class Crosstab(Result):
         square = sums**2 @ released
         population = bessel(self.records) * square
         own = functions**2 @ self.moment.reshape(-1)
-        table, stand_in = of_table(square, own, population)
+        table, stand_in = table_variance(square, own, population)
         return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
 
     def drawn_together(self, functions: Array) -> Array:
@@ -267,13 +272,13 @@ class Crosstab(Result):
         if self.biased:
             doubts.append((SPREAD, variance != 0))
         elif self.sample is not None:
-            doubts.append((FEW_RECORDS, speak_few(self.support.reshape(-1), variance)))
+            doubts.append((FEW_RECORDS, rests_on_few_records(self.support.reshape(-1), variance)))
         else:
             half = STEP + reach * np.sqrt(self._noise(self.target))
         doubts += [
             (POPULATION_VARIANCE, stand_in.reshape(-1)),
             (AS_RELEASED, self._open),
-            (OUTSIDE, outside(moment, half, self._possible)),
+            (OUTSIDE, lies_outside(moment, half, self._possible)),
         ]
         return flags_of(doubts)
 
@@ -290,10 +295,10 @@ class Crosstab(Result):
         return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
 
     @property
-    def counts(self) -> Measured:
+    def counts(self) -> EstimatedQuantity:
         """Return the counts, a row a cell."""
-        return Measured(
-            LONE,
+        return EstimatedQuantity(
+            SINGLE_QUANTITY_NAMES,
             self.estimate.reshape(-1),
             {target: self.se(target).reshape(-1) for target in self.spoken.targets},
             self.conf_int,
@@ -306,14 +311,14 @@ class Crosstab(Result):
         )
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[CrosstabRow, ...]:
         """Return the cells, each with its interval and flags; those of labels that no record has are left out."""
         keys, counts = self.rows_of_counts()
         columns = counts.columns(self.level, self.target)
         columns["flags"] = list(map(tuple, columns["flags"]))
-        return tuple(Row(*row) for row in zip(keys, *columns.values(), strict=True))
+        return tuple(CrosstabRow(*row) for row in zip(keys, *columns.values(), strict=True))
 
-    def rows_of_counts(self) -> tuple[Sequence[Mapping[str, Value]], Measured]:
+    def rows_of_counts(self) -> tuple[Sequence[Mapping[str, Value]], EstimatedQuantity]:
         """Return what each row is of, and the counts of the rows."""
         keys = self.group_values()
         if self.listed is None:
@@ -326,7 +331,7 @@ class Crosstab(Result):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{'Counts' if self.exact else 'Estimated counts'}{by}"
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the grouping columns and the counts."""
         keys, counts = self.rows_of_counts()
         return (*key_columns(self.by, keys), counts)

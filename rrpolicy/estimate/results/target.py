@@ -60,13 +60,13 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
     if target not in {"table", "population"}:
         raise PolicyError(Problem("RR271", f"no such target: {target!r}", expected='"table" or "population"'))
     if target == "population":
-        refuse_dependent(max_records)
+        refuse_repeated_units(max_records)
     if not 0 < level < 1:
         raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
 
 
 @frozen
-class Spoken:
+class TargetScope:
     """What the standard errors and intervals of a result can speak of.
 
     Attributes:
@@ -92,7 +92,7 @@ class Spoken:
         return target or self.target
 
 
-def refuse_dependent(max_records: int) -> None:
+def refuse_repeated_units(max_records: int) -> None:
     """Refuse to speak of the population if a unit may have several records.
 
     Such records are no independent draws from it, and a release does not tell which belong together. This table's

@@ -11,8 +11,8 @@ import numpy as np
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
-from rrpolicy.estimate.results.measured import LONE, Column, Measured
-from rrpolicy.estimate.results.significance import written_p
+from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
+from rrpolicy.estimate.results.significance import format_p
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
 
 @frozen
-class Printed:
+class ResultText:
     """A result as it is read.
 
     Attributes:
@@ -70,7 +70,7 @@ class Printed:
 
 def text(found: Result) -> str:
     """Return an aligned table with a heading, and the meaning of its flags below."""
-    made = printed(found)
+    made = layout_result(found)
     widths = [max(map(len, column)) for column in made.columns]
     aligned = [
         "  ".join(c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, made.left, strict=True))
@@ -93,7 +93,7 @@ def csv(columns: Mapping[str, Sequence[Any]], handling: formulas.Handling) -> st
     writer = form.writer(out, lineterminator="\n")
     writer.writerow(columns)
     rows = ([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
-    writer.writerows([_escaped(v) if handling == "escape" else v for v in row] for row in rows)
+    writer.writerows([_escape_field(v) if handling == "escape" else v for v in row] for row in rows)
     return out.getvalue()
 
 
@@ -109,24 +109,24 @@ def plain(value: Any) -> Any:
 def kind_of_ends(found: Result) -> str:
     """Return in words what marks and bars of a plot are."""
     of = "this table" if found.target == "table" else "the population"
-    if spread(found):
-        ends = "bounds that are certain, not intervals" if bounded(found) else "no intervals"
+    if is_spread(found):
+        ends = "bounds that are certain, not intervals" if has_certain_bounds(found) else "no intervals"
         return f"Spread evenly inside released groups (biased); {ends}, of {of}"
     if found.exact:
-        return f"As released, with bounds that are certain, of {of}" if labelled(found) else f"Exact, of {of}"
+        return f"As released, with bounds that are certain, of {of}" if is_labelled_count(found) else f"Exact, of {of}"
     has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.measured)
     return f"Estimates {f'with {_percent(found)}' if has_ends else 'without'} intervals, of {of}"
 
 
-def signs(found: Result) -> dict[str, str]:
+def flag_signs(found: Result) -> dict[str, str]:
     """Return the flags of a result, each with the sign that stands for it."""
     flags = dict.fromkeys(f for m in found.measured for row in m.flags for f in row)
     return {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
 
 
-def told(found: Result, part: Measured) -> list[str]:
+def describe_estimates(found: Result, part: EstimatedQuantity) -> list[str]:
     """Return each estimate with its interval, in words."""
-    if found.exact and not labelled(found):
+    if found.exact and not is_labelled_count(found):
         return next(iter(_exact(found, part).values()))
     ends = part.ends(found.level, found.target)
     said = []
@@ -136,19 +136,19 @@ def told(found: Result, part: Measured) -> list[str]:
     return said
 
 
-def printed(found: Result) -> Printed:
+def layout_result(found: Result) -> ResultText:
     """Return a result as it is read."""
-    marks = signs(found)
+    marks = flag_signs(found)
     columns: list[tuple[tuple[str, ...], bool, str]] = []
     for part in found.shown():
-        if isinstance(part, Measured):
+        if isinstance(part, EstimatedQuantity):
             columns += [((name, *cells), False, "") for name, cells in _numbers(found, part).items()]
             if any(part.flags):
                 columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True, ""))
             columns[-1] = (*columns[-1][:2], part.name)
         elif part.printed:
             columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part), ""))
-    others = (part.cells for part in found.shown() if isinstance(part, Column) and part.printed and not part.key)
+    others = (part.cells for part in found.shown() if isinstance(part, ResultColumn) and part.printed and not part.key)
     named = dict.fromkeys(v for cells in others for v in cells if isinstance(v, str) and v in MEANINGS)
     foot = (
         *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
@@ -156,7 +156,7 @@ def printed(found: Result) -> Printed:
         *(f"note: {visible(note)}" for note in found.remarks()),
     )
     cells, left, after = (tuple(part) for part in zip(*columns, strict=True))
-    return Printed(_head(found), cells, left, foot, after)
+    return ResultText(_head(found), cells, left, foot, after)
 
 
 def _head(found: Result) -> tuple[str, ...]:
@@ -165,15 +165,15 @@ def _head(found: Result) -> tuple[str, ...]:
     counts = any(m.whole is not None for m in found.measured)
     if found.sample is not None:
         of = (_SAMPLED_COUNTS if counts else _SAMPLED_OTHERS)[found.target]
-    elif found.target == "table" and (spread(found) or found.exact):
+    elif found.target == "table" and (is_spread(found) or found.exact):
         of = "this table's counts" if counts else "of this table"
     else:
         of = (_COUNTS if counts else _OTHERS)[found.target]
     ends = found.said_of_ends().replace("{level}", _percent(found))
-    if spread(found):
+    if is_spread(found):
         bounds = _BOUNDS.format("no count" if counts else "no value of this table")
-        ends = bounds if bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
-    exact = _AS_RELEASED if labelled(found) else _EXACT
+        ends = bounds if has_certain_bounds(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
+    exact = _AS_RELEASED if is_labelled_count(found) else _EXACT
     told = exact if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
@@ -193,63 +193,63 @@ def _of_records(found: Result) -> str:
     return f"of {found.records:,} records in the release, {some}"
 
 
-def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
+def _numbers(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
     """Return an estimate, its standard error and its ends as columns of text; of an exact one, itself alone."""
     if found.exact:
         return _exact(found, part)
     ends = part.ends(found.level, found.target)
     values = [part.estimate, part.errors[found.target], ends[:, 0], ends[:, 1]]
-    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if part.at_level or bounded(found) else [0]
-    of = "" if part.names != LONE else ", certain" if spread(found) else f" {_percent(found)}"
+    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if part.at_level or has_certain_bounds(found) else [0]
+    of = "" if part.names != SINGLE_QUANTITY_NAMES else ", certain" if is_spread(found) else f" {_percent(found)}"
     names = [visible(name) for name in part.names[:2]] + [f"{visible(name)}{of}" for name in part.names[2:4]]
     return dict(zip((names[i] for i in shown), _blocks(found, part, [values[i] for i in shown]), strict=True))
 
 
-def spread(found: Result) -> bool:
+def is_spread(found: Result) -> bool:
     """Return whether all that is not exact was spread inside released groups, and nothing holds at a level alone."""
     return found.biased and all(m.exact or (m.biased and not m.at_level) for m in found.measured)
 
 
-def bounded(found: Result) -> bool:
+def has_certain_bounds(found: Result) -> bool:
     """Return whether bounds of spread counts are certain: of counts of this table, and not of what is made of them."""
     if found.target != "table":
         return False
     return not any(np.isnan(m.ends(found.level, found.target)).all() for m in found.measured if m.estimate.size)
 
 
-def _exact(found: Result, part: Measured) -> dict[str, list[str]]:
+def _exact(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
     """Return exact numbers; of the only count in a result, its share as well."""
     numbers = _blocks(found, part, [part.estimate])[0]
     bounds = _bounds(found, part)
     if part.whole is None:
         return {visible(part.name): numbers, **bounds}
     numbers = [f"{v:,.0f}" for v in part.estimate]
-    if part.names != LONE:
+    if part.names != SINGLE_QUANTITY_NAMES:
         return {visible(part.name): numbers, **bounds}
     shares = [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]
     return {"count": numbers, "share": shares, **bounds}
 
 
-def _bounds(found: Result, part: Measured) -> dict[str, list[str]]:
+def _bounds(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
     """Return what is certain of exact numbers of released labels that overlap, where some do."""
     if not _is_labelled(part):
         return {}
     ends = part.ends(found.level, found.target)
-    of = "" if part.names == LONE else f"{visible(part.name)} "
+    of = "" if part.names == SINGLE_QUANTITY_NAMES else f"{visible(part.name)} "
     whole = [[f"{v:,.0f}" for v in side] for side in ends.T] if part.whole is not None else None
     return dict(zip((f"{of}at least", f"{of}at most"), whole or _blocks(found, part, [*ends.T]), strict=True))
 
 
-def labelled(found: Result) -> bool:
+def is_labelled_count(found: Result) -> bool:
     """Return whether numbers are exact of released labels, and bounded of what these stand for."""
     return found.exact and any(map(_is_labelled, found.measured))
 
 
-def _is_labelled(part: Measured) -> bool:
+def _is_labelled(part: EstimatedQuantity) -> bool:
     return any(AS_RELEASED in flags for flags in part.flags)
 
 
-def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[list[str]]:
+def _blocks(found: Result, part: EstimatedQuantity, columns: Sequence[Array]) -> list[list[str]]:
     """Return numbers with as many decimals as their block needs: all rows, or each row if their units differ."""
     error, rows = part.errors[found.target], np.arange(part.estimate.size)
     ends = part.ends(found.level, found.target)
@@ -259,7 +259,7 @@ def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[lis
         return _decimals(estimated if np.isfinite(estimated).any() else ends[block].reshape(-1), error[block])
 
     decimals = [needed(rows)] * rows.size if found.alike else [needed(rows[i : i + 1]) for i in rows]
-    return [[_shown(float(v), d) for v, d in zip(column, decimals, strict=True)] for column in columns]
+    return [[_format_number(float(v), d) for v, d in zip(column, decimals, strict=True)] for column in columns]
 
 
 def _decimals(values: Array, errors: Array) -> int:
@@ -271,25 +271,25 @@ def _decimals(values: Array, errors: Array) -> int:
     return min(max([1, *needed]), _MOST_DECIMALS)
 
 
-def _shown(value: float, decimals: int) -> str:
+def _format_number(value: float, decimals: int) -> str:
     """Return a number; an end may be not bounded."""
     if math.isinf(value):
         return _NOT_BOUNDED
     return "-" if math.isnan(value) else f"{value:z,.{decimals}f}"
 
 
-def _cells(part: Column) -> list[str]:
+def _cells(part: ResultColumn) -> list[str]:
     """Return the values of a column; empty where a row sums over it."""
     if part.p_values:
-        return [written_p(float(v)) for v in part.cells]
+        return [format_p(float(v)) for v in part.cells]
     if any(isinstance(v, float) for v in part.cells) and not part.key:
         values = np.array(part.cells, dtype=np.float64)
         decimals = _decimals(values, np.zeros(0))
-        return [_shown(float(v), decimals) for v in values]
+        return [_format_number(float(v), decimals) for v in values]
     return ["" if v is None else visible(str(_field(v))) for v in part.cells]
 
 
-def _is_numeric(part: Column) -> bool:
+def _is_numeric(part: ResultColumn) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in part.cells if v is not None)
 
 
@@ -300,7 +300,7 @@ def _field(value: Any) -> Any:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else plain(value)
 
 
-def _escaped(field: Any) -> Any:
+def _escape_field(field: Any) -> Any:
     return formulas.escaped(field) if isinstance(field, str) else field
 
 

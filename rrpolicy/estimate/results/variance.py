@@ -23,7 +23,7 @@ def bessel(records: int) -> float:
     return records / max(records - 1, 1)
 
 
-def of_population(square: Array, total: Array, records: int) -> Array:
+def population_variance(square: Array, total: Array, records: int) -> Array:
     """Return N/(N-1) (S2 - S1^2/N), never negative.
 
     Args:
@@ -34,7 +34,7 @@ def of_population(square: Array, total: Array, records: int) -> Array:
     return np.asarray(bessel(records) * np.maximum(square - total**2 / records, 0.0))
 
 
-def of_table(
+def table_variance(
     square: Array, own: Array, population: Array, *, at: tuple[Array, Array] | None = None, rounding: float = _ROUNDING
 ) -> tuple[Array, Mask]:
     """Return S2 - own, and where it is negative, so that the population's variance stands in its place.

@@ -15,10 +15,16 @@ import numpy as np
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.result import number
+from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.rules.items import Items
-from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
-from rrpolicy.estimate.rules.transactions import of_masks
+from rrpolicy.estimate.rules.itemsets import (
+    By,
+    FoundRules,
+    RuleSearch,
+    Weighing,
+    search_rules,
+)
+from rrpolicy.estimate.rules.transactions import from_masks
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Ints
 
@@ -65,10 +71,10 @@ class RuleErrors:
             "by": {
                 by: {
                     "found": self.found[by],
-                    "support_error": number(self.support_error[by]),
-                    "confidence_error": number(self.confidence_error[by]),
-                    "false_positives": number(self.false_positives[by]),
-                    "false_negatives": number(self.false_negatives[by]),
+                    "support_error": json_number(self.support_error[by]),
+                    "confidence_error": json_number(self.confidence_error[by]),
+                    "false_positives": json_number(self.false_positives[by]),
+                    "false_negatives": json_number(self.false_negatives[by]),
                 }
                 for by in BY
             },
@@ -112,8 +118,8 @@ def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
     if rules.where is not None or missing:
         message = f"the true table has no column {missing[0]!r}" if missing else "the rules are under a condition"
         raise PolicyError(Problem("RR277", f"the rules cannot be compared: {message}"))
-    known = _true(possible, truth, rules.asked)
-    results = {by: _compared(possible, np.flatnonzero(rules.chosen(by)), known) for by in BY}
+    known = _true_rules(possible, truth, rules.asked)
+    results = {by: _match_rules(possible, np.flatnonzero(rules.chosen(by)), known) for by in BY}
     return RuleErrors(
         len(known),
         {by: r.found for by, r in results.items()},
@@ -125,7 +131,7 @@ def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
 
 
 @frozen
-class _Compared:
+class _RuleMatches:
     found: int
     support: float
     confidence: float
@@ -133,7 +139,9 @@ class _Compared:
     negatives: float
 
 
-def _compared(possible: Found, chosen: Ints, known: Mapping[tuple[int, ...], tuple[float, float]]) -> _Compared:
+def _match_rules(
+    possible: FoundRules, chosen: Ints, known: Mapping[tuple[int, ...], tuple[float, float]]
+) -> _RuleMatches:
     keys = possible.keys
     both = [(row, known[keys[row]]) for row in chosen if keys[row] in known]
     estimates = (possible.supports.estimate, possible.confidences.estimate)
@@ -144,16 +152,18 @@ def _compared(possible: Found, chosen: Ints, known: Mapping[tuple[int, ...], tup
     positives, negatives = (
         count / len(known) if known else np.nan for count in (len(chosen) - len(both), len(known) - len(both))
     )
-    return _Compared(len(chosen), rho, delta, positives, negatives)
+    return _RuleMatches(len(chosen), rho, delta, positives, negatives)
 
 
-def _true(possible: Found, truth: pd.DataFrame, asked: Search) -> dict[tuple[int, ...], tuple[float, float]]:
+def _true_rules(
+    possible: FoundRules, truth: pd.DataFrame, asked: RuleSearch
+) -> dict[tuple[int, ...], tuple[float, float]]:
     """Return the support and confidence of each true rule, by its items and the one that follows."""
     columns = list(dict.fromkeys(column for column, _ in possible.names))
     axes = np.array([columns.index(column) for column, _ in possible.names], np.int64)
     masks = [(truth[column] == value).to_numpy(dtype=bool) for column, value in possible.names]
-    weighing = Weighing(Items.plain(possible.names, axes), of_masks(masks, len(truth)), len(truth))
-    found = search(weighing, asked)
+    weighing = Weighing(Items.plain(possible.names, axes), from_masks(masks, len(truth)), len(truth))
+    found = search_rules(weighing, asked)
     rows = np.flatnonzero(found.chosen(asked))
     pairs = zip(found.supports.estimate[rows].tolist(), found.confidences.estimate[rows].tolist(), strict=True)
     keys = found.keys

@@ -71,7 +71,7 @@ class Items:
 
 
 @frozen(slots=False)
-class Row:
+class BitRow:
     """One row of bits: the records whose released cell of an axis is one of some.
 
     Attributes:
@@ -83,13 +83,13 @@ class Row:
     cells: Mask = field(repr=False)
 
 
-def itemised(
+def make_items(
     columns: Columns,
     axes: Sequence[AxisWeights],
     names: Sequence[str],
     condition: Condition,
     present: Sequence[Value] | None,
-) -> tuple[Items, tuple[Row, ...]]:
+) -> tuple[Items, tuple[BitRow, ...]]:
     """Return the items of some columns, and the rows of bits that they are counted by.
 
     Args:
@@ -103,7 +103,7 @@ def itemised(
         PolicyError: RR277 if no column has a category that is `present`; RR267 where weights cannot be solved.
     """
     rows: dict[tuple[int, bytes], int] = {}
-    found: list[Row] = []
+    found: list[BitRow] = []
     items: list[tuple[Name, int, float, list[tuple[int, float]], int]] = []
     asked = {axis: place for place, axis in enumerate(condition.masks)}
     only = set(map(category_text, present or ()))
@@ -124,7 +124,7 @@ def itemised(
             base = int(cells.argmax())
             added = []
             for i in np.flatnonzero(np.arange(values.size) != base):
-                row = Row(place, np.asarray(of == i))
+                row = BitRow(place, np.asarray(of == i))
                 number = rows.setdefault((place, row.cells.tobytes()), len(found))
                 if number == len(found):
                     found.append(row)

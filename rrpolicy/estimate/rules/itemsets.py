@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.rules.items import Items, Name
 from rrpolicy.estimate.rules.transactions import Transactions
@@ -30,11 +30,11 @@ from rrpolicy.source.counts import Array, Ints
 
 By: TypeAlias = Literal["lower", "point", "upper"]
 
-COUNTED = 200_000_000
+MOST_COMBINATIONS = 200_000_000
 """The most combinations of rows that are counted for itemsets of one size."""
-KEPT = 2_000_000
+MOST_ITEMSETS = 2_000_000
 """The most itemsets of one size that are kept to make larger ones of."""
-HELD = 1_000_000
+MOST_RULES = 1_000_000
 """The most rules that are held."""
 _CELLS = 1 << 20
 """Numbers of the tables that are held at a time."""
@@ -42,7 +42,7 @@ _ROUNDING = 1e-9
 
 
 @frozen
-class Search:
+class RuleSearch:
     """What is asked for.
 
     Attributes:
@@ -59,13 +59,13 @@ class Search:
     target: Target
     level: float
 
-    def reached(self, ratios: Ratios, least: float) -> Mask:
+    def reached(self, ratios: FiellerRatios, least: float) -> Mask:
         """Return which intervals end no lower than a threshold."""
-        return at_least(ratios.ends(self.level, self.target)[:, 1], least)
+        return reaches_threshold(ratios.ends(self.level, self.target)[:, 1], least)
 
 
 @frozen(slots=False)
-class Found:
+class FoundRules:
     """Rules whose intervals of support and confidence both reach up to the thresholds.
 
     Attributes:
@@ -80,11 +80,11 @@ class Found:
     names: tuple[Name, ...] = field(repr=False)
     members: Ints = field(repr=False)
     then: Ints = field(repr=False)
-    supports: Ratios = field(repr=False)
-    confidences: Ratios = field(repr=False)
+    supports: FiellerRatios = field(repr=False)
+    confidences: FiellerRatios = field(repr=False)
     candidates: int
 
-    def chosen(self, asked: Search, by: By = "point") -> Mask:
+    def chosen(self, asked: RuleSearch, by: By = "point") -> Mask:
         """Return which rules reach the thresholds with the lower ends of the intervals, the estimates, the upper ends.
 
         One without a confidence does not.
@@ -94,7 +94,11 @@ class Found:
         if by != "point":
             end = 0 if by == "lower" else 1
             values = [ratio.ends(asked.level, asked.target)[:, end] for ratio in (self.supports, self.confidences)]
-        return possible & at_least(values[0], asked.min_support) & at_least(values[1], asked.min_confidence)
+        return (
+            possible
+            & reaches_threshold(values[0], asked.min_support)
+            & reaches_threshold(values[1], asked.min_confidence)
+        )
 
     def parts(self, rule: int) -> tuple[tuple[Name, ...], Name]:
         """Return what is given and what follows."""
@@ -143,7 +147,7 @@ class _Frequent:
     """Itemsets of one size, their supports, and how many records are in each combination of their rows."""
 
     itemsets: _Level
-    supports: Ratios
+    supports: FiellerRatios
     tables: Array
 
 
@@ -153,8 +157,8 @@ class _Rules:
 
     members: Ints
     then: Ints
-    supports: Ratios
-    confidences: Ratios
+    supports: FiellerRatios
+    confidences: FiellerRatios
 
 
 @frozen(slots=False)
@@ -209,13 +213,13 @@ class Weighing:
         summed = np.einsum("nt,ntp->np", product, tables)
         return np.asarray((summed * self._beside(members, asked)).sum(axis=1))
 
-    def supports(self, members: Ints, tables: Array, first: Array, second: Array) -> Ratios:
+    def supports(self, members: Ints, tables: Array, first: Array, second: Array) -> FiellerRatios:
         """Return the supports of itemsets, whose sums of weights and of their squares are known."""
         total, own = self.total
         size = members.shape[1]
         cross = self.sums(members, tables, [1] * size, [2] + [1] * size) if len(self.of.asked) else first
         square = (second, cross, np.full(first.shape, own))
-        return Ratios.shares(first, np.full(first.shape, total), square, self.everybody)
+        return FiellerRatios.shares(first, np.full(first.shape, total), square, self.everybody)
 
     def _beside(self, members: Ints, asked: Sequence[int]) -> Array:
         """Return (n or 1, parts) what a record of each part counts besides its weights in the items."""
@@ -228,12 +232,12 @@ class Weighing:
         return found
 
 
-def at_least(values: Array, least: float) -> Mask:
+def reaches_threshold(values: Array, least: float) -> Mask:
     """Return which values reach a threshold, but for rounding."""
     return np.asarray(values >= least * (1 - _ROUNDING))
 
 
-def search(weighing: Weighing, asked: Search) -> Found:
+def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
     """Return the rules whose intervals reach up to the thresholds, and none of whose parts is ruled out.
 
     Raises:
@@ -245,28 +249,30 @@ def search(weighing: Weighing, asked: Search) -> Found:
     for size in range(2, asked.longest + 1):
         cells = (1 + items.rows.shape[1]) ** size * len(weighing.of.records)
         kept: list[_Level] = []
-        for members, parents in _joined(level, items, cells):
+        for members, parents in _join_itemsets(level, items, cells):
             candidates += size * len(members)
-            frequent = _frequent(weighing, asked, members, parents)
+            frequent = _find_frequent(weighing, asked, members, parents)
             found += _rules(weighing, asked, level, frequent)
-            if sum(len(rules.then) for rules in found) > HELD:
-                raise _too_many(f"more than {HELD:,} rules reach up to the thresholds")
+            if sum(len(rules.then) for rules in found) > MOST_RULES:
+                raise _size_limit_error(f"more than {MOST_RULES:,} rules reach up to the thresholds")
             kept += [frequent.itemsets] if size < asked.longest else []
-            if sum(len(part.first) for part in kept) > KEPT:
-                raise _too_many(f"more than {KEPT:,} sets of {size} items reach up to the least support")
+            if sum(len(part.first) for part in kept) > MOST_ITEMSETS:
+                raise _size_limit_error(
+                    f"more than {MOST_ITEMSETS:,} sets of {size} items reach up to the least support"
+                )
         if not kept:
             break
         level = _Level.joined(kept)
-    return _together(items.names, asked.longest, found, candidates)
+    return _concatenate_rules(items.names, asked.longest, found, candidates)
 
 
-def _singles(weighing: Weighing, asked: Search) -> _Level:
+def _singles(weighing: Weighing, asked: RuleSearch) -> _Level:
     """Return the items that are not ruled out."""
     members = np.arange(len(weighing.items.names))[:, None]
-    return _frequent(weighing, asked, members, np.zeros_like(members)).itemsets
+    return _find_frequent(weighing, asked, members, np.zeros_like(members)).itemsets
 
 
-def _frequent(weighing: Weighing, asked: Search, members: Ints, parents: Ints) -> _Frequent:
+def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents: Ints) -> _Frequent:
     """Return the itemsets that are not ruled out."""
     size = members.shape[1]
     tables = weighing.tables(members)
@@ -277,7 +283,7 @@ def _frequent(weighing: Weighing, asked: Search, members: Ints, parents: Ints) -
     return _Frequent(itemsets, supports.picked(chosen), tables[chosen])
 
 
-def _joined(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
+def _join_itemsets(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield itemsets that are one larger, and none of whose parts is ruled out, each with the places of its parts.
 
     Two itemsets that differ in their last items alone make one (Agrawal, Srikant 1994, section 2.1.1); what else is
@@ -295,8 +301,8 @@ def _joined(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Int
     before, last, keys = level.parents[:, -1], level.members[:, -1], level.keys(len(items.names))
     more = np.searchsorted(before, before, side="right") - np.arange(count) - 1
     ends = np.cumsum(more)
-    if count and ends[-1] * max(items.rows.shape[1], 1) ** size > COUNTED:
-        raise _too_many(f"{ends[-1]:,} sets of {size} items would be looked at")
+    if count and ends[-1] * max(items.rows.shape[1], 1) ** size > MOST_COMBINATIONS:
+        raise _size_limit_error(f"{ends[-1]:,} sets of {size} items would be looked at")
     start = 0
     while start < count:
         held = ends[start] - more[start]
@@ -319,7 +325,7 @@ def _joined(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Int
             yield members[known], parents[known]
 
 
-def _rules(weighing: Weighing, asked: Search, smaller: _Level, frequent: _Frequent) -> list[_Rules]:
+def _rules(weighing: Weighing, asked: RuleSearch, smaller: _Level, frequent: _Frequent) -> list[_Rules]:
     """Return the rules of some itemsets, by the place of the item that follows."""
     part = frequent.itemsets
     size = part.members.shape[1]
@@ -332,26 +338,26 @@ def _rules(weighing: Weighing, asked: Search, smaller: _Level, frequent: _Freque
         square = (part.second, cross, smaller.second[given])
         whole = smaller.first[given]
         whole = np.where(np.abs(whole) > _ROUNDING * weighing.everybody, whole, 0.0)
-        confidences = Ratios.shares(part.first, whole, square, weighing.everybody)
+        confidences = FiellerRatios.shares(part.first, whole, square, weighing.everybody)
         chosen = np.flatnonzero(asked.reached(confidences, asked.min_confidence))
         members, supports = part.members[chosen], frequent.supports.picked(chosen)
         found.append(_Rules(members, members[:, place], supports, confidences.picked(chosen)))
     return found
 
 
-def _together(names: tuple[Name, ...], longest: int, parts: Sequence[_Rules], candidates: int) -> Found:
-    nothing = Ratios.shares(np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0), np.zeros(0)), 1)
+def _concatenate_rules(names: tuple[Name, ...], longest: int, parts: Sequence[_Rules], candidates: int) -> FoundRules:
+    nothing = FiellerRatios.shares(np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0), np.zeros(0)), 1)
     padded = [np.pad(p.members, ((0, 0), (0, longest - p.members.shape[1])), constant_values=-1) for p in parts]
-    return Found(
+    return FoundRules(
         names,
         np.concatenate([np.zeros((0, longest), np.int64), *padded]),
         np.concatenate([np.zeros(0, np.int64), *(p.then for p in parts)]),
-        Ratios.joined([nothing, *(p.supports for p in parts)]),
-        Ratios.joined([nothing, *(p.confidences for p in parts)]),
+        FiellerRatios.joined([nothing, *(p.supports for p in parts)]),
+        FiellerRatios.joined([nothing, *(p.confidences for p in parts)]),
         candidates,
     )
 
 
-def _too_many(message: str) -> PolicyError:
+def _size_limit_error(message: str) -> PolicyError:
     hint = "raise the least support, ask for shorter rules, name fewer columns, or the categories that are present"
     return PolicyError(Problem("RR277", message, hint=hint))

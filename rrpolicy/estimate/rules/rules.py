@@ -24,17 +24,23 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.clipping import clip_interval
 from rrpolicy.estimate.results.estimates import factor
 from rrpolicy.estimate.results.flags import SELECTED, UNFLAGGED, flags_of
-from rrpolicy.estimate.results.intervals import Ratios
-from rrpolicy.estimate.results.measured import Column, Measured, named
-from rrpolicy.estimate.results.possible import clipped
+from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, quantity_column_names
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.items import Items, Name, itemised
-from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
-from rrpolicy.estimate.rules.named import Written, read_rule
+from rrpolicy.estimate.rules.items import Items, Name, make_items
+from rrpolicy.estimate.rules.itemsets import (
+    By,
+    FoundRules,
+    RuleSearch,
+    Weighing,
+    search_rules,
+)
+from rrpolicy.estimate.rules.rule_syntax import RuleText, read_rule
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -51,7 +57,7 @@ _Given: TypeAlias = tuple[Name, ...]
 
 
 @frozen
-class Rule:
+class AssociationRule:
     """One rule.
 
     Attributes:
@@ -81,74 +87,78 @@ class Rule:
     sure: bool | None
 
     def __str__(self) -> str:
-        return _told(self.given, self.then)
+        return _rule_label(self.given, self.then)
 
 
 @frozen
-class _Estimated:
+class _RuleEstimates:
     """The rules, row by row: what is given and what follows, support, confidence, and which are sure."""
 
     items: tuple[tuple[_Given, Name], ...]
-    support: Measured
-    confidence: Measured
+    support: EstimatedQuantity
+    confidence: EstimatedQuantity
     bias: tuple[float, ...]
     sure: tuple[bool, ...] | None = None
 
 
 @frozen(slots=False)
-class _Listed(Result):
+class _RuleList(Result):
     """Rules with their supports and confidences."""
 
     schema: ClassVar[str] = "rrpolicy.rules/1"
 
     @cached_property
     @abstractmethod
-    def _estimated(self) -> _Estimated:
+    def _estimated(self) -> _RuleEstimates:
         """Return the rules in order."""
 
     @cached_property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[AssociationRule, ...]:
         """Return the rules in order."""
         found = self._estimated
         sure = found.sure or (None,) * len(found.items)
         support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
         numbers = [*support.values()][:4] + [*confidence.values()][:4]
         return tuple(
-            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
+            AssociationRule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
             for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, bias, sure in zip(
                 found.items, *numbers, self._wide, found.bias, sure, strict=True
             )
         )
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what is given and what follows, support and confidence, and whether a rule is sure."""
         found = self._estimated
         wide = zip(*self._wide, strict=True) if self._wide else ((), ())
         return (
-            Column("given", tuple(dict(given) for given, _ in found.items)),
-            Column("then", tuple(dict([then]) for _, then in found.items)),
+            ResultColumn("given", tuple(dict(given) for given, _ in found.items)),
+            ResultColumn("then", tuple(dict([then]) for _, then in found.items)),
             found.support,
             found.confidence,
-            *(() if found.sure is None else (Column("sure", found.sure, key=False),)),
+            *(() if found.sure is None else (ResultColumn("sure", found.sure, key=False),)),
             *(
-                Column(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
+                ResultColumn(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
                 for end, values in zip(("low", "high"), wide, strict=True)
             ),
-            Column("confidence_bias", found.bias, key=False, printed=False),
+            ResultColumn("confidence_bias", found.bias, key=False, printed=False),
         )
 
     def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
         return ("rule",), tuple((str(rule),) for rule in self.rules)
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences."""
-        return (Drawn(self._estimated.confidence, "confidence"),)
+        return (PlottedQuantity(self._estimated.confidence, "confidence"),)
 
     def _made(
-        self, items: Sequence[tuple[_Given, Name]], support: Ratios, confidence: Ratios, sure: Sequence[bool] | None
-    ) -> _Estimated:
-        return _Estimated(
+        self,
+        items: Sequence[tuple[_Given, Name]],
+        support: FiellerRatios,
+        confidence: FiellerRatios,
+        sure: Sequence[bool] | None,
+    ) -> _RuleEstimates:
+        return _RuleEstimates(
             items=tuple(items),
             support=self._measured("support", support),
             confidence=self._measured("confidence", confidence),
@@ -156,20 +166,22 @@ class _Listed(Result):
             sure=None if sure is None else tuple(sure),
         )
 
-    def _measured(self, name: str, ratio: Ratios) -> Measured:
+    def _measured(self, name: str, ratio: FiellerRatios) -> EstimatedQuantity:
         flags = flags_of(ratio.doubts(self.level, self.target))
-        return Measured(named(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
+        return EstimatedQuantity(quantity_column_names(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
 
     @property
     def _wide(self) -> list[tuple[float, float]]:
         """Return Chebyshev's intervals of the confidences."""
         confidence = self._estimated.confidence
         half = factor("chebyshev", self.level) * confidence.errors[self.target]
-        return [(float(low), float(high)) for low, high in clipped(confidence.estimate, half, np.array([[0.0, 1.0]]))]
+        return [
+            (float(low), float(high)) for low, high in clip_interval(confidence.estimate, half, np.array([[0.0, 1.0]]))
+        ]
 
 
 @frozen(slots=False)
-class Rules(_Listed):
+class Rules(_RuleList):
     """Rules whose estimated support and confidence reach the thresholds.
 
     Attributes:
@@ -180,13 +192,13 @@ class Rules(_Listed):
 
     min_support: float
     min_confidence: float
-    possible: Found = field(repr=False)
+    possible: FoundRules = field(repr=False)
 
     @property
-    def asked(self) -> Search:
+    def asked(self) -> RuleSearch:
         """Return what was asked for."""
         longest = self.possible.members.shape[1]
-        return Search(self.min_support, self.min_confidence, longest, self.target, self.level)
+        return RuleSearch(self.min_support, self.min_confidence, longest, self.target, self.level)
 
     def chosen(self, by: By = "point") -> Mask:
         """Return which of the possible rules reach the thresholds; see `Found.chosen`."""
@@ -224,18 +236,18 @@ class Rules(_Listed):
             "sure: both lower ends reach the thresholds as well"
         )
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, beside the least that was asked for."""
         line = Line(self.min_confidence, "the least confidence asked for")
-        return (Drawn(self._estimated.confidence, "confidence", line=line),)
+        return (PlottedQuantity(self._estimated.confidence, "confidence", line=line),)
 
     @cached_property
-    def _estimated(self) -> _Estimated:
+    def _estimated(self) -> _RuleEstimates:
         """Return the rules that reach the thresholds, the most confident first."""
         found, rows = self.possible, np.flatnonzero(self.chosen())
         items = [found.parts(row) for row in rows.tolist()]
         support, confidence = found.supports.picked(rows), found.confidences.picked(rows)
-        told = [_told(*item) for item in items]
+        told = [_rule_label(*item) for item in items]
         order = np.array(
             sorted(range(len(rows)), key=lambda i: (-confidence.estimate[i], -support.estimate[i], told[i])), np.int64
         )
@@ -244,7 +256,7 @@ class Rules(_Listed):
 
 
 @frozen(slots=False)
-class NamedRules(_Listed):
+class NamedRules(_RuleList):
     """Rules that were named before the data were seen: their intervals hold as they stand.
 
     Attributes:
@@ -254,8 +266,8 @@ class NamedRules(_Listed):
     """
 
     items: tuple[tuple[_Given, Name], ...]
-    supports: Ratios = field(repr=False)
-    confidences: Ratios = field(repr=False)
+    supports: FiellerRatios = field(repr=False)
+    confidences: FiellerRatios = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -263,7 +275,7 @@ class NamedRules(_Listed):
         return "Support and confidence of association rules"
 
     @cached_property
-    def _estimated(self) -> _Estimated:
+    def _estimated(self) -> _RuleEstimates:
         return self._made(self.items, self.supports, self.confidences, None)
 
 
@@ -284,19 +296,19 @@ def named_rules(
     axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
     refuse_overlap(release, names, where, "rules")
-    items, rows = itemised(release.columns, axes, names, condition, None)
+    items, rows = make_items(release.columns, axes, names, condition, None)
     weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
-    found = [_one(release, rule, weighing, target, level) for rule in written]
+    found = [_estimate_rule(release, rule, weighing, target, level) for rule in written]
     return NamedRules(
         tuple(rule.parts(0) for rule in found),
-        Ratios.joined([rule.supports for rule in found]),
-        Ratios.joined([rule.confidences for rule in found]),
+        FiellerRatios.joined([rule.supports for rule in found]),
+        FiellerRatios.joined([rule.confidences for rule in found]),
         where=where, target=target, level=level, records=release.records, notes=(UNFLAGGED,),
         max_records=release.max_records,
     )  # fmt: skip
 
 
-def _one(release: Release, rule: Written, weighing: Weighing, target: Target, level: float) -> Found:
+def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target: Target, level: float) -> FoundRules:
     """Return one rule."""
     items = weighing.items
     places = [_place(release, items, release.columns.name(name), text) for name, text in rule.parts]
@@ -304,8 +316,8 @@ def _one(release: Release, rule: Written, weighing: Weighing, target: Target, le
         message = "a rule has one category of each column, and none of columns that were randomised together"
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
-    everything = Search(-np.inf, -np.inf, len(own), target, level)
-    found = search(replace(weighing, items=items.picked(own)), everything)
+    everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)
+    found = search_rules(replace(weighing, items=items.picked(own)), everything)
     (whole,) = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
     chosen = np.array([whole])
     given = [own.index(place) for place in places[:-1]]
@@ -359,10 +371,10 @@ def rules(
     axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
     refuse_overlap(release, names, where, "rules")
-    items, rows = itemised(release.columns, axes, names, condition, present)
+    items, rows = make_items(release.columns, axes, names, condition, present)
     weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
     most = min(longest, max(len(axes), 2))
-    found = search(weighing, Search(min_support, min_confidence, most, target, level))
+    found = search_rules(weighing, RuleSearch(min_support, min_confidence, most, target, level))
     return Rules(
         min_support, min_confidence, found,
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
@@ -370,5 +382,5 @@ def rules(
     )  # fmt: skip
 
 
-def _told(given: _Given, then: Name) -> str:
+def _rule_label(given: _Given, then: Name) -> str:
     return f"{', '.join(f'{c} = {v}' for c, v in given)} -> {then[0]} = {then[1]}"

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.grouping import beside
-from rrpolicy.estimate.counts.scan import each, unlike_description
-from rrpolicy.estimate.rules.items import Row
+from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
+from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_error
+from rrpolicy.estimate.rules.items import BitRow
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
@@ -106,7 +106,7 @@ class Transactions:
 
 
 def transactions(
-    release: Release, axes: Sequence[AxisWeights], rows: Sequence[Row], condition: Condition
+    release: Release, axes: Sequence[AxisWeights], rows: Sequence[BitRow], condition: Condition
 ) -> Transactions:
     """Read the released records that satisfy a condition's filter.
 
@@ -119,7 +119,7 @@ def transactions(
     Raises:
         PolicyError: RR269 if the data are not what the manifest says; RR288 for columns that cannot weigh records.
     """
-    others = beside(axes, condition)
+    others = ungrouped_condition_axes(axes, condition)
     every = [*axes, *(axis for axis, _ in others)]
     kinds = [
         (next(i for i, axis in enumerate(every) if axis is of), *np.unique(of.vector(mask), return_inverse=True))
@@ -127,32 +127,32 @@ def transactions(
     ]
     told: list[list[Words]] = [[] for _ in range(math.prod(len(weights) for _, weights, _ in kinds))]
     records = np.zeros(len(told))
-    for codes, size in each(release.data, every, condition.filter, condition.parameters):
+    for codes, size in iterate_batches(release.data, every, condition.filter, condition.parameters):
         of_part = np.zeros(size, dtype=np.int64)
         for place, weights, kind in kinds:
             of_part = of_part * len(weights) + kind[codes[place]]
         for part in np.unique(of_part):
             chosen = of_part == part
-            told[part].append(_packed(row.cells[codes[row.axis][chosen]] for row in rows))
+            told[part].append(_pack_bits(row.cells[codes[row.axis][chosen]] for row in rows))
             records[part] += chosen.sum()
     if not condition.filter and records.sum() != release.records:
-        raise unlike_description(f"it has {records.sum():.0f} records, not {release.records}")
+        raise manifest_mismatch_error(f"it has {records.sum():.0f} records, not {release.records}")
     parts = [np.concatenate([np.zeros((len(rows), 0), np.uint64), *words], axis=1) for words in told]
     asked = np.array([*product(*(weights for _, weights, _ in kinds))], np.float64)
-    return _joined(parts, records, asked.T)
+    return _join_parts(parts, records, asked.T)
 
 
-def of_masks(masks: Iterable[Mask], records: int) -> Transactions:
+def from_masks(masks: Iterable[Mask], records: int) -> Transactions:
     """Return records that are told of by masks, (records,) a row."""
-    return _joined([_packed(masks)], np.array([records], np.float64), np.zeros((0, 1)))
+    return _join_parts([_pack_bits(masks)], np.array([records], np.float64), np.zeros((0, 1)))
 
 
-def _joined(parts: Sequence[Words], records: Array, asked: Array) -> Transactions:
+def _join_parts(parts: Sequence[Words], records: Array, asked: Array) -> Transactions:
     starts = np.cumsum([0, *(part.shape[1] for part in parts)])
     return Transactions(np.concatenate(parts, axis=1), tuple(starts.tolist()), records, asked)
 
 
-def _packed(masks: Iterable[Mask]) -> Words:
+def _pack_bits(masks: Iterable[Mask]) -> Words:
     """Return (rows, words) masks as bits."""
     packed = []
     for mask in masks:

@@ -17,12 +17,12 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED
 from rrpolicy.estimate.results.intervals import STEP, normal_ends
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.estimate.results.target import CHANGED, Spoken, Target
+from rrpolicy.estimate.results.target import CHANGED, Target, TargetScope
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.plotting.chart import Line
@@ -60,9 +60,9 @@ class Changes(Estimates):
     before: int
 
     @property
-    def spoken(self) -> Spoken:
+    def spoken(self) -> TargetScope:
         """Return that errors and intervals speak of the two tables, and of no population."""
-        return Spoken("table", unknown=CHANGED)
+        return TargetScope("table", unknown=CHANGED)
 
     @property
     def exact(self) -> bool:
@@ -75,9 +75,9 @@ class Changes(Estimates):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated changes of counts{by}"
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the changes, beside none."""
-        return (Drawn(self.quantity, line=Line(0.0, "no change")),)
+        return (PlottedQuantity(self.quantity, line=Line(0.0, "no change")),)
 
     def facts(self) -> dict[str, Json]:
         """Return what was grouped by, and what was stated."""
@@ -122,7 +122,7 @@ def change(  # noqa: PLR0917 those of the method
         flags=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(before.flags, after.flags, strict=True)),
         ends=normal_ends(estimate, errors, within, step=STEP),
         released=np.minimum(before.support.reshape(-1), after.support.reshape(-1)),
-        notes=(_said(series, share, earlier.records, after), UNFLAGGED),
+        notes=(_noise_message(series, share, earlier.records, after), UNFLAGGED),
         max_records=max(earlier.max_records, later.max_records),
         unchanged=None if series is None else share,
         before=earlier.records,
@@ -164,7 +164,7 @@ def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
         raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {common / before.records:.6g}"))
 
 
-def _said(series: str | None, share: float | None, records: int, table: Crosstab) -> str:
+def _noise_message(series: str | None, share: float | None, records: int, table: Crosstab) -> str:
     if series is None:
         return ANEW
     if share is None:

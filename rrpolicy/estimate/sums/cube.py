@@ -13,11 +13,16 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
-from rrpolicy.estimate.counts.overlap import Overlap, told_of
+from rrpolicy.estimate.counts.overlap import LabelOverlap, notes_on_overlaps
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.results.measured import Column, Measured, joined, key_columns
+from rrpolicy.estimate.results.quantities import (
+    EstimatedQuantity,
+    ResultColumn,
+    concatenate_quantities,
+    key_columns,
+)
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
+from rrpolicy.estimate.results.table import METHOD, UNIFORM_SPREAD_METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.frozen import frozen
 
@@ -59,11 +64,11 @@ class Cube(Result):
         """Return what is counted, and whether it had to be estimated."""
         return self.tables[-1].title
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and the counts; a column that a row sums over is None."""
         parts = [table.rows_of_counts() for table in self.tables]
         keys = [key for own, _ in parts for key in own]
-        return (*key_columns(self.by, keys), joined([counts for _, counts in parts]))
+        return (*key_columns(self.by, keys), concatenate_quantities([counts for _, counts in parts]))
 
     def facts(self) -> dict[str, Json]:
         """Return the columns, and how counts were estimated."""
@@ -131,7 +136,7 @@ def tables(
     check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
     first, second, support = release.moments(axes, condition)
     certain = release.certain(axes, condition)
-    method = METHOD if certain is None else EVEN
+    method = METHOD if certain is None else UNIFORM_SPREAD_METHOD
     found = []
     for subset in subsets:
         exact = tuple(map(release.columns.name, subset))
@@ -144,7 +149,7 @@ def tables(
         )  # fmt: skip
         made = table.corrected(axes, [targets for _, targets in grouped])
         ends = (first, first) if certain is None else (certain, support)
-        found.append(_by_labels(release, made, ends))
+        found.append(_with_label_bounds(release, made, ends))
     return found
 
 
@@ -163,7 +168,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
     return table.notes
 
 
-def _by_labels(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
+def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
     """Return a table with what labels that overlap leave open of its cells; the same where none do.
 
     Args:
@@ -173,10 +178,10 @@ def _by_labels(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> 
     """
     least, released = ends
     places = range(released.ndim)
-    overlaps: dict[int, Overlap] = {}
+    overlaps: dict[int, LabelOverlap] = {}
     for place, ((axis, targets), group) in enumerate(zip(table.axes, table.groups, strict=True)):
         alone = released.sum(axis=tuple(other for other in places if other != place))
-        overlap = Overlap.of(release.columns, axis, targets, alone) if group.columns else None
+        overlap = LabelOverlap.of(release.columns, axis, targets, alone) if group.columns else None
         if overlap is not None:
             overlaps[place] = overlap
     if not overlaps:
@@ -186,7 +191,7 @@ def _by_labels(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> 
         kept = np.ones(released.shape[place], dtype=bool)
         kept = ~overlaps[place].suppressed if place in overlaps else kept
         suppressed = np.moveaxis(np.tensordot(suppressed, kept[:, None].astype(float), axes=(place, 0)), -1, place)
-    notes = told_of(release, tuple(overlaps.values()), round(float(released.sum() - suppressed.sum())))
+    notes = notes_on_overlaps(release, tuple(overlaps.values()), round(float(released.sum() - suppressed.sum())))
     if any(axis.randomised for axis, _ in table.axes):
         return replace(table, notes=(*table.notes, *notes))
     most = released

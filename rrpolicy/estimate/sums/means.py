@@ -19,15 +19,27 @@ from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.counts.condition import read
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW_RECORDS, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of, speak_few
-from rrpolicy.estimate.results.intervals import Ratios
-from rrpolicy.estimate.results.result import number
+from rrpolicy.estimate.results.flags import (
+    FEW_RECORDS,
+    MOMENT,
+    NOT_ESTIMABLE,
+    UNFLAGGED,
+    flags_of,
+    rests_on_few_records,
+)
+from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
+from rrpolicy.estimate.sums.category_values import (
+    Limits,
+    bin_bounds,
+    notes_on_category_values,
+    with_inner_categories,
+)
 from rrpolicy.estimate.sums.cube import notes_on_labels
-from rrpolicy.estimate.sums.numbers import sums_of
-from rrpolicy.estimate.sums.spread_numbers import spread_numbers
-from rrpolicy.estimate.sums.stated import Limits, between, inside, said_of
+from rrpolicy.estimate.sums.numeric_sums import sums_of
+from rrpolicy.estimate.sums.uniform_within_sums import spread_numbers
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
@@ -68,7 +80,7 @@ class Means(Estimates):
             "value": self.value,
             "missing": self.missing,
             "categories": list(self.categories),
-            "left_out": number(self.left_out),
+            "left_out": json_number(self.left_out),
         }
 
     @property
@@ -96,16 +108,16 @@ def mean(
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR532 for limits of what has none.
     """
     check_target(target, level, release.max_records)
-    release = inside(release, value)
+    release = with_inner_categories(release, value)
 
     def ask(of: Release, edge: str) -> Means:
         return mean(of, edge, by, where, target=target, level=level)
 
-    binned = between(release, value, read(where), ask, limits)
+    binned = bin_bounds(release, value, read(where), ask, limits)
     if binned is not None:
         return replace(binned, value=release.columns.name(value))
     if release.design is not None:
-        return _of_people(release, value, by, where, target, level)
+        return _population_means(release, value, by, where, target, level)
     known = spread_numbers(release, value, by, read(where))
     if known is not None:
         return Means(
@@ -121,7 +133,7 @@ def mean(
             estimator=known.means.estimator,
             flags=known.means.flags,
             ends=known.means.ends,
-            notes=tuple(said_of(release.columns, known.name)),
+            notes=tuple(notes_on_category_values(release.columns, known.name)),
             value=known.name,
             missing=known.missing,
             sizes=known.sizes,
@@ -137,7 +149,7 @@ def mean(
     squares = (sums.of(numbers.second, 2), sums.of(numbers.cross, 2), sums.of(numbers.counted, 2))
     v0, v1, v2 = (bessel(N) * s for s in squares)
     own = (sums.of(numbers.squares, 1), deviation, size)
-    found = Ratios.of(
+    found = FiellerRatios.of(
         deviation, size,
         square=squares, own=own, sampled=(v0, v1, v2), within=numbers.within, centre=numbers.centre,
     )  # fmt: skip
@@ -164,11 +176,15 @@ def mean(
         errors=errors,
         range=found.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
-        flags=flags_of(((FEW_RECORDS, speak_few(released, errors[target])), *found.doubts(level, target))),
+        flags=flags_of(((FEW_RECORDS, rests_on_few_records(released, errors[target])), *found.doubts(level, target))),
         ends=found.ends,
         released=released,
         covariance=covariance,
-        notes=(*said_of(release.columns, sums.name), *notes_on_labels(release, sums.by, read(where)), UNFLAGGED),
+        notes=(
+            *notes_on_category_values(release.columns, sums.name),
+            *notes_on_labels(release, sums.by, read(where)),
+            UNFLAGGED,
+        ),
         value=sums.name,
         missing=numbers.missing,
         sizes=size.reshape(-1),
@@ -178,7 +194,7 @@ def mean(
     )
 
 
-def _of_people(  # noqa: PLR0917 what a mean is asked
+def _population_means(  # noqa: PLR0917 what a mean is asked
     release: Release,
     value: str,
     by: Sequence[str],
@@ -187,7 +203,7 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
     level: float,
 ) -> Means:
     """Estimate means of the population by the design of the sample."""
-    from rrpolicy.estimate.survey.numbers import numbers_of
+    from rrpolicy.estimate.survey.numeric_sums import numbers_of
 
     sums = numbers_of(release, value, by, read(where), "means")
     survey = sums.survey
@@ -205,7 +221,9 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
         errors=errors,
         range=found.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
-        flags=flags_of(((FEW_RECORDS, speak_few(sums.released, errors[target])), *found.doubts(level, target))),
+        flags=flags_of(
+            ((FEW_RECORDS, rests_on_few_records(sums.released, errors[target])), *found.doubts(level, target))
+        ),
         ends=found.ends,
         released=sums.released,
         covariance=survey.covariance_of_ratios(sums.numbers, sums.counts),
@@ -216,5 +234,5 @@ def _of_people(  # noqa: PLR0917 what a mean is asked
         left_out=1 - float(found.d.sum()) / whole if sums.categories and whole else 0.0,
         max_records=release.max_records,
         sample=survey.sample,
-        notes=(*said_of(release.columns, sums.name), UNFLAGGED, *survey.sample.notes),
+        notes=(*notes_on_category_values(release.columns, sums.name), UNFLAGGED, *survey.sample.notes),
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.results.possible import quantile
+from rrpolicy.estimate.results.clipping import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen import frozen
@@ -71,18 +71,18 @@ def precision(axis: AxisWeights, targets: Mask | None = None) -> Precision | Non
         case IdentityWeights():
             return Precision(0.0, 0.0, exact=True)
         case RetentionWeights():
-            return _closed(axis, targets)
+            return _retention_precision(axis, targets)
         case MatrixWeights(rows=rows) if len(rows) * len(axis.original) <= _LARGEST:
-            return _dense(axis, np.array([[float(v) for v in row] for row in rows]), targets)
+            return _matrix_precision(axis, np.array([[float(v) for v in row] for row in rows]), targets)
         case SetWeights() if axis.counted * len(axis.original) <= _LARGEST:
             held = np.full((len(axis.original),) * 2, float(axis.inclusion))
             np.fill_diagonal(held, 1.0)
-            return _dense(axis, np.vstack([np.ones(len(held)), held]), targets)
+            return _matrix_precision(axis, np.vstack([np.ones(len(held)), held]), targets)
         case _:
             return None
 
 
-def _closed(axis: RetentionWeights, targets: Mask | None) -> Precision:
+def _retention_precision(axis: RetentionWeights, targets: Mask | None) -> Precision:
     """Return the precision of retention in blocks; a group holds t of the d categories of a block."""
     inside, outside = [], []
     for block in axis.blocks:
@@ -95,17 +95,17 @@ def _closed(axis: RetentionWeights, targets: Mask | None) -> Precision:
             speaks, silent = (kept + moved * (t - 1)) ** 2, (moved * t) ** 2
             inside.append((p + (t - 1) * q) * speaks + (d - t) * q * silent - 1)
             outside += [t * q * speaks + (1 - t * q) * silent] * (t < d)
-    return _largest(inside, outside)
+    return _largest_variances(inside, outside)
 
 
-def _dense(axis: AxisWeights, given: Array, targets: Mask | None) -> Precision:
+def _matrix_precision(axis: AxisWeights, given: Array, targets: Mask | None) -> Precision:
     """Return the precision by what is counted of a record, (counted, V) expected given its original category."""
     own = np.eye(len(axis.original), dtype=bool) if targets is None else targets.T
     variances = axis.contract(given, 0, targets, 2) - own
-    return _largest(variances[own], variances[~own])
+    return _largest_variances(variances[own], variances[~own])
 
 
-def _largest(inside: Collection[float], outside: Collection[float]) -> Precision:
+def _largest_variances(inside: Collection[float], outside: Collection[float]) -> Precision:
     sides = [(max(side), min(side)) if len(side) else (0.0, 0.0) for side in (inside, outside)]
     exact = all(most - least <= _ALIKE * max(most, 1.0) for most, least in sides)
     return Precision(max(float(sides[0][0]), 0.0), max(float(sides[1][0]), 0.0), exact)

@@ -29,9 +29,15 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import (
+    check_size,
+    group_values,
+    grouping,
+    groups_of,
+    ungrouped_condition_axes,
+)
 from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.results.target import refuse_dependent
+from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.safe_io.atomic_write import write_new
@@ -130,19 +136,19 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
         PolicyError: as `Release.crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside
             released groups; RR279 for sets; RR514 for too many cells.
     """
-    refuse_dependent(release.max_records)
+    refuse_repeated_units(release.max_records)
     condition = split(where, release.columns)
     if release.design is not None:
         return _without_clusters(release, by, where, condition)
     names, axes = grouping(release.columns, by, condition)
-    others = beside(axes, condition)
+    others = ungrouped_condition_axes(axes, condition)
     refuse_biased([*axes, *(axis for axis, _ in others)], "replicate weights")
     grouped = [groups_of(axis, names, condition) for axis in axes]
     groups = [g for g, _ in grouped]
     check_size(axes, groups, names)
     tables = [axis.table if mask is None else axis.solve(mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
     codes, n = count(release.data, [*axes, *(a for a, _ in others)], condition.filter, condition.parameters)
-    _check(len(n), int(np.prod([table.shape[1] for table in tables])))
+    _check_size(len(n), int(np.prod([table.shape[1] for table in tables])))
     N = release.records
     W: Array = np.ones((len(n), 1))
     for (axis, mask), code in zip(others, codes[len(axes) :], strict=True):
@@ -178,14 +184,14 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
         )
     table = people(release, by, where, condition, "population", 0.95)
     found, scale = table.replicates()
-    _check(found.shape[1], len(found))
+    _check_size(found.shape[1], len(found))
     weights = table.moment.reshape(-1)
     kept = np.any(found != 0, axis=1) | (weights != 0)
     keys = [key for key, keep in zip(table.group_values(), kept.tolist(), strict=True) if keep]
     return Replicates(table.by, tuple(keys), weights[kept], found[kept], scale, release.records, where)
 
 
-def _check(cells: int, rows: int) -> None:
+def _check_size(cells: int, rows: int) -> None:
     if cells > MOST_REPLICATES or cells * rows > _ENTRIES:
         raise PolicyError(
             Problem(

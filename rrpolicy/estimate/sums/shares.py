@@ -18,19 +18,33 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_values, grouping, groups_of, weighed
-from rrpolicy.estimate.counts.overlap import Overlap
+from rrpolicy.estimate.counts.grouping import (
+    CELLS,
+    check_size,
+    group_values,
+    grouping,
+    groups_of,
+    ungrouped_condition_axes,
+    weigh_groups,
+)
+from rrpolicy.estimate.counts.overlap import LabelOverlap
 from rrpolicy.estimate.counts.scan import Number, count
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import AS_RELEASED, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
-from rrpolicy.estimate.results.intervals import Ends, Ratios
-from rrpolicy.estimate.results.measured import Covariance
+from rrpolicy.estimate.results.intervals import Ends, FiellerRatios
+from rrpolicy.estimate.results.quantities import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import bessel
-from rrpolicy.estimate.sums.spread import Choice, Spread, blocks, ratio, shares_of
+from rrpolicy.estimate.sums.uniform_within import (
+    OptionalCells,
+    RatioBounds,
+    blocks,
+    ratio,
+    share_bounds,
+)
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array, Ints
@@ -78,7 +92,7 @@ def shares(
     """Estimate which share of larger groups lies in smaller ones.
 
     Where labels or groups that were released are cut by what is asked, the estimate is an even spread, and low and high
-    are certain (`rrpolicy.estimate.sums.spread`).
+    are certain (`rrpolicy.estimate.sums.uniform_within`).
 
     Args:
         release: opened.
@@ -110,10 +124,10 @@ def shares(
             refuse_biased(asked, "shares of people of a population")
         if any(isinstance(axis, AnatomyWeights) for axis in asked):
             inner = [n for n in names if n in outer]
-            known = _dealt(release, (names, smaller), (inner, larger), keys)
+            known = _anatomy_shares(release, (names, smaller), (inner, larger), keys)
         else:
             masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
-            known = _generalised(release, axes, masks, smaller, larger)
+            known = _generalised_shares(release, axes, masks, smaller, larger)
         return Shares(
             target=target,
             level=level,
@@ -131,14 +145,14 @@ def shares(
             max_records=release.max_records,
         )
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
-    bounds = None if release.design is not None else _by_labels(release, axes, masks, smaller, larger)
+    bounds = None if release.design is not None else _label_bounds(release, axes, masks, smaller, larger)
     if release.design is not None:
-        ratio, covariance = _of_people(release, axes, masks, smaller, larger)
+        ratio, covariance = _population_shares(release, axes, masks, smaller, larger)
     else:
         moments = _moments(release, axes, smaller, larger)
-        found = _contracted(moments, axes, masks)
+        found = _apply_weights(moments, axes, masks)
         square = (found.part_part, found.part_whole, found.whole_whole)
-        ratio = Ratios.shares(found.part, found.whole, square, N)
+        ratio = FiellerRatios.shares(found.part, found.whole, square, N)
         wholes = [tuple(key[n] for n in names if n in outer) for key in keys]
         covariance = _covariance(ratio, moments, axes, masks, wholes, N)
     return Shares(
@@ -152,8 +166,8 @@ def shares(
         errors=ratio.errors(),
         range=ratio.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
-        flags=flags_of((*ratio.doubts(level, target), (AS_RELEASED, _open(bounds, ratio.estimate, target)))),
-        ends=ratio.ends if bounds is None else _of_labels(bounds, ratio),
+        flags=flags_of((*ratio.doubts(level, target), (AS_RELEASED, _has_open_bounds(bounds, ratio.estimate, target)))),
+        ends=ratio.ends if bounds is None else _replace_by_bounds(bounds, ratio),
         covariance=covariance,
         max_records=release.max_records,
         sample=ratio.sample,
@@ -161,19 +175,19 @@ def shares(
     )
 
 
-def _of_people(
+def _population_shares(
     release: Release,
     axes: Sequence[AxisWeights],
     masks: Sequence[tuple[Mask, Mask]],
     smaller: Condition,
     larger: Condition,
-) -> tuple[Ratios, Covariance]:
+) -> tuple[FiellerRatios, Covariance]:
     """Return shares of people of the population, by the design of the sample, and their covariance."""
     from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Survey
 
     assert release.design is not None
     part = Number("part", f"CASE WHEN {smaller.filter or 'true'} THEN 1 ELSE 0 END", smaller.parameters)
-    every = [*axes, *(axis for axis, _ in beside(axes, smaller))]
+    every = [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, smaller))]
     survey = Survey.of(release.design, release.columns, release.data, every, larger, part)
     parts, wholes = (
         survey.indicators([(axis, mask[i]) for axis, mask in zip(axes, masks, strict=True)], condition)
@@ -184,7 +198,7 @@ def _of_people(
 
 
 def _covariance(  # noqa: PLR0917 what shares are made of
-    ratio: Ratios,
+    ratio: FiellerRatios,
     x: _Moments,
     axes: Sequence[AxisWeights],
     masks: Sequence[tuple[Mask, Mask]],
@@ -200,9 +214,9 @@ def _covariance(  # noqa: PLR0917 what shares are made of
 
     def covariance(target: Target) -> Array:
         R, n, d = ratio.estimate, ratio.n, ratio.d
-        mixed = crossed(x.part_whole, axes, parts, around) * R
-        e = crossed(x.part_part, axes, parts) - mixed - mixed.T
-        e += np.outer(R, R) * crossed(x.whole_whole, axes, around)
+        mixed = cross_products(x.part_whole, axes, parts, around) * R
+        e = cross_products(x.part_part, axes, parts) - mixed - mixed.T
+        e += np.outer(R, R) * cross_products(x.whole_whole, axes, around)
         if target == "population":
             return np.asarray(bessel(records) * e / np.outer(d, d))
         same = np.array([[one == other for other in wholes] for one in wholes], dtype=bool).reshape(e.shape)
@@ -213,23 +227,23 @@ def _covariance(  # noqa: PLR0917 what shares are made of
     return covariance
 
 
-def _generalised(
+def _generalised_shares(
     release: Release,
     axes: Sequence[AxisWeights],
     masks: Sequence[tuple[Mask, Mask]],
     smaller: Condition,
     larger: Condition,
-) -> Spread:
+) -> RatioBounds:
     """Return what is known where labels are cut by the groups or the conditions.
 
     Raises:
         PolicyError: RR288 where values of another column were exchanged.
     """
-    others = beside(axes, smaller)
+    others = ungrouped_condition_axes(axes, smaller)
     every = [*axes, *(axis for axis, _ in others)]
     wider = [larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask) for a, mask in others]
-    choices = [Choice.of(axis, part, whole) for axis, (part, whole) in zip(axes, masks, strict=True)]
-    choices += [Choice.of(a, m[:, None], w[:, None]) for (a, m), w in zip(others, wider, strict=True)]
+    choices = [OptionalCells.of(axis, part, whole) for axis, (part, whole) in zip(axes, masks, strict=True)]
+    choices += [OptionalCells.of(a, m[:, None], w[:, None]) for (a, m), w in zip(others, wider, strict=True)]
     codes, counted = count(release.data, every, larger.filter, larger.parameters)
     n, inside = counted.astype(float), counted.astype(float)
     if (smaller.filter, smaller.parameters) != (larger.filter, larger.parameters):
@@ -252,10 +266,10 @@ def _generalised(
         for at, c in blocks(choices, codes, len(n))
     ]
     least, most, least_rest, most_rest, part, whole = sum(sums, np.zeros((6, 1)))
-    return shares_of(least, most, least_rest, most_rest, ratio(part, whole))
+    return share_bounds(least, most, least_rest, most_rest, ratio(part, whole))
 
 
-def _by_labels(
+def _label_bounds(
     release: Release,
     axes: Sequence[AxisWeights],
     masks: Sequence[tuple[Mask, Mask]],
@@ -269,7 +283,7 @@ def _by_labels(
     inside, of, found, suppressed = [], [], False, np.zeros(1, dtype=bool)
     for place, (axis, (part, whole)) in enumerate(zip(axes, masks, strict=True)):
         records = np.bincount(codes[place], n, axis.counted).astype(float)
-        overlap = Overlap.of(release.columns, axis, part, records)
+        overlap = LabelOverlap.of(release.columns, axis, part, records)
         everything = np.zeros(part.shape[1], dtype=bool) if overlap is None else overlap.everything
         suppressed = (suppressed[:, None] | everything).reshape(-1)
         inside.append(axis if overlap is None else release.columns.spread[overlap.column])
@@ -277,11 +291,11 @@ def _by_labels(
         found |= overlap is not None
     if not found:
         return None
-    known = _generalised(release, inside, of, smaller, larger)
+    known = _generalised_shares(release, inside, of, smaller, larger)
     return np.where(suppressed[:, None], np.nan, np.stack([known.low, known.high], axis=1))
 
 
-def _of_labels(bounds: Array, ratio: Ratios) -> Ends:
+def _replace_by_bounds(bounds: Array, ratio: FiellerRatios) -> Ends:
     """Return bounds of shares by labels in place of intervals, of this table; those of the rest stay."""
 
     def ends(level: float, target: Target) -> Array:
@@ -291,19 +305,19 @@ def _of_labels(bounds: Array, ratio: Ratios) -> Ends:
     return ends
 
 
-def _open(bounds: Array | None, estimate: Array, target: Target) -> Mask:
+def _has_open_bounds(bounds: Array | None, estimate: Array, target: Target) -> Mask:
     """Return where other records than those released as such may belong to a share's part or whole."""
     if bounds is None or target != "table":
         return np.zeros(estimate.shape, dtype=bool)
     return np.asarray((bounds != estimate[:, None]).any(axis=1) & ~np.isnan(bounds).any(axis=1))
 
 
-def _dealt(
+def _anatomy_shares(
     release: Release,
     smaller: tuple[Sequence[str], Condition],
     larger: tuple[Sequence[str], Condition],
     keys: Sequence[Mapping[str, Value]],
-) -> Spread:
+) -> RatioBounds:
     """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded.
 
     Raises:
@@ -320,7 +334,7 @@ def _dealt(
     part, least, most = bounds(*smaller)
     whole, least_whole, most_whole = bounds(*larger)
     least_rest, most_rest = np.maximum(least_whole - most, 0.0), np.maximum(most_whole - least, 0.0)
-    return shares_of(least, most, least_rest, most_rest, ratio(part, whole))
+    return share_bounds(least, most, least_rest, most_rest, ratio(part, whole))
 
 
 def _masks(
@@ -345,18 +359,18 @@ def _masks(
 
 
 def _moments(release: Release, axes: Sequence[AxisWeights], smaller: Condition, larger: Condition) -> _Moments:
-    others = beside(axes, smaller)
+    others = ungrouped_condition_axes(axes, smaller)
     wider = [(a, larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask)) for a, mask in others]
 
     def counted(condition: Condition) -> tuple[list[Ints], Ints]:
         return count(release.data, [*axes, *(a for a, _ in others)], condition.filter, condition.parameters)
 
     codes, n = counted(larger)
-    whole = weighed(axes, wider, codes, len(n))
+    whole = weigh_groups(axes, wider, codes, len(n))
     sums = whole.sums(n * whole.weight), whole.sums(n * whole.weight**2)
     same = (smaller.filter, smaller.parameters) == (larger.filter, larger.parameters)
     codes, n = (codes, n) if same else counted(smaller)
-    part, around = weighed(axes, others, codes, len(n)), weighed(axes, wider, codes, len(n)).weight
+    part, around = weigh_groups(axes, others, codes, len(n)), weigh_groups(axes, wider, codes, len(n)).weight
     return _Moments(
         part=part.sums(n * part.weight),
         whole=sums[0],
@@ -366,7 +380,7 @@ def _moments(release: Release, axes: Sequence[AxisWeights], smaller: Condition, 
     )
 
 
-def _contracted(x: _Moments, axes: Sequence[AxisWeights], masks: Sequence[tuple[Mask, Mask]]) -> _Moments:
+def _apply_weights(x: _Moments, axes: Sequence[AxisWeights], masks: Sequence[tuple[Mask, Mask]]) -> _Moments:
     """Apply the weights of the grouping axes, one axis after the other."""
     for i, (axis, (part, whole)) in enumerate(zip(axes, masks, strict=True)):
         squares = [axis.contract(x.part_whole, i, mask, 2) for mask in (whole, part, whole & ~part)]

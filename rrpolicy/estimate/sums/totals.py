@@ -13,13 +13,20 @@ import numpy as np
 
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import FEW_RECORDS, MOMENT, POPULATION_VARIANCE, UNFLAGGED, flags_of, speak_few
+from rrpolicy.estimate.results.flags import (
+    FEW_RECORDS,
+    MOMENT,
+    POPULATION_VARIANCE,
+    UNFLAGGED,
+    flags_of,
+    rests_on_few_records,
+)
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.results.variance import of_population, of_table
-from rrpolicy.estimate.sums.numbers import sums_of
-from rrpolicy.estimate.sums.spread_numbers import spread_numbers
-from rrpolicy.estimate.sums.stated import Limits, between, inside
+from rrpolicy.estimate.results.variance import population_variance, table_variance
+from rrpolicy.estimate.sums.category_values import Limits, bin_bounds, with_inner_categories
+from rrpolicy.estimate.sums.numeric_sums import sums_of
+from rrpolicy.estimate.sums.uniform_within_sums import spread_numbers
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
@@ -65,14 +72,14 @@ def totals(
         PolicyError: as `Release.mean`.
     """
     check_target(target, level, release.max_records)
-    release = inside(release, value)
-    binned = between(
+    release = with_inner_categories(release, value)
+    binned = bin_bounds(
         release, value, condition, lambda of, edge: totals(of, edge, by, condition, target=target, level=level), limits
     )
     if binned is not None:
         return binned
     if release.design is not None:
-        return _of_people(release, value, by, condition, target, level)
+        return _population_totals(release, value, by, condition, target, level)
     known = spread_numbers(release, value, by, condition)
     if known is not None:
         return Totals(
@@ -105,8 +112,8 @@ def totals(
         moment(numbers.counted, numbers.cross, numbers.second, 2),
         moment(numbers.n, numbers.first, numbers.squares, 1),
     )
-    population = of_population(square, T, N)
-    table, stand_in = of_table(square, own, population)
+    population = population_variance(square, T, N)
+    table, stand_in = table_variance(square, own, population)
     errors: dict[Target, Array] = {
         "table": np.sqrt(table).reshape(-1),
         "population": np.sqrt(population).reshape(-1),
@@ -126,7 +133,7 @@ def totals(
         estimator=(MOMENT,) * T.size,
         flags=flags_of(
             (
-                (FEW_RECORDS, speak_few(released, errors[target])),
+                (FEW_RECORDS, rests_on_few_records(released, errors[target])),
                 (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")),
             )
         ),
@@ -136,17 +143,17 @@ def totals(
     )
 
 
-def _of_people(  # noqa: PLR0917 what a total is asked
+def _population_totals(  # noqa: PLR0917 what a total is asked
     release: Release, value: str, by: Sequence[str], condition: Sequence[Expression], target: Target, level: float
 ) -> Totals:
     """Estimate totals of the population by the design of the sample."""
-    from rrpolicy.estimate.survey.numbers import numbers_of
+    from rrpolicy.estimate.survey.numeric_sums import numbers_of
 
     sums = numbers_of(release, value, by, condition, "totals")
     survey, estimate = sums.survey, sums.survey.totals(sums.numbers)
     population = np.maximum(survey.variance(sums.numbers, "population"), 0.0)
     randomised = survey.variance(sums.numbers, "table")
-    table, stand_in = of_table(randomised, np.zeros(len(estimate)), population, at=(randomised, population))
+    table, stand_in = table_variance(randomised, np.zeros(len(estimate)), population, at=(randomised, population))
     errors: dict[Target, Array] = {"table": np.sqrt(table), "population": np.sqrt(population)}
     within = np.tile([-np.inf, np.inf], (len(estimate), 1))
     return Totals(
@@ -162,7 +169,7 @@ def _of_people(  # noqa: PLR0917 what a total is asked
         estimator=(MOMENT,) * len(estimate),
         flags=flags_of(
             (
-                (FEW_RECORDS, speak_few(sums.released, errors[target])),
+                (FEW_RECORDS, rests_on_few_records(sums.released, errors[target])),
                 (POPULATION_VARIANCE, stand_in & (target == "table")),
             )
         ),

@@ -92,7 +92,9 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     totals = {
         name: dict(zip(attribute.domain, attribute.totals, strict=True))
         for name, attribute in manifest.of_column.items()
-        if attribute.totals is not None and attribute.domain is not None and _told(columns, name, attribute.domain)
+        if attribute.totals is not None
+        and attribute.domain is not None
+        and _has_categories(columns, name, attribute.domain)
     }
     if not any(of.values()) and not totals and not manifest.weights_inside:
         return None
@@ -108,7 +110,7 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     )
 
 
-def _told(columns: Columns, name: str, domain: tuple[Value, ...]) -> bool:
+def _has_categories(columns: Columns, name: str, domain: tuple[Value, ...]) -> bool:
     """Return whether records can be counted by the categories of a domain: labels of generalised ones are others."""
     return name in columns.axes and set(columns.axes[name].told_of(name)) == set(domain)
 
@@ -117,7 +119,7 @@ def _randomised(columns: Columns, name: str) -> bool:
     return name in columns.refused or (name in columns.axes and columns.axes[name].randomised)
 
 
-def stated(  # noqa: PLR0917 the parts of a design
+def state_design(  # noqa: PLR0917 the parts of a design
     columns: Columns,
     known: Design | None,
     weight: str | None,
@@ -147,9 +149,9 @@ def stated(  # noqa: PLR0917 the parts of a design
     if weight is not None:
         design = replace(design, weight=_weight(columns, weight), weights_inside=False)
     if strata:
-        design = replace(design, strata=_kept(columns, strata), left_out=())
+        design = replace(design, strata=_grouping_columns(columns, strata), left_out=())
     if clusters:
-        design = replace(design, clusters=_kept(columns, clusters), hidden=())
+        design = replace(design, clusters=_grouping_columns(columns, clusters), hidden=())
     if totals is not None:
         exact = {columns.name(name): dict(known) for name, known in totals.items()}
         _check_totals(columns, exact)
@@ -161,16 +163,16 @@ def _weight(columns: Columns, name: str) -> str:
     exact = columns.name(name)
     if exact not in columns.axes and kind_of_type(columns.columns[exact].type) != "number":
         raise PolicyError(Problem("RR545", f"{exact!r} holds no numbers, and a weight is one"))
-    sizes(columns, exact)
+    weight_values(columns, exact)
     return exact
 
 
-def _kept(columns: Columns, names: Sequence[str] | str) -> tuple[str, ...]:
+def _grouping_columns(columns: Columns, names: Sequence[str] | str) -> tuple[str, ...]:
     """Return the exact names of columns that tell which records are together."""
     exact = tuple(map(columns.name, [names] if isinstance(names, str) else names))
     for name in exact:
         if _randomised(columns, name):
-            raise hidden(name)
+            raise randomised_design_error(name)
     return exact
 
 
@@ -197,7 +199,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
         raise PolicyError(Problem("RR547", message, hint="make them agree"))
 
 
-def hidden(name: str) -> PolicyError:
+def randomised_design_error(name: str) -> PolicyError:
     """Return the error for a column of strata or clusters that was randomised."""
     return PolicyError(
         Problem(
@@ -209,7 +211,7 @@ def hidden(name: str) -> PolicyError:
     )
 
 
-def sizes(columns: Columns, name: str) -> tuple[AxisWeights, Array] | None:
+def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | None:
     """Return the axis of a weight that has categories, and (V,) how large each is; None for a column of numbers.
 
     Raises:

@@ -26,11 +26,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.grouping import beside
-from rrpolicy.estimate.counts.scan import DataFile, Number, Weighted, weigh
-from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
+from rrpolicy.estimate.counts.scan import (
+    DataFile,
+    Number,
+    WeightedSums,
+    weighted_sums,
+)
+from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.estimate.survey.design import Design, hidden, sizes
+from rrpolicy.estimate.survey.design import Design, randomised_design_error, weight_values
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.estimate.weights.sets import SetWeights
@@ -49,7 +54,7 @@ _SINGULAR = 1e-10
 _NEGATIVE = 1e-6
 
 TARGETS: tuple[Target, Target] = ("table", "population")
-Join: TypeAlias = "Callable[[Array, Array], Array]"
+FactorJoin: TypeAlias = "Callable[[Array, Array], Array]"
 """What is made of (functions, terms) and as many others: sums for all pairs of them, or row by row."""
 Functions: TypeAlias = "Array"
 """(functions, 3, *V) values by original cell of the axes, to be multiplied by ALL, INSIDE and VALUE, and summed."""
@@ -69,7 +74,7 @@ class Survey:
 
     design: Design
     axes: tuple[AxisWeights, ...]
-    weighted: Weighted = field(repr=False)
+    weighted: WeightedSums = field(repr=False)
     size: Array = field(repr=False)
     known: tuple[Array, Array] | None = field(repr=False)
 
@@ -98,9 +103,9 @@ class Survey:
                 cluster, RR268 for too many cells, RR288 for spread counts.
         """
         if design.hidden:
-            raise hidden(design.hidden[0])
-        asked = [*axes, *(axis for axis, _ in beside(axes, condition))]
-        weight = None if design.weight is None else sizes(columns, design.weight)
+            raise randomised_design_error(design.hidden[0])
+        asked = [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, condition))]
+        weight = None if design.weight is None else weight_values(columns, design.weight)
         asked += [] if weight is None else [weight[0]]
         asked += [columns.axes[name] for name in design.totals]
         every = tuple({id(axis): axis for axis in asked}.values())
@@ -116,7 +121,7 @@ class Survey:
                 )
         strata = design.strata
         clusters = (*strata, *design.clusters) if design.clusters else ()
-        found = weigh(
+        found = weighted_sums(
             data,
             every,
             [strata, clusters],
@@ -166,7 +171,7 @@ class Survey:
             own = np.eye(len(axis.original)) if mask is None else mask.astype(float)
             each = np.stack([self.along(axis, column) for column in own.T])
             found = (found[:, None] * each[None]).reshape(-1, *np.broadcast_shapes(found.shape[1:], each.shape[1:]))
-        for axis, mask in beside([axis for axis, _ in grouped], condition):
+        for axis, mask in ungrouped_condition_axes([axis for axis, _ in grouped], condition):
             found = found * self.along(axis, mask)
         return np.broadcast_to(found, (found.shape[0], *self.shape))
 
@@ -249,7 +254,7 @@ class Survey:
         stretched = np.sqrt(self._inflated[stratum] / scale) * apart
         return self.totals(functions)[:, None] - stretched, scale
 
-    def ratio(self, parts: Functions, wholes: Functions, within: tuple[float, float]) -> Ratios:
+    def ratio(self, parts: Functions, wholes: Functions, within: tuple[float, float]) -> FiellerRatios:
         """Return the ratios of totals of functions.
 
         Args:
@@ -264,7 +269,7 @@ class Survey:
         pairs = ((parts, parts), (parts, wholes), (wholes, wholes))
         table, sampled = ([self.paired(f, g, target) for f, g in pairs] for target in TARGETS)
         zero = np.zeros(len(n))
-        found = Ratios.of(
+        found = FiellerRatios.of(
             n,
             d,
             square=(table[0], table[1], table[2]),
@@ -280,7 +285,7 @@ class Survey:
         each = np.bincount(self._cell, weights=self.weighted.n, minlength=math.prod(counted))
         found: Array = each.astype(np.float64).reshape(counted)
         masks = {id(axis): mask for axis, mask in grouped}
-        others = {id(axis): mask for axis, mask in beside([axis for axis, _ in grouped], condition)}
+        others = {id(axis): mask for axis, mask in ungrouped_condition_axes([axis for axis, _ in grouped], condition)}
         for place, axis in enumerate(self.axes):
             if id(axis) in masks:
                 found = axis.support(found, place, masks[id(axis)])
@@ -407,7 +412,7 @@ class Survey:
         entries = (self.weighted.first.reshape(-1), (np.repeat(of, 3), columns))
         return np.asarray(csr_array(entries, shape=(rows, values.shape[1])) @ values.T)
 
-    def _joined(self, errors: Functions, others: Functions, target: Target, join: Join) -> Array:
+    def _joined(self, errors: Functions, others: Functions, target: Target, join: FactorJoin) -> Array:
         """Return how totals vary together; of this table, with what squares are without randomisation."""
         first = self._released(errors * self.size).reshape(len(errors), -1)
         second = first if others is errors else self._released(others * self.size).reshape(len(others), -1)
@@ -415,9 +420,9 @@ class Survey:
             return self._squares(first, second, self.weighted.second, join)
         return (self._clustered if self.design.clusters else self._unclustered)(first, second, join)
 
-    def _clustered(self, first: Array, second: Array, join: Join) -> Array:
+    def _clustered(self, first: Array, second: Array, join: FactorJoin) -> Array:
         (apart, stratum), (other, _) = self._apart(first), self._apart(second)
-        return join(apart * self._inflated[stratum], _other(other, join))
+        return join(apart * self._inflated[stratum], _second_factor(other, join))
 
     def _apart(self, values: Array) -> tuple[Array, Ints]:
         """Return (functions, clusters) how far the sum over each cluster is from its stratum's mean; its stratum."""
@@ -430,7 +435,7 @@ class Survey:
         means[n == 1] = z.mean(axis=0)
         return np.asarray((z - means[stratum]).T), stratum
 
-    def _unclustered(self, first: Array, second: Array, join: Join) -> Array:
+    def _unclustered(self, first: Array, second: Array, join: FactorJoin) -> Array:
         strata, n, inflated = self.weighted.keys[0], self._units, self._inflated
 
         def sums(values: Array) -> tuple[Array, Array]:
@@ -439,31 +444,31 @@ class Survey:
 
         (s, centre), (t, other) = sums(first), sums(second)
         square = self._squares(first, second, self.weighted.second * inflated[strata][:, None, None], join)
-        crossed = join(inflated * s, _other(other, join)) + join(inflated * centre, _other(t, join))
-        return square - crossed + join(inflated * n * centre, _other(other, join))
+        crossed = join(inflated * s, _second_factor(other, join)) + join(inflated * centre, _second_factor(t, join))
+        return square - crossed + join(inflated * n * centre, _second_factor(other, join))
 
-    def _squares(self, first: Array, second: Array, sums: Array, join: Join) -> Array:
+    def _squares(self, first: Array, second: Array, sums: Array, join: FactorJoin) -> Array:
         """Return sums over records of products of what they add."""
         cells = first.shape[1] // 3
         by_cell = np.stack([np.bincount(self._cell, weights=s, minlength=cells) for s in sums.reshape(-1, 9).T])
         by_cell = by_cell.reshape(3, 3, cells)
         parts, others = (values.reshape(len(values), 3, cells) for values in (first, second))
         used = [(a, b) for a in range(3) for b in range(3) if parts[:, a].any() and others[:, b].any()]
-        found = [join(parts[:, a] * by_cell[a, b], _other(others[:, b], join)) for a, b in used]
-        return np.asarray(sum(found)) if found else join(first * 0, _other(second, join))
+        found = [join(parts[:, a] * by_cell[a, b], _second_factor(others[:, b], join)) for a, b in used]
+        return np.asarray(sum(found)) if found else join(first * 0, _second_factor(second, join))
 
-    def _expected(self, errors: Functions, others: Functions, join: Join) -> Array:
+    def _expected(self, errors: Functions, others: Functions, join: FactorJoin) -> Array:
         """Return what the products are without randomisation, which is no error of this table."""
         first, second = ((f * self.size).reshape(len(f), 3, -1) for f in (errors, others))
         sums = self._original(self.weighted.second).reshape(3, 3, -1)
         weighed = np.einsum("kav,abv->kbv", first, sums).reshape(len(first), -1)
-        return join(weighed, _other(second.reshape(len(second), -1), join))
+        return join(weighed, _second_factor(second.reshape(len(second), -1), join))
 
 
 def _row_by_row(first: Array, second: Array) -> Array:
     return np.asarray((first * second).sum(axis=1))
 
 
-def _other(values: Array, join: Join) -> Array:
+def _second_factor(values: Array, join: FactorJoin) -> Array:
     """Return the second factor as a way of joining takes it."""
     return values if join is _row_by_row else values.T

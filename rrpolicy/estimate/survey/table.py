@@ -11,7 +11,7 @@ import numpy as np
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import grouping, groups_of
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.estimate.results.variance import of_table
+from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.survey.sums import INSIDE, Functions, Survey
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen import frozen
@@ -50,7 +50,7 @@ class PeopleTable(Crosstab):
             return population, np.zeros(self.estimate.shape, dtype=bool)
         table = self.survey.variance(self._functions, "table").reshape(self.estimate.shape)
         size = population + self.estimate**2 / self.records  # the population's is 0 where totals are known
-        return of_table(table, np.zeros_like(table), population, at=(table, size))
+        return table_variance(table, np.zeros_like(table), population, at=(table, size))
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
@@ -65,7 +65,7 @@ class PeopleTable(Crosstab):
         asked = np.tensordot(functions, self._functions, axes=1)
         population = np.maximum(self.survey.variance(asked, "population"), 0.0)
         table = self.survey.variance(asked, "table")
-        kept, stand_in = of_table(table, np.zeros_like(table), population, at=(table, population))
+        kept, stand_in = table_variance(table, np.zeros_like(table), population, at=(table, population))
         return {"table": np.sqrt(kept), "population": np.sqrt(population)}, stand_in
 
     def drawn_together(self, functions: Array) -> Array:

@@ -11,34 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from rrpolicy.estimate.uncorrected.known import Known
+from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
 from rrpolicy.frozen import frozen
 
-Needed: TypeAlias = Callable[[Known], bool]
+Needed: TypeAlias = Callable[[MatrixKnowledge], bool]
 
 
-def any_matrix(known: Known) -> bool:
+def any_matrix(known: MatrixKnowledge) -> bool:
     """Whether the column has a matrix of its own."""
     return known.apart
 
 
-def doubly_stochastic(known: Known) -> bool:
+def doubly_stochastic(known: MatrixKnowledge) -> bool:
     """Whether the column's own matrix is doubly stochastic."""
     return known.apart and known.doubly
 
 
-def two_categories(known: Known) -> bool:
+def two_categories(known: MatrixKnowledge) -> bool:
     """Whether the column's own matrix is 2 x 2."""
     return known.apart and known.two
 
 
-def two_kept_by_half(known: Known) -> bool:
+def two_by_two_with_dominant_diagonal(known: MatrixKnowledge) -> bool:
     """Whether the column's own matrix is 2 x 2 with a diagonal of at least one half."""
     return two_categories(known) and known.half
 
 
 @frozen
-class Bound:
+class MeasureBound:
     """Measures that are no larger in the expected released proportions than in the original ones.
 
     Attributes:
@@ -62,47 +62,47 @@ class Bound:
 
 
 BOUNDS = (
-    Bound(
+    MeasureBound(
         ("chi2", "g2", "mutual_information"),
         "chi-square and G2 statistics and mutual information",
         any_matrix,
         any_matrix,
         "true of any matrices",
     ),
-    Bound(
+    MeasureBound(
         ("m",),
         "M, with this column in the rows",
         doubly_stochastic,
         any_matrix,
         "the rows' matrix is doubly stochastic, so their entropy does not fall, and no matrix adds information",
     ),
-    Bound(
+    MeasureBound(
         ("u", "tau"),
         "U and tau, with this column in the columns",
         any_matrix,
         doubly_stochastic,
         "the columns' matrix is doubly stochastic, so their uncertainty does not fall, and no matrix adds information",
     ),
-    Bound(
+    MeasureBound(
         ("m", "u", "tau", "phi", "risk_difference", "ps"),
         "M, U, tau, |phi|, |risk difference| and |Piatetsky-Shapiro| of 2 x 2 tables",
         two_categories,
         two_categories,
         "two categories by two, any matrices",
     ),
-    Bound(
+    MeasureBound(
         ("certainty", "added_value", "kappa", "odds_ratio", "interest", "conviction", "collective_strength"),
         "distance from independence of certainty, added value, kappa, odds ratio, interest, conviction and collective "
         "strength in 2 x 2 tables",
-        two_kept_by_half,
-        two_kept_by_half,
+        two_by_two_with_dominant_diagonal,
+        two_by_two_with_dominant_diagonal,
         "each category of two is kept with probability one half or more",
     ),
 )
 
 
 @frozen
-class Order:
+class OrderPreservation:
     """A measure of 2 x 2 tables whose absolute value orders tables as in the original, if they are randomised alike.
 
     Attributes:
@@ -117,7 +117,7 @@ class Order:
     alone: Literal["row", "column"] | None
     because: str
 
-    def holds(self, row: Known, column: Known) -> bool:
+    def holds(self, row: MatrixKnowledge, column: MatrixKnowledge) -> bool:
         """Return whether it holds of tables of these columns."""
         others = {"row": column, "column": row}
         still = self.alone is None or not others[self.alone].randomised
@@ -126,19 +126,19 @@ class Order:
 
 _UNTOUCHED = "both are multiplied by the same factor, as the margin that it divides by is untouched"
 ORDERS = (
-    Order(
+    OrderPreservation(
         "ps",
         "|Piatetsky-Shapiro| of two 2 x 2 pairs randomised alike",
         None,
         "both are multiplied by the same factor if the pairs are randomised alike",
     ),
-    Order(
+    OrderPreservation(
         "risk_difference",
         "|risk difference| of two 2 x 2 pairs randomised alike, the row column alone",
         "row",
         _UNTOUCHED,
     ),
-    Order(
+    OrderPreservation(
         "added_value",
         "|added value| of two 2 x 2 pairs randomised alike, the other column alone",
         "column",

@@ -180,7 +180,7 @@ class RetentionWeights(AxisWeights):
         if first not in self._rounded:
             p, q = block.keep, block.move
             if p == q:
-                raise not_estimable(self.columns)
+                raise not_estimable_error(self.columns)
             self._rounded[first] = float((1 - q) / (p - q)), float(-q / (p - q))
         return self._rounded[first]
 
@@ -251,7 +251,7 @@ class MatrixWeights(AxisWeights):
             solved = list(flags)
         constant = np.asarray(targets.all(axis=0) | ~targets.any(axis=0))
         if not all(s or c for s, c in zip(solved, constant.tolist(), strict=True)):
-            raise not_estimable(self.columns)
+            raise not_estimable_error(self.columns)
         w[:, constant] = targets[:1, constant]
         return w
 
@@ -269,7 +269,7 @@ COVARIANCE_GROUPS = 4_000
 """The most groups whose products are summed."""
 
 
-def crossed(
+def cross_products(
     sums: Array,
     axes: Sequence[AxisWeights],
     targets: Sequence[Mask | None],
@@ -301,7 +301,7 @@ def crossed(
     return np.asarray(factors[0].T @ (sums.reshape(-1)[:, None] * factors[-1]))
 
 
-def not_estimable(columns: Sequence[str]) -> PolicyError:
+def not_estimable_error(columns: Sequence[str]) -> PolicyError:
     """Return the error for a count that the released values do not determine."""
     names = ", ".join(repr(c) for c in columns)
     return PolicyError(

@@ -20,7 +20,15 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.expression import Comparison, Expression, Member, Not, Null, leaves_of, rewrite
+from rrpolicy.estimate.expression import (
+    ColumnComparison,
+    Expression,
+    Member,
+    Not,
+    Null,
+    leaves_of,
+    rewrite,
+)
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen import frozen
 
@@ -115,15 +123,15 @@ def inside_labels(expression: Expression, spread: Mapping[str, RecodeWeights]) -
     return {
         leaf.column: spread[leaf.column]
         for leaf in leaves_of(expression)
-        if leaf.column in spread and not _by_label(leaf, spread[leaf.column])
+        if leaf.column in spread and not _compares_labels(leaf, spread[leaf.column])
     }
 
 
-def _by_label(leaf: Comparison | Member | Null, axis: RecodeWeights) -> bool:
+def _compares_labels(leaf: ColumnComparison | Member | Null, axis: RecodeWeights) -> bool:
     match leaf:
         case Null():
             return True
-        case Comparison(operator=operator, value=value):
+        case ColumnComparison(operator=operator, value=value):
             return operator in {"=", "<>"} and axis.is_label(value)
         case Member(values=values):
             return all(map(axis.is_label, values))
@@ -137,10 +145,10 @@ def by_category(expression: Expression, inside: Mapping[str, RecodeWeights]) -> 
         inside: these columns.
     """
 
-    def leaf(part: Comparison | Member | Null) -> Expression:
+    def leaf(part: ColumnComparison | Member | Null) -> Expression:
         axis = inside.get(part.column)
         match part:
-            case Comparison(column=column, operator=("=" | "<>") as operator, value=value) if axis is not None:
+            case ColumnComparison(column=column, operator=("=" | "<>") as operator, value=value) if axis is not None:
                 member = Member(column, _categories(axis, value))
                 return member if operator == "=" else Not(member)
             case Member(column=column, values=values) if axis is not None:
@@ -166,10 +174,10 @@ def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
         PolicyError: RR288.
     """
     if not all(axis.unbiased for axis in axes):
-        raise biased(axes, what)
+        raise biased_counts_error(axes, what)
 
 
-def biased(axes: Sequence[AxisWeights], what: str) -> PolicyError:
+def biased_counts_error(axes: Sequence[AxisWeights], what: str) -> PolicyError:
     """Return the error (RR288) for what rests on unbiased counts; arguments as for `refuse_biased`."""
     columns = dict.fromkeys(repr(c) for axis in axes if not axis.unbiased for c in axis.columns)
     return PolicyError(

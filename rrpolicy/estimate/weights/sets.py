@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable_error
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
         message = f"nothing can be estimated of {names}: every released set holds all its categories"
         raise PolicyError(Problem("RR267", message, hint=f"leave {names} out"))
     if not 1 <= decoder.set_size < len(decoder.labels):
-        raise not_estimable(decoder.columns)
+        raise not_estimable_error(decoder.columns)
     return SetWeights(decoder.columns, decoder.labels, decoder.labels, decoder.set_size)
 
 

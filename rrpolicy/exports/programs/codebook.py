@@ -16,7 +16,7 @@ from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
-from rrpolicy.estimate.counts.scan import relation, unlike_description
+from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _widths(file: DataFile) -> dict[str, int]:
         try:
             (found,) = connection.execute(f"SELECT {longest} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
         except duckdb.Error as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
     return {
         c.name: max(1, n + 1) if not c.labels else max(1, len(json.dumps(c.labels, ensure_ascii=False).encode()) + n)
         for c, n in zip(texts, found, strict=True)

@@ -23,7 +23,7 @@ from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.estimate.counts.scan import relation, sql_of, unlike_description
+from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation, sql_of
 from rrpolicy.exports.contents import contents
 from rrpolicy.exports.programs.views import Engine, views
 from rrpolicy.exports.templates import environment
@@ -232,7 +232,7 @@ def _rows(file: DataFile) -> list[Sequence[Any]]:
         try:
             found = connection.execute(f"SELECT {', '.join(asked)} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
         except duckdb.Error as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
     if not any(engine_type(column).endswith("[]") for column in file.columns):
         return [*found]
     return [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in row] for row in found]

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json
-from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import FEW_RECORDS, NOT_ESTIMABLE, ONE_SIDED
-from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
@@ -72,25 +72,25 @@ class Bootstrapped(Result):
             f"table (seed {self.seed}); the ends are percentiles"
         )
 
-    def shown(self) -> tuple[Column | Measured, ...]:
+    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns of the result, its quantities with the errors of the draws."""
         draws = iter(self.draws)
         return tuple(
-            self._drawn_again(part, next(draws)) if isinstance(part, Measured) else part
+            self._drawn_again(part, next(draws)) if isinstance(part, EstimatedQuantity) else part
             for part in self.of.shown()
-            if isinstance(part, Measured) or not part.name.endswith("_chebyshev")
+            if isinstance(part, EstimatedQuantity) or not part.name.endswith("_chebyshev")
         )
 
     def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return what each row is of."""
         return self.of.named_rows()
 
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return what a plot of the result shows, with the intervals of the draws."""
         quantities = {m.name: m for m in self.measured}
         return tuple(replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.of.drawn())
 
-    def _drawn_again(self, part: Measured, draws: Array) -> Measured:
+    def _drawn_again(self, part: EstimatedQuantity, draws: Array) -> EstimatedQuantity:
         other: Target = "population" if self.target == "table" else "table"
         rows = [
             (d[np.isfinite(d)] if np.isfinite(d).mean() >= 1 - _MISSING else None, float(estimate))
@@ -112,7 +112,7 @@ class Bootstrapped(Result):
         )
         return replace(part, errors={self.target: errors, other: np.full(errors.shape, np.nan)}, ends=ends, flags=flags)
 
-    def _possible(self, part: Measured) -> Array:
+    def _possible(self, part: EstimatedQuantity) -> Array:
         """Return (rows, 2) what is possible."""
         if isinstance(self.of, Estimates):
             return self.of.range

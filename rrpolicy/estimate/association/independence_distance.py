@@ -15,7 +15,7 @@ _EMPTY = 1e-4
 _EXACTLY = 1e3
 
 
-def independent(region: ScoreRegion) -> tuple[float, int]:
+def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
     """Return how much farther than the nearest table the nearest one is whose rows and columns are independent.
 
     Gauss and Newton's steps over the logarithms of the margins, in the metric at the nearest table.
@@ -39,7 +39,7 @@ def independent(region: ScoreRegion) -> tuple[float, int]:
     metric = np.vstack([whiten, _EXACTLY * (np.eye(len(start)) - moves @ whiten)])
     theta, best = _margins(region.tables(start[None])[0]), math.inf
     for _ in range(_STEPS):
-        x, slope = _point(region, design, theta)
+        x, slope = _independent_table(region, design, theta)
         if x.min() >= 0:
             best = min(best, float(region.distance(x[None])[0]))
         step = np.linalg.lstsq(metric @ slope, metric @ (region.estimate - x), rcond=None)[0]
@@ -57,7 +57,7 @@ def _margins(table: Array) -> Array:
     return np.concatenate([np.log(r), np.log(c / total)])
 
 
-def _point(region: ScoreRegion, design: Array, theta: Array) -> tuple[Array, Array]:
+def _independent_table(region: ScoreRegion, design: Array, theta: Array) -> tuple[Array, Array]:
     """Return the unknowns of an independent table, and their derivatives by the logarithms of its margins."""
     x = np.exp(design @ theta)
     slope = x[:, None] * design

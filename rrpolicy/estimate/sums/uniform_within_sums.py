@@ -1,7 +1,8 @@
 """Numbers of generalised records: which records a group can hold, and between which numbers each of them has one.
 
 A record may be counted, or must be; its number is known, or lies among those of its label. Means and totals that are
-certain follow record by record (`rrpolicy.estimate.sums.spread`), and even spread gives an estimate between them.
+certain follow record by record (`rrpolicy.estimate.sums.uniform_within`), and even spread gives an estimate between
+them.
 """
 
 from __future__ import annotations
@@ -13,13 +14,27 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
+from rrpolicy.estimate.counts.grouping import (
+    check_size,
+    group_values,
+    grouping,
+    groups_of,
+    ungrouped_condition_axes,
+)
+from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
 from rrpolicy.estimate.counts.scan import count, values
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.sums.dealt_numbers import dealt_numbers
-from rrpolicy.estimate.sums.numbers import check_apart
-from rrpolicy.estimate.sums.spread import Choice, Largest, Spread, blocks, exchanged, largest, ratio
+from rrpolicy.estimate.sums.anatomy_sums import anatomy_numbers
+from rrpolicy.estimate.sums.numeric_sums import check_not_grouped_by
+from rrpolicy.estimate.sums.uniform_within import (
+    LargestSums,
+    OptionalCells,
+    RatioBounds,
+    blocks,
+    exchanged_values_error,
+    largest_sums,
+    ratio,
+)
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
@@ -31,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Numbers:
+class NumberRanges:
     """Released records alike in what is asked, with the numbers that each can have.
 
     Attributes:
@@ -76,8 +91,8 @@ class SpreadNumbers:
     name: str
     by: tuple[str, ...]
     keys: tuple[Mapping[str, Value], ...]
-    means: Spread
-    totals: Spread
+    means: RatioBounds
+    totals: RatioBounds
     sizes: Array
     missing: int
     categories: tuple[Value, ...]
@@ -102,7 +117,7 @@ def spread_numbers(
     release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
     condition = split(conjuncts, release.columns)
     names, axes = grouping(release.columns, by, condition)
-    others = beside(axes, condition)
+    others = ungrouped_condition_axes(axes, condition)
     name = release.columns.name(value)
     own = release.columns.axes.get(name)
     every = [*axes, *(axis for axis, _ in others), *([own] if own is not None else [])]
@@ -113,23 +128,29 @@ def spread_numbers(
     whole = [np.eye(len(axis.original), dtype=bool) for axis in axes]
     masks = [one if mask is None else mask for one, (_, mask) in zip(whole, grouped, strict=True)]
     if own is not None:
-        check_apart(name, own, axes)
+        check_not_grouped_by(name, own, axes)
     asked = [*zip(axes, masks, strict=True), *((axis, mask[:, None]) for axis, mask in others if axis is not own)]
     keys = tuple(group_values(names, [g for g, _ in grouped]))
     if any(isinstance(axis, AnatomyWeights) for axis in every):
-        return _dealt(release, name, every, asked, condition, names, keys)
+        return _anatomy_number_bounds(release, name, every, asked, condition, names, keys)
     told = [axis for axis in every if axis is not own]
-    found = _carried(release, name, told, condition) if own is None else _labels(release, name, own, told, condition)
-    chosen = [c for _, c in blocks([Choice.of(axis, mask, mask) for axis, mask in asked], found.codes, len(found.n))]
+    found = (
+        _unchanged_number_ranges(release, name, told, condition)
+        if own is None
+        else _category_number_ranges(release, name, own, told, condition)
+    )
+    chosen = [
+        c for _, c in blocks([OptionalCells.of(axis, mask, mask) for axis, mask in asked], found.codes, len(found.n))
+    ]
     can = np.concatenate([c.part for c in chosen]) & (found.has > 0)[:, None]
     sure = np.concatenate([c.surely_part for c in chosen]) & (found.has == 1)[:, None]
     share = np.concatenate([c.part_share for c in chosen])
     ends = []
     for row in range(len(keys)):
         at = can[:, row]
-        low, high = (largest(found.n[at], sure[at, row], y[at]) for y in (-found.least, found.most))
+        low, high = (largest_sums(found.n[at], sure[at, row], y[at]) for y in (-found.least, found.most))
         ends.append((low, high))
-    return _found(
+    return _mean_and_total_bounds(
         (name, names, keys),
         ends,
         sizes=(found.n * found.has) @ share,
@@ -140,7 +161,7 @@ def spread_numbers(
     )
 
 
-def _dealt(  # noqa: PLR0917 what is asked, and of what
+def _anatomy_number_bounds(  # noqa: PLR0917 what is asked, and of what
     release: Release,
     name: str,
     every: Sequence[AxisWeights],
@@ -155,16 +176,18 @@ def _dealt(  # noqa: PLR0917 what is asked, and of what
         raise shared.beside(more[0])
     drawn = next((a for a in every if a.randomised and not isinstance(a, AnatomyWeights)), None)
     if drawn is not None:
-        raise exchanged(drawn)
-    found = dealt_numbers(release, name, shared, asked, condition)
+        raise exchanged_values_error(drawn)
+    found = anatomy_numbers(release, name, shared, asked, condition)
     ends = []
     for row in found.rows:
         low, high = (
-            largest(np.ones(len(must) + len(can)), np.arange(len(must) + len(can)) < len(must), np.append(must, can))
+            largest_sums(
+                np.ones(len(must) + len(can)), np.arange(len(must) + len(can)) < len(must), np.append(must, can)
+            )
             for must, can in (row.mirrored().extreme(), row.extreme())
         )
         ends.append((low, high))
-    return _found(
+    return _mean_and_total_bounds(
         (name, by, keys),
         ends,
         sizes=np.array([row.weight.sum() for row in found.rows]),
@@ -175,9 +198,9 @@ def _dealt(  # noqa: PLR0917 what is asked, and of what
     )
 
 
-def _found(
+def _mean_and_total_bounds(
     of: tuple[str, tuple[str, ...], tuple[Mapping[str, Value], ...]],
-    ends: Sequence[tuple[Largest, Largest]],
+    ends: Sequence[tuple[LargestSums, LargestSums]],
     *,
     sizes: Array,
     sums: Array,
@@ -189,30 +212,32 @@ def _found(
     means = np.array([(-low.mean, high.mean) for low, high in ends]).reshape(-1, 2)
     totals = np.array([(-low.total, high.total) for low, high in ends]).reshape(-1, 2) + 0.0
     left_out = 1 - float(sizes.sum()) / everybody if categories and everybody else 0.0
-    known = _within(ratio(sums, sizes), means), _within(sums, totals)
+    known = _bounds_around(ratio(sums, sizes), means), _bounds_around(sums, totals)
     return SpreadNumbers(*of, *known, sizes, missing, categories, left_out)
 
 
-def _within(estimate: Array, ends: Array) -> Spread:
+def _bounds_around(estimate: Array, ends: Array) -> RatioBounds:
     low, high = ends[:, 0], ends[:, 1]
-    return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
+    return RatioBounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
 
 
-def _carried(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> Numbers:
+def _unchanged_number_ranges(
+    release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition
+) -> NumberRanges:
     """Return the numbers of a column that is released as it is."""
     check_numbers(release.columns, name)
     codes, y, missing = values(release.data, axes, name, condition.filter, condition.parameters)
     one = np.ones(len(y))
-    return Numbers(codes, one, y, y, y, one, one, missing, ())
+    return NumberRanges(codes, one, y, y, y, one, one, missing, ())
 
 
-def _labels(
+def _category_number_ranges(
     release: Release, name: str, own: AxisWeights, axes: Sequence[AxisWeights], condition: Condition
-) -> Numbers:
+) -> NumberRanges:
     """Return the numbers of a column whose categories are numbers, some of its labels standing for several."""
     if own.randomised and own.unbiased:
-        raise exchanged(own)
-    sizes = sizes_of(release.columns, name, condition.leaves(own))
+        raise exchanged_values_error(own)
+    sizes = category_numbers(release.columns, name, condition.leaves(own))
     groups = own.groups if isinstance(own, RecodeWeights) else tuple((u,) for u in range(len(sizes.y)))
     held = [sizes.y[[v for v in group if sizes.known[v]]] for group in groups]
     has = np.array([len(h) / len(group) for h, group in zip(held, groups, strict=True)])
@@ -223,4 +248,4 @@ def _labels(
     codes, n = count(release.data, [*axes, own], condition.filter, condition.parameters)
     code = codes[-1]
     numbers = (least[code], most[code], middle[code], has[code], among[code])
-    return Numbers(codes[:-1], n.astype(float), *numbers, 0, sizes.absent)
+    return NumberRanges(codes[:-1], n.astype(float), *numbers, 0, sizes.absent)

@@ -19,8 +19,13 @@ from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
-from rrpolicy.estimate.counts.scan import codes_of, relation, sql_of, unlike_description
+from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
+from rrpolicy.estimate.counts.scan import (
+    codes_of,
+    manifest_mismatch_error,
+    relation,
+    sql_of,
+)
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen import frozen
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Dealt:
+class AnatomyRecords:
     """Records and values by group, numbered from 0.
 
     Attributes:
@@ -56,7 +61,7 @@ class Dealt:
 
 
 @frozen(slots=False)
-class Chosen:
+class CandidateNumbers:
     """Numbers of which so many of each group are counted, for one row.
 
     Attributes:
@@ -84,13 +89,13 @@ class Chosen:
         y = self.y[order]
         return y[rank < self.least[group]], y[(rank >= self.least[group]) & (rank < self.most[group])]
 
-    def mirrored(self) -> Chosen:
+    def mirrored(self) -> CandidateNumbers:
         """Return the same with the sign of every number turned."""
         return replace(self, y=-self.y)
 
 
 @frozen(slots=False)
-class DealtNumbers:
+class AnatomyNumbers:
     """Numbers by rows, where values of groups may go with any of their records.
 
     Attributes:
@@ -99,18 +104,18 @@ class DealtNumbers:
         missing: records without a number, if it is released as it is.
     """
 
-    rows: tuple[Chosen, ...]
+    rows: tuple[CandidateNumbers, ...]
     categories: tuple[Value, ...]
     missing: int
 
 
-def dealt_numbers(
+def anatomy_numbers(
     release: Release,
     name: str,
     shared: AnatomyWeights,
     asked: Sequence[tuple[AxisWeights, Mask]],
     condition: Condition,
-) -> DealtNumbers:
+) -> AnatomyNumbers:
     """Return the numbers that each row can count.
 
     Args:
@@ -128,16 +133,16 @@ def dealt_numbers(
     numbers, among = np.zeros(0), np.zeros(0, dtype=bool)
     absent: tuple[Value, ...] = ()
     if own is not None:
-        sizes = sizes_of(release.columns, name, condition.leaves(own))
+        sizes = category_numbers(release.columns, name, condition.leaves(own))
         numbers, among, absent = np.where(sizes.known, sizes.y, np.nan), sizes.among, sizes.absent
     else:
         check_numbers(release.columns, name)
     source = own if own is not None and own is not shared else None
     read = [*(axis for axis, _ in plain), *([source] if source else [])]
-    found = _read(release, name, shared, read, condition, carried=own is None)
+    found = _read_tables(release, name, shared, read, condition, carried=own is None)
     y = numbers[found.codes[-1]] if source else found.y
     size = np.bincount(found.group, found.times, found.groups).astype(np.int64)
-    rows: list[Chosen] = []
+    rows: list[CandidateNumbers] = []
     shape = [mask.shape[1] for _, mask in asked]
     for place in np.ndindex(*shape) if shape else [()]:
         inside: Mask = np.ones(len(found.of), dtype=bool)
@@ -150,7 +155,7 @@ def dealt_numbers(
                 inside &= mask[next(code), k]
         a = np.bincount(found.of[inside], minlength=found.groups)
         if own is shared:
-            rows.append(_of_values(found, numbers, among, a, size))
+            rows.append(_select_values(found, numbers, among, a, size))
             continue
         held = values[found.value]
         b = np.bincount(found.group[held], found.times[held], found.groups).astype(np.int64)
@@ -159,11 +164,11 @@ def dealt_numbers(
         least = np.maximum(np.maximum(a + b - size, 0) - (a - numbered), 0)
         most = np.minimum(np.minimum(a, b), numbered)
         chance = b / np.maximum(size, 1)
-        rows.append(Chosen(found.of[has], y[has], least, most, chance[found.of[has]], float(a @ chance)))
-    return DealtNumbers(tuple(rows), absent, int(np.isnan(found.y).sum()) if own is None else 0)
+        rows.append(CandidateNumbers(found.of[has], y[has], least, most, chance[found.of[has]], float(a @ chance)))
+    return AnatomyNumbers(tuple(rows), absent, int(np.isnan(found.y).sum()) if own is None else 0)
 
 
-def _of_values(found: Dealt, numbers: Array, among: Mask, a: Ints, size: Ints) -> Chosen:
+def _select_values(found: AnatomyRecords, numbers: Array, among: Mask, a: Ints, size: Ints) -> CandidateNumbers:
     """Return the dealt values of which each group's records have some, of those that the condition leaves."""
     known = ~np.isnan(numbers[found.value])
     group = np.repeat(found.group[known], found.times[known])
@@ -172,10 +177,10 @@ def _of_values(found: Dealt, numbers: Array, among: Mask, a: Ints, size: Ints) -
     least, most = np.maximum(a - (size - numbered), 0), np.minimum(a, numbered)
     chance, asked = a / np.maximum(size, 1), among[found.value]
     everybody = float(chance[found.group[asked]] @ found.times[asked])
-    return Chosen(group, y, least, most, chance[group], everybody)
+    return CandidateNumbers(group, y, least, most, chance[group], everybody)
 
 
-def _read(
+def _read_tables(
     release: Release,
     name: str,
     shared: AnatomyWeights,
@@ -183,7 +188,7 @@ def _read(
     condition: Condition,
     *,
     carried: bool,
-) -> Dealt:
+) -> AnatomyRecords:
     """Return both tables, by group."""
     import duckdb
 
@@ -205,16 +210,16 @@ def _read(
             qit = asked(connection, release.data, f"{shown}{key} AS g, {y} AS y", where, condition.parameters)
             st = asked(connection, held, f"{value} AS c0, {key} AS g, {identifier(shared.count)} AS n", "", ())
         except duckdb.Error as error:
-            raise unlike_description(str(error).splitlines()[0]) from error
+            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
     own = IdentityWeights(shared.columns, shared.original, shared.original)
     ids, group = np.unique(as_numpy(st.column("g")), return_inverse=True)
     of = np.searchsorted(ids, as_numpy(qit.column("g")))
     if len(of) and (of.max() >= len(ids) or not np.array_equal(ids[of], as_numpy(qit.column("g")))):
-        raise unlike_description("a record is in a group without values")
+        raise manifest_mismatch_error("a record is in a group without values")
     numbers = np.array(qit.column("y").to_pylist(), dtype=np.float64)
     if np.isinf(numbers).any():
         hint = "leave them out by a condition"
         raise PolicyError(Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint=hint))
     (values,) = codes_of([own], st)
     times = np.asarray(as_numpy(st.column("n")), dtype=np.int64)
-    return Dealt(of, codes_of(axes, qit), numbers, group.reshape(-1), values, times, len(ids))
+    return AnatomyRecords(of, codes_of(axes, qit), numbers, group.reshape(-1), values, times, len(ids))

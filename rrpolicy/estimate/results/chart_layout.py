@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
-from rrpolicy.estimate.results.measured import Measured
+from rrpolicy.estimate.results.quantities import EstimatedQuantity
 from rrpolicy.frozen import frozen
 from rrpolicy.plotting.chart import Chart, Ends, Line, Mark, Panel
 from rrpolicy.plotting.scale import Scale, written
@@ -28,7 +28,7 @@ _NAMED = 3
 
 
 @frozen
-class Drawn:
+class PlottedQuantity:
     """A quantity as it is drawn.
 
     Attributes:
@@ -39,7 +39,7 @@ class Drawn:
         factors: whether they compare by quotients.
     """
 
-    quantity: Measured
+    quantity: EstimatedQuantity
     title: str = ""
     rows: tuple[int, ...] | None = None
     line: Line | None = None
@@ -47,7 +47,7 @@ class Drawn:
 
 
 @frozen
-class Row:
+class PlotRow:
     """A row as it is drawn: its place in the result, what it is of by column, and its mark."""
 
     place: int
@@ -56,7 +56,7 @@ class Row:
 
 
 @frozen
-class Axis:
+class PlotAxis:
     """Rows that are compared with one another.
 
     Attributes:
@@ -69,17 +69,17 @@ class Axis:
     title: str
     scale: Scale
     line: Line | None
-    rows: tuple[Row, ...]
+    rows: tuple[PlotRow, ...]
 
 
-def axis(found: Result, drawn: Drawn) -> Axis:
+def plot_axis(found: Result, drawn: PlottedQuantity) -> PlotAxis:
     """Return a quantity on one axis."""
     return _axis(visible(drawn.title), _rows(found, drawn), drawn)
 
 
-def _axes(found: Result, drawn: Drawn) -> list[Axis]:
+def _axes(found: Result, drawn: PlottedQuantity) -> list[PlotAxis]:
     """Return the axes of a quantity: rows that sum over other columns have one of their own."""
-    levels: dict[tuple[str, ...], list[Row]] = {}
+    levels: dict[tuple[str, ...], list[PlotRow]] = {}
     for row in _rows(found, drawn):
         levels.setdefault(tuple(row.key), []).append(row)
     made = []
@@ -90,10 +90,10 @@ def _axes(found: Result, drawn: Drawn) -> list[Axis]:
     return made
 
 
-def _axis(title: str, rows: Sequence[Row], drawn: Drawn) -> Axis:
+def _axis(title: str, rows: Sequence[PlotRow], drawn: PlottedQuantity) -> PlotAxis:
     numbers = [v for row in rows for v in (row.mark.estimate, row.mark.low, row.mark.high)]
     through = None if drawn.line is None else drawn.line.at
-    return Axis(title, Scale.over(numbers, through, factors=drawn.factors), drawn.line, tuple(rows))
+    return PlotAxis(title, Scale.over(numbers, through, factors=drawn.factors), drawn.line, tuple(rows))
 
 
 def chart(found: Result, facet: str | None = None, group: str | None = None) -> Chart:
@@ -119,11 +119,11 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
     return Chart(
         title=visible(found.title) + where,
         subtitle=text.kind_of_ends(found),
-        found=_finding(found, made),
+        found=_describe_plot(found, made),
         panels=panels,
         ends=_ends(found),
         series=series,
-        notes=(*_notes(panels), *(f"{sign} {flag}" for flag, sign in text.signs(found).items())),
+        notes=(*_notes(panels), *(f"{sign} {flag}" for flag, sign in text.flag_signs(found).items())),
     )
 
 
@@ -137,23 +137,23 @@ def _refuse_unknown(found: Result, facet: str | None, group: str | None) -> None
         raise PolicyError(Problem("RR581", f"{facet!r} cannot be both `facet` and `group`", expected="two columns"))
 
 
-def _rows(found: Result, drawn: Drawn) -> list[Row]:
+def _rows(found: Result, drawn: PlottedQuantity) -> list[PlotRow]:
     names, keys = found.named_rows()
-    quantity, signs = drawn.quantity, text.signs(found)
-    ends, told = quantity.ends(found.level, found.target), text.told(found, quantity)
+    quantity, signs = drawn.quantity, text.flag_signs(found)
+    ends, told = quantity.ends(found.level, found.target), text.describe_estimates(found, quantity)
     rows = []
     for i in range(quantity.estimate.size) if drawn.rows is None else drawn.rows:
         key = {n: visible(str(v)) for n, v in zip(names, keys[i], strict=True) if v is not None}
         flags = " ".join(signs[f] for f in quantity.flags[i])
         said = f"{', '.join(key.values()) or 'all records'}: {told[i]}"
         low, high = map(float, ends[i])
-        rows.append(Row(i, key, Mark("", "", "", float(quantity.estimate[i]), low, high, said, flags)))
+        rows.append(PlotRow(i, key, Mark("", "", "", float(quantity.estimate[i]), low, high, said, flags)))
     return rows
 
 
-def _panels(own: Axis, facet: str | None, group: str | None) -> list[Panel]:
+def _panels(own: PlotAxis, facet: str | None, group: str | None) -> list[Panel]:
     """Return an axis in panels, with the names of lines and of what stands above them."""
-    panels: dict[str, list[Row]] = {}
+    panels: dict[str, list[PlotRow]] = {}
     for row in own.rows:
         panels.setdefault(row.key.get(facet, "") if facet else "", []).append(row)
     made = []
@@ -166,9 +166,9 @@ def _panels(own: Axis, facet: str | None, group: str | None) -> list[Panel]:
     return made
 
 
-def _lines(rows: Sequence[Row], names: Sequence[str], group: str | None) -> tuple[Mark, ...]:
+def _lines(rows: Sequence[PlotRow], names: Sequence[str], group: str | None) -> tuple[Mark, ...]:
     """Return the marks of a panel, those of one line after the other, under headings where rows are in their order."""
-    lines: dict[tuple[str, ...], list[Row]] = {}
+    lines: dict[tuple[str, ...], list[PlotRow]] = {}
     for row in rows:
         lines.setdefault(tuple(row.key[name] for name in names), []).append(row)
     above = [line[:-1] for line in lines]
@@ -188,10 +188,10 @@ def _lines(rows: Sequence[Row], names: Sequence[str], group: str | None) -> tupl
 
 
 def _ends(found: Result) -> Ends:
-    if text.spread(found):
-        return "certain" if text.bounded(found) else "none"
+    if text.is_spread(found):
+        return "certain" if text.has_certain_bounds(found) else "none"
     if found.exact:
-        return "certain" if text.labelled(found) else "none"
+        return "certain" if text.is_labelled_count(found) else "none"
     return "interval"
 
 
@@ -205,7 +205,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
     return [note for note, holds in told.items() if holds]
 
 
-def _finding(found: Result, made: Sequence[Axis]) -> str:
+def _describe_plot(found: Result, made: Sequence[PlotAxis]) -> str:
     """Return what the picture shows, in one sentence."""
     rows = [(one.line, row.mark) for one in made for row in one.rows]
     compared = [(line, mark) for line, mark in rows if line is not None and mark.has_ends]

@@ -27,7 +27,7 @@ import numpy as np
 
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import Columns, category, told_number
+from rrpolicy.estimate.counts.columns import Columns, category, parse_number
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
@@ -52,7 +52,7 @@ OF_BINS = (
 OF_LABELS = "the bins of {of!r} are labelled by numbers: estimates are of these numbers, not of {of!r} itself"
 
 
-def stated(release: Release, value: str, numbers: Mapping[Value, float | None]) -> tuple[Release, str]:
+def with_category_values(release: Release, value: str, numbers: Mapping[Value, float | None]) -> tuple[Release, str]:
     """Return a release with a column of numbers that are stated for the categories of another, and its name.
 
     Args:
@@ -67,7 +67,7 @@ def stated(release: Release, value: str, numbers: Mapping[Value, float | None]) 
     of = release.columns.name(value)
     release.columns.axis(of)
     if of in release.columns.spread and set(numbers.keys()) <= set(release.domain(of)):
-        release = inside(release, of)
+        release = with_inner_categories(release, of)
     columns = release.columns
     labels = tuple(dict.fromkeys(columns.axes[of].told_of(of)))
     given = {category(of, labels, v, ordered=False): number for v, number in numbers.items()}
@@ -76,19 +76,19 @@ def stated(release: Release, value: str, numbers: Mapping[Value, float | None]) 
     absent = columns.numberless(of)
     lacking = [v for v in labels if v not in given and not any(same_category(v, a) for a in absent)]
     if lacking:
-        raise _unfit(f"categories of {of!r} have no number: {', '.join(map(repr, lacking))}")
+        raise _invalid_value_error(f"categories of {of!r} have no number: {', '.join(map(repr, lacking))}")
     told = {v: "" if (number := given.get(v)) is None else float(number) for v in labels}
     name = f"{of} (stated numbers)"
     return replace(release, columns=columns.labelled(of, {name: told})), name
 
 
-def inside(release: Release, value: str) -> Release:
+def with_inner_categories(release: Release, value: str) -> Release:
     """Return the release with a column of numbers, or of bins, counted by the categories inside its labels."""
     name = release.columns.name(value)
     return replace(release, columns=release.columns.inside(name)) if name in release.columns.spread else release
 
 
-def said_of(columns: Columns, name: str) -> Iterator[str]:
+def notes_on_category_values(columns: Columns, name: str) -> Iterator[str]:
     """Yield what is to be known of means and totals of a column whose categories numbers stand for."""
     if columns.bins(name):
         yield OF_BINS.format(of=name)
@@ -98,7 +98,7 @@ def said_of(columns: Columns, name: str) -> Iterator[str]:
         yield OF_STATED.format(by=name, of=columns.labels[name][0])
 
 
-def between(
+def bin_bounds(
     release: Release,
     value: str,
     conjuncts: Sequence[Expression],
@@ -120,7 +120,7 @@ def between(
     name = release.columns.name(value)
     if not release.columns.bins(name):
         if limits != (None, None):
-            raise _unfit(f"{name!r} was not released in bins, so that nothing is to be limited")
+            raise _invalid_value_error(f"{name!r} was not released in bins, so that nothing is to be limited")
         return None
     told = _edges(name, release.domain(name), limits)
     release = replace(release, columns=release.columns.labelled(name, told))
@@ -146,7 +146,7 @@ def between(
         known = np.stack([lower.ends(level, target)[:, 0], upper.ends(level, target)[:, 1]], axis=1)
         return np.where(held(target) & ~np.isnan(known), [-np.inf, np.inf], known)
 
-    how, of_edges = MIDDLE if drawn else SPREAD, tuple(said_of(release.columns, least))
+    how, of_edges = MIDDLE if drawn else SPREAD, tuple(notes_on_category_values(release.columns, least))
     there = ~np.isnan(lower.estimate)
     out = held(lower.target).any(axis=1) & there
     low, high = ends(lower.level, "table").T
@@ -164,7 +164,10 @@ def between(
         flags=tuple(tuple(dict.fromkeys(f for part in parts for f in part)) for parts in both),
         ends=ends,
         covariance=None,
-        notes=(*said_of(release.columns, name), *(note for note in lower.notes if note not in of_edges)),
+        notes=(
+            *notes_on_category_values(release.columns, name),
+            *(note for note in lower.notes if note not in of_edges),
+        ),
     )
 
 
@@ -182,10 +185,10 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
             continue
         _check_finite(limit, f"{name!r} is to stop {where} at {limit!r}")
         if not any(map(math.isinf, of)):
-            raise _unfit(f"every bin of {name!r} has an end {where}: there is nothing to limit")
+            raise _invalid_value_error(f"every bin of {name!r} has an end {where}: there is nothing to limit")
         last = beyond((edge for edges in known for edge in edges if math.isfinite(edge)), default=limit)
         if beyond(limit, last) != limit:
-            raise _unfit(f"bins of {name!r} go to {last:.15g} {where}, beyond the limit {limit}")
+            raise _invalid_value_error(f"bins of {name!r} go to {last:.15g} {where}, beyond the limit {limit}")
     least, most, below, above = (dict[Value, Value]() for _ in _COLUMNS)
     for v, edges in bins.items():
         ends = [limit if math.isinf(edge) else edge for edge, limit in zip(edges, limits, strict=True)] if edges else []
@@ -199,10 +202,10 @@ _COLUMNS = ("lower edges", "upper edges", "no lower end", "no upper end")
 
 
 def _check_finite(number: float | None, message: str) -> None:
-    if number is not None and (isinstance(number, str) or told_number(number) is None):
-        raise _unfit(f"{message}, which is no finite number")
+    if number is not None and (isinstance(number, str) or parse_number(number) is None):
+        raise _invalid_value_error(f"{message}, which is no finite number")
 
 
-def _unfit(message: str) -> PolicyError:
+def _invalid_value_error(message: str) -> PolicyError:
     expected = "a finite number for each category, None for those left out; of bins without an end, where they stop"
     return PolicyError(Problem("RR532", message, expected=expected))

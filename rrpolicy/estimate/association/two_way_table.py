@@ -21,7 +21,7 @@ PRODUCT_CELLS = 36
 
 
 @frozen(slots=False)
-class Grid:
+class TwoWayTable:
     """A two-way table.
 
     Attributes:
@@ -51,14 +51,14 @@ class Grid:
         except PolicyError:
             return None
 
-    def occupied(self) -> Grid:
+    def occupied(self) -> TwoWayTable:
         """Return the table without categories that nobody has, where that is known without error."""
         rows, columns = np.flatnonzero(~self.exact_zero.all(axis=1)), np.flatnonzero(~self.exact_zero.all(axis=0))
         if len(rows) == len(self.rows) and len(columns) == len(self.columns):
             return self
         both = np.ix_(rows, columns)
         cells = (rows[:, None] * len(self.columns) + columns).reshape(-1)
-        return Grid(
+        return TwoWayTable(
             tuple(self.rows[i] for i in rows),
             tuple(self.columns[j] for j in columns),
             self.estimate[both],
@@ -68,16 +68,16 @@ class Grid:
             self._summed(np.eye(len(self.rows))[:, rows], np.eye(len(self.columns))[:, columns]),
         )
 
-    def collapsed(self, rows: Sequence[Value], columns: Sequence[Value]) -> Grid:
+    def collapsed(self, rows: Sequence[Value], columns: Sequence[Value]) -> TwoWayTable:
         """Return the 2 x 2 table of "any other" and "any of these" categories; estimates stay unbiased."""
         R, C = (
             np.array([[v not in chosen, v in chosen] for v in labels], dtype=float)
             for labels, chosen in ((self.rows, rows), (self.columns, columns))
         )
         sums = np.kron(R, C).T
-        return Grid(
-            (f"not {_any(rows)}", _any(rows)),
-            (f"not {_any(columns)}", _any(columns)),
+        return TwoWayTable(
+            (f"not {_join_with_or(rows)}", _join_with_or(rows)),
+            (f"not {_join_with_or(columns)}", _join_with_or(columns)),
             R.T @ self.estimate @ C,
             R.T @ self.support @ C,
             {t: sums @ S @ sums.T for t, S in self.covariance.items()},
@@ -96,17 +96,17 @@ class Grid:
         return (axis, of_cells @ np.kron(rows, columns) > 0), *others
 
 
-def uncertain_grid(table: Crosstab) -> Grid:
+def two_way_table_without_covariance(table: Crosstab) -> TwoWayTable:
     """Return a table of spread counts by two columns as a grid; nothing is known of its covariance."""
-    return _placed(table, known=False)
+    return _build_two_way_table(table, known=False)
 
 
-def grid(table: Crosstab) -> Grid:
+def two_way_table(table: Crosstab) -> TwoWayTable:
     """Return a table by two columns as a grid; pairs that a coupled axis cannot hold are empty."""
-    return _placed(table, known=True)
+    return _build_two_way_table(table, known=True)
 
 
-def _placed(table: Crosstab, *, known: bool) -> Grid:
+def _build_two_way_table(table: Crosstab, *, known: bool) -> TwoWayTable:
     groups = [(g[table.by[0]], g[table.by[1]]) for g in table.group_values()]
     rows, columns = tuple(dict.fromkeys(r for r, _ in groups)), tuple(dict.fromkeys(c for _, c in groups))
     place = {(r, c): i * len(columns) + j for i, r in enumerate(rows) for j, c in enumerate(columns)}
@@ -127,7 +127,7 @@ def _placed(table: Crosstab, *, known: bool) -> Grid:
         covariance[target] = out
     estimate, second = spread(table.estimate), spread(table.second_moment)
     empty = (estimate == 0) & (second == 0)
-    return Grid(rows, columns, estimate, spread(table.support), covariance, empty, _axes(table, at, cells))
+    return TwoWayTable(rows, columns, estimate, spread(table.support), covariance, empty, _axes(table, at, cells))
 
 
 def _axes(table: Crosstab, at: Ints, cells: int) -> tuple[tuple[AxisWeights, Mask], ...]:
@@ -142,5 +142,5 @@ def _axes(table: Crosstab, at: Ints, cells: int) -> tuple[tuple[AxisWeights, Mas
     return tuple(axes)
 
 
-def _any(values: Sequence[Value]) -> str:
+def _join_with_or(values: Sequence[Value]) -> str:
     return " or ".join(map(str, values))

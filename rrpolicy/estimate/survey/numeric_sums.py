@@ -11,8 +11,14 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import beside, check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
+from rrpolicy.estimate.counts.grouping import (
+    check_size,
+    group_values,
+    grouping,
+    groups_of,
+    ungrouped_condition_axes,
+)
+from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
 from rrpolicy.estimate.counts.scan import Number
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -56,7 +62,7 @@ class PeopleNumbers:
 def numbers_of(
     release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str
 ) -> PeopleNumbers:
-    """Return what is summed of a column of numbers; arguments as for `rrpolicy.estimate.sums.numbers.sums_of`.
+    """Return what is summed of a column of numbers; arguments as for `rrpolicy.estimate.sums.numeric_sums.sums_of`.
 
     Raises:
         PolicyError: as that; RR545 and RR546 as `Survey.of`.
@@ -72,7 +78,7 @@ def numbers_of(
     if own is None:
         check_numbers(release.columns, name)
     column = Number(name, identifier(name)) if own is None else None
-    every = axes if own is None else [*axes, *(axis for axis, _ in beside(axes, condition)), own]
+    every = axes if own is None else [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, condition)), own]
     survey = Survey.of(release.design, release.columns, release.data, every, condition, column)
     masks = [(axis, mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
     inside = survey.indicators(masks, condition)
@@ -81,7 +87,7 @@ def numbers_of(
     within: tuple[float, float] = (-np.inf, np.inf)
     absent: tuple[Value, ...] = ()
     if own is not None:
-        of = sizes_of(release.columns, name, condition.leaves(own))
+        of = category_numbers(release.columns, name, condition.leaves(own))
         numbers, counts = inside * survey.along(own, of.y), inside * survey.along(own, of.known)
         within, absent = of.within, of.absent
     return PeopleNumbers(

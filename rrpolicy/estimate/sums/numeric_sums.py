@@ -12,18 +12,18 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     GroupAxis,
-    Weighed,
-    beside,
+    WeightedGroups,
     check_size,
     group_values,
     grouping,
     groups_of,
-    weighed,
+    ungrouped_condition_axes,
+    weigh_groups,
 )
-from rrpolicy.estimate.counts.numbers import check_numbers, sizes_of
+from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, crossed
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Numbers:
+class NumericGroups:
     """Groups of released records with what their numbers add up to.
 
     Attributes:
@@ -51,7 +51,7 @@ class Numbers:
         within: what a mean can be.
     """
 
-    cells: Weighed
+    cells: WeightedGroups
     n: Array
     first: Array
     second: Array
@@ -83,7 +83,7 @@ class GroupSums:
     groups: tuple[GroupAxis, ...]
     axes: Sequence[AxisWeights]
     masks: Sequence[Mask | None]
-    numbers: Numbers
+    numbers: NumericGroups
 
     @property
     def keys(self) -> tuple[dict[str, Value], ...]:
@@ -100,7 +100,7 @@ class GroupSums:
     def crossed(self, values: Array) -> Array:
         """Return (groups, groups) the sums of values times a record's weights in two groups."""
         x = self.numbers.cells.sums(values * self.numbers.cells.weight**2)
-        return crossed(x, self.axes, self.masks)
+        return cross_products(x, self.axes, self.masks)
 
     def released(self) -> Array:
         """Return (groups,) released records that speak for each group."""
@@ -132,10 +132,12 @@ def sums_of(release: Release, value: str, by: Sequence[str], conjuncts: Sequence
     grouped = [groups_of(axis, names, condition) for axis in axes]
     groups = tuple(g for g, _ in grouped)
     check_size(axes, groups, names)
-    return GroupSums(name, names, groups, axes, [mask for _, mask in grouped], _numbers(release, name, axes, condition))
+    return GroupSums(
+        name, names, groups, axes, [mask for _, mask in grouped], _sum_numbers(release, name, axes, condition)
+    )
 
 
-def _numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> Numbers:
+def _sum_numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> NumericGroups:
     """Return the sums of a column of numbers by groups of released records.
 
     Raises:
@@ -143,33 +145,33 @@ def _numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition
     """
     own = release.columns.axes.get(name)
     if own is not None:
-        return _categories(release, name, own, axes, condition)
+        return _sum_category_values(release, name, own, axes, condition)
     check_numbers(release.columns, name)
-    others = beside(axes, condition)
+    others = ungrouped_condition_axes(axes, condition)
     found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
-    cells = weighed(axes, others, found.codes, len(found.n))
+    cells = weigh_groups(axes, others, found.codes, len(found.n))
     n = found.n.astype(float)
     first, second = found.first, found.second
-    return Numbers(cells, n, first, second, first, n, second, found.centre, found.missing, n)
+    return NumericGroups(cells, n, first, second, first, n, second, found.centre, found.missing, n)
 
 
-def _categories(
+def _sum_category_values(
     release: Release, name: str, own: AxisWeights, axes: Sequence[AxisWeights], condition: Condition
-) -> Numbers:
+) -> NumericGroups:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
 
     Records of a category that is no number (missing, or text for what is outside), or that the condition leaves out,
     count as 0 in omega, and as 0 in kappa, the weight of having a number.
     """
-    check_apart(name, own, axes)
-    sizes = sizes_of(release.columns, name, condition.leaves(own))
-    others = [(axis, mask) for axis, mask in beside(axes, condition) if axis is not own]
+    check_not_grouped_by(name, own, axes)
+    sizes = category_numbers(release.columns, name, condition.leaves(own))
+    others = [(axis, mask) for axis, mask in ungrouped_condition_axes(axes, condition) if axis is not own]
     known = sizes.known
     centre = float(sizes.y[known].mean()) if known.any() else 0.0
     y, has = np.where(known, sizes.y - centre, 0.0), known.astype(float)
     codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
-    cells, code = weighed(axes, others, codes[:-1], len(n)), codes[-1]
-    return Numbers(
+    cells, code = weigh_groups(axes, others, codes[:-1], len(n)), codes[-1]
+    return NumericGroups(
         cells,
         n * own.adding(has)[code],
         n * own.adding(y)[code],
@@ -185,7 +187,7 @@ def _categories(
     )
 
 
-def check_apart(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
+def check_not_grouped_by(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
     """Refuse a column of numbers whose own axis is grouped by.
 
     Args:

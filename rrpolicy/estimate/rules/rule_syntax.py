@@ -16,7 +16,7 @@ Part = tuple[str, str]
 
 
 @frozen
-class Written:
+class RuleText:
     """A rule as it was asked for.
 
     Attributes:
@@ -33,7 +33,7 @@ class Written:
         return (*self.given, self.then)
 
 
-def read_rule(text: str) -> Written:
+def read_rule(text: str) -> RuleText:
     """Read a rule.
 
     Raises:
@@ -45,17 +45,17 @@ def read_rule(text: str) -> Written:
     while not ends or ends[-1]:
         found = _PART.match(text, at)
         if found is None:
-            raise _unreadable(text)
+            raise _rule_syntax_error(text)
         name = found["name"] or found["quoted"].replace('""', '"')
         parts.append((name, found["plain"] if found["text"] is None else found["text"].replace("''", "'")))
         ends.append(found["end"])
         at = found.end()
     if ends[-2:] != ["->", ""] or "->" in ends[:-2]:
-        raise _unreadable(text)
-    return Written(tuple(parts[:-1]), parts[-1])
+        raise _rule_syntax_error(text)
+    return RuleText(tuple(parts[:-1]), parts[-1])
 
 
-def _unreadable(text: str) -> PolicyError:
+def _rule_syntax_error(text: str) -> PolicyError:
     message = f"{visible(text)!r} is no rule"
     expected = "columns with categories, and what follows: sex = f, region = north -> disease = asthma"
     hint = "a name with other characters in double quotes, a category with a comma or a quote in single quotes"

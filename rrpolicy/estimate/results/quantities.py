@@ -9,21 +9,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.estimate.results.clipping import is_uninformative
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends
-from rrpolicy.estimate.results.possible import uninformative
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import frozen
 from rrpolicy.source.counts import Array
 
-LONE = ("estimate", "se", "low", "high", "flags", "released")
+SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")
 """The columns of what is the only estimate in a result."""
 Covariance: TypeAlias = Callable[[Target], Array]
 """target -> (rows, rows) the covariance of the estimates."""
 
 
 @frozen(slots=False)
-class Column:
+class ResultColumn:
     """A column that is not estimated.
 
     Attributes:
@@ -40,13 +40,13 @@ class Column:
     printed: bool = True
     p_values: bool = False
 
-    def picked(self, rows: Sequence[int]) -> Column:
+    def picked(self, rows: Sequence[int]) -> ResultColumn:
         """Return the column over some of the rows, in their order."""
         return replace(self, cells=tuple(self.cells[i] for i in rows))
 
 
 @frozen(slots=False)
-class Measured:
+class EstimatedQuantity:
     """One quantity, estimated for every row of a result.
 
     Attributes:
@@ -88,7 +88,7 @@ class Measured:
 
     def uninformative(self, level: float, target: Target) -> bool:
         """Return whether an interval holds all that is possible."""
-        return self.within is not None and bool(uninformative(self.ends(level, target), self.within).any())
+        return self.within is not None and bool(is_uninformative(self.ends(level, target), self.within).any())
 
     def columns(self, level: float, target: Target) -> dict[str, list[Any]]:
         """Return estimate, se, low, high, flags, and the released records where they are counted."""
@@ -100,7 +100,7 @@ class Measured:
             found[self.names[5]] = [round(n) for n in self.released]
         return found
 
-    def picked(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> Measured:
+    def picked(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
         """Return the quantity over some of the rows, in their order.
 
         Args:
@@ -127,7 +127,7 @@ class Measured:
             within=None if self.within is None else along(np.broadcast_to(self.within, (len(self.flags), 2))),
         )
 
-    def scaled(self, scale: float) -> Measured:
+    def scaled(self, scale: float) -> EstimatedQuantity:
         """Return the quantity in another unit."""
         if scale == 1:
             return self
@@ -143,18 +143,20 @@ class Measured:
         )
 
 
-def named(quantity: str) -> tuple[str, ...]:
+def quantity_column_names(quantity: str) -> tuple[str, ...]:
     """Return the names of a quantity's columns beside those of others."""
-    return (quantity, *(f"{quantity}_{part}" for part in LONE[1:]))
+    return (quantity, *(f"{quantity}_{part}" for part in SINGLE_QUANTITY_NAMES[1:]))
 
 
-def nothing(names: tuple[str, ...]) -> Measured:
+def empty_quantity(names: tuple[str, ...]) -> EstimatedQuantity:
     """Return a quantity without rows."""
     none = np.zeros(0)
-    return Measured(names, none, {"table": none, "population": none}, lambda _level, _target: np.zeros((0, 2)), ())
+    return EstimatedQuantity(
+        names, none, {"table": none, "population": none}, lambda _level, _target: np.zeros((0, 2)), ()
+    )
 
 
-def joined(parts: Sequence[Measured]) -> Measured:
+def concatenate_quantities(parts: Sequence[EstimatedQuantity]) -> EstimatedQuantity:
     """Return the rows of several results below each other; all are of the same quantity."""
     counted = [part.released for part in parts if part.released is not None]
     within = [np.broadcast_to(part.within, (len(part.flags), 2)) for part in parts if part.within is not None]
@@ -173,8 +175,8 @@ def joined(parts: Sequence[Measured]) -> Measured:
 
 
 def key_columns(
-    by: Sequence[str], keys: Sequence[Mapping[str, Value]], taken: Sequence[str] = LONE
-) -> tuple[Column, ...]:
+    by: Sequence[str], keys: Sequence[Mapping[str, Value]], taken: Sequence[str] = SINGLE_QUANTITY_NAMES
+) -> tuple[ResultColumn, ...]:
     """Return what rows are of, a column each.
 
     Args:
@@ -187,5 +189,5 @@ def key_columns(
         shown = name
         while shown in taken or (shown != name and shown in by):
             shown += " (group)"
-        found.append(Column(shown, tuple(key.get(name) for key in keys)))
+        found.append(ResultColumn(shown, tuple(key.get(name) for key in keys)))
     return tuple(found)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder
 from rrpolicy.estimate.uncorrected.conditions import BOUNDS, ORDERS, two_categories
-from rrpolicy.estimate.uncorrected.holds import Holds, Statement
-from rrpolicy.estimate.uncorrected.known import Known
+from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
+from rrpolicy.estimate.uncorrected.validity_table import Holds, Statement
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -27,17 +27,20 @@ def what_holds(release: Release) -> Holds:
 
     Columns whose matrix is not known count as randomised in an unknown way.
     """
-    grouped = list(_grouped(release.manifest.decoders))
+    grouped = list(_grouped_statements(release.manifest.decoders))
     apart = {column for statement in grouped for column in statement.columns}
     axes = list({id(a): a for a in release.columns.axes.values() if apart.isdisjoint(a.columns)}.values())
     carried = [c for c in release.columns.columns if c not in release.columns.axes and c not in release.columns.refused]
     plain = (*(c for a in axes if not a.randomised for c in a.columns), *(c for c in carried if c not in apart))
-    known = [*(Known.of(a) for a in axes if a.randomised), *map(Known.told, release.manifest.withheld)]
-    told = holding(plain, known)
+    known = [
+        *(MatrixKnowledge.of(a) for a in axes if a.randomised),
+        *map(MatrixKnowledge.told, release.manifest.withheld),
+    ]
+    told = what_holds_of_columns(plain, known)
     return replace(told, statements=(*told.statements, *grouped))
 
 
-def _grouped(decoders: Sequence[Decoder]) -> Iterator[Statement]:
+def _grouped_statements(decoders: Sequence[Decoder]) -> Iterator[Statement]:
     """Yield what holds of columns that are generalised, dealt into groups, or hidden in sets: no value is exchanged."""
     dealt = tuple(d.column for d in decoders if isinstance(d, AnatomyDecoder))
     if dealt:
@@ -66,7 +69,7 @@ def _grouped(decoders: Sequence[Decoder]) -> Iterator[Statement]:
         yield Statement("counts of the sets of these columns, as counts of their values", hidden, "biased", because)
 
 
-def holding(plain: tuple[str, ...], known: Sequence[Known]) -> Holds:
+def what_holds_of_columns(plain: tuple[str, ...], known: Sequence[MatrixKnowledge]) -> Holds:
     """Say which analyses hold of some columns.
 
     Args:
@@ -74,33 +77,35 @@ def holding(plain: tuple[str, ...], known: Sequence[Known]) -> Holds:
         known: what is known of the matrices of the others.
     """
     if not known:
-        return Holds((unchanged(plain),) if plain else ())
+        return Holds((unchanged_columns_statement(plain),) if plain else ())
     return Holds(
         (
-            *((unchanged(plain),) if plain else ()),
-            counts(known),
-            *flat(known),
+            *((unchanged_columns_statement(plain),) if plain else ()),
+            counts_statement(known),
+            *equal_frequency_statements(known),
             *_tests(known),
             *_measures([k for k in known if k.apart]),
-            orders(),
+            orders_statement(),
         )
     )
 
 
-def unchanged(columns: tuple[str, ...]) -> Statement:
+def unchanged_columns_statement(columns: tuple[str, ...]) -> Statement:
     """Return what holds of columns that are released as they are."""
     because = "they are released as they are; nothing randomised enters"
     return Statement("any analysis of these columns alone", columns, "valid", because)
 
 
-def counts(known: Sequence[Known]) -> Statement:
+def counts_statement(known: Sequence[MatrixKnowledge]) -> Statement:
     """Return what holds of the counts of randomised columns."""
     names = tuple(c for k in known for c in k.columns)
     because = "a released value may be another than the original one"
     return Statement("counts, shares and means by these columns", names, "biased", because)
 
 
-def flat(known: Sequence[Known], released: Mapping[str, float] = _NOTHING) -> list[Statement]:
+def equal_frequency_statements(
+    known: Sequence[MatrixKnowledge], released: Mapping[str, float] = _NOTHING
+) -> list[Statement]:
     """Return the test of equal frequencies, of those columns of which its level is kept."""
     doubly = tuple(c for k in known if k.apart and k.doubly for c in k.columns)
     because = "a flat table stays flat under a doubly stochastic matrix, so the test keeps its level"
@@ -108,13 +113,13 @@ def flat(known: Sequence[Known], released: Mapping[str, float] = _NOTHING) -> li
     return [Statement(analysis, doubly, "level kept", because, released)] if doubly else []
 
 
-def orders() -> Statement:
+def orders_statement() -> Statement:
     """Return which orders are not kept."""
     because = "what is frequent or confident in the release need not be so in the original"
     return Statement("orders by support, confidence, gini or naive Bayes scores", (), "biased", because)
 
 
-def _tests(known: Sequence[Known]) -> list[Statement]:
+def _tests(known: Sequence[MatrixKnowledge]) -> list[Statement]:
     apart = tuple(c for k in known if k.apart for c in k.columns)
     coupled = [k.columns for k in known if len(k.columns) > 1]
     found = []
@@ -129,7 +134,7 @@ def _tests(known: Sequence[Known]) -> list[Statement]:
     return found
 
 
-def _measures(apart: Sequence[Known]) -> list[Statement]:
+def _measures(apart: Sequence[MatrixKnowledge]) -> list[Statement]:
     """State which measures never grow, for pairs of columns that are randomised apart or released as they are."""
     found = []
     for bound in BOUNDS:

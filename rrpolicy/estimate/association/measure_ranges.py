@@ -13,9 +13,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rrpolicy.estimate.association.apart import independent
-from rrpolicy.estimate.association.ascent import climbed
-from rrpolicy.estimate.association.measures import Measure
+from rrpolicy.estimate.association.ascent import ascend
+from rrpolicy.estimate.association.independence_distance import distance_to_independence
+from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.association.region import ScoreRegion
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array
@@ -33,7 +33,7 @@ _MORE_ROUNDS = 5
 _SPACE = 3
 
 
-def reach(region: ScoreRegion, measures: Sequence[Measure], level: float) -> Array:
+def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure], level: float) -> Array:
     """Return (measures, 2) the least and the largest value of each measure over a region; infinite if not bounded.
 
     Args:
@@ -48,7 +48,7 @@ def reach(region: ScoreRegion, measures: Sequence[Measure], level: float) -> Arr
     found = _ends(region, measures, z**2)
     dependent = [i for i, m in enumerate(measures) if m.dependence]
     if dependent:
-        below = _below(region, z)
+        below = _lower_end_distance(region, z)
         if below is None:
             found[dependent, 0] = 0.0
         elif below > z**2:
@@ -56,13 +56,13 @@ def reach(region: ScoreRegion, measures: Sequence[Measure], level: float) -> Arr
     return found
 
 
-def _below(region: ScoreRegion, z: float) -> float | None:
+def _lower_end_distance(region: ScoreRegion, z: float) -> float | None:
     """Return how far the region reaches for the lower end of a measure of dependence; None if to independence.
 
     The estimate of a distance is drawn upwards: the square of how far the nearest table is from independence is
     noncentral chi-square with (rows - 1)(columns - 1) degrees of freedom, and the lower end is that of this law.
     """
-    apart, freedom = independent(region)
+    apart, freedom = distance_to_independence(region)
     if freedom <= 1:
         return None if apart <= z**2 else z**2
     from scipy.special import chndtr, chndtrinc
@@ -73,11 +73,11 @@ def _below(region: ScoreRegion, z: float) -> float | None:
     return max((math.sqrt(apart) - math.sqrt(float(chndtrinc(apart, freedom, upper)))) ** 2, z**2)
 
 
-def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array:
+def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: float) -> Array:
     start = region.nearest[0]
     cells = np.eye(len(start))
     # the most that each cell can hold: the mean lies inside, away from the faces that the nearest table may lie on
-    around = climbed(region, start[None], np.tile(start, (len(cells), 1)), cells, cut)
+    around = ascend(region, start[None], np.tile(start, (len(cells), 1)), cells, cut)
     origin = around.mean(axis=0)
     moves = region.moves(origin)
     space = moves.shape[1]
@@ -91,13 +91,13 @@ def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array
     ends, rising = _range(values), np.arange(len(measures))
     for _ in range(_ROUNDS if space <= _SPACE else _MORE_ROUNDS):
         own = values[rising]
-        best = np.stack([_arg(own, np.inf).argmin(axis=1), _arg(own, -np.inf).argmax(axis=1)], axis=1)
+        best = np.stack([_replace_nan(own, np.inf).argmin(axis=1), _replace_nan(own, -np.inf).argmax(axis=1)], axis=1)
         slopes = _gradients(region, [measures[i] for i in rising.tolist()], points[best])
         slopes[::2] *= -1
-        more = climbed(region, points, points[best.reshape(-1)], slopes, cut)
+        more = ascend(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
         before, ends = ends, _range(values)
-        rising = np.flatnonzero(_moved(before, ends))
+        rising = np.flatnonzero(_still_moving(before, ends))
         if not len(rising):
             break
     ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
@@ -105,24 +105,24 @@ def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array
 
 
 def _range(values: Array) -> Array:
-    return np.stack([_arg(values, np.inf).min(axis=1), _arg(values, -np.inf).max(axis=1)], axis=1)
+    return np.stack([_replace_nan(values, np.inf).min(axis=1), _replace_nan(values, -np.inf).max(axis=1)], axis=1)
 
 
-def _moved(before: Array, ends: Array) -> Mask:
+def _still_moving(before: Array, ends: Array) -> Mask:
     """Return whose ends a round moved by a part of the interval's length that is worth another round."""
     with np.errstate(invalid="ignore"):
         length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
         return np.asarray(~(np.isfinite(length) & (steps <= _GAIN * length)))
 
 
-def _values(region: ScoreRegion, measures: Sequence[Measure], points: Array) -> Array:
+def _values(region: ScoreRegion, measures: Sequence[AssociationMeasure], points: Array) -> Array:
     """Return (measures, P); NaN where a measure is not defined."""
     tables = region.tables(points)
     with np.errstate(all="ignore"):
         return np.stack([np.broadcast_to(m.of(tables)[0], len(points)) for m in measures])
 
 
-def _gradients(region: ScoreRegion, measures: Sequence[Measure], points: Array) -> Array:
+def _gradients(region: ScoreRegion, measures: Sequence[AssociationMeasure], points: Array) -> Array:
     """Return (measures n, K) gradients of each measure at its own (measures, n, K) points; 0 where there is none."""
     found = []
     with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ def _root(covariance: Array) -> Array:
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def _arg(values: Array, instead: float) -> Array:
+def _replace_nan(values: Array, instead: float) -> Array:
     return np.asarray(np.where(np.isnan(values), instead, values))
 
 

@@ -15,7 +15,7 @@ from rrpolicy.source.counts import Array, Ints
 
 
 @dataclass
-class Recorder:
+class CountRecorder:
     """Counts as the file does, and keeps what was counted by.
 
     Attributes:
@@ -36,7 +36,7 @@ class Recorder:
 
 
 @frozen(slots=False)
-class Redrawn:
+class ResampledCounts:
     """Released counts that were drawn again.
 
     Attributes:
@@ -60,7 +60,7 @@ class Redrawn:
         return [np.asarray(codes, np.int64) for codes in cells], np.asarray(summed[cells]).reshape(-1)
 
 
-def whole(counts: Array, total: int) -> Ints:
+def round_to_total(counts: Array, total: int) -> Ints:
     """Return counts as whole numbers with a total: those with the largest remainders are rounded up."""
     flat = counts.reshape(-1)
     found = np.floor(flat).astype(np.int64)
@@ -68,7 +68,7 @@ def whole(counts: Array, total: int) -> Ints:
     return found.reshape(counts.shape)
 
 
-def released(original: Ints, matrices: Sequence[Array], rng: np.random.Generator) -> Ints:
+def draw_released(original: Ints, matrices: Sequence[Array], rng: np.random.Generator) -> Ints:
     """Draw released counts of original ones: every record through the matrix of each axis.
 
     Args:

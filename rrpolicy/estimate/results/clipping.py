@@ -22,7 +22,7 @@ def quantile(level: float, degrees: float = math.inf) -> float:
     return float(stdtrit(degrees, (1 + level) / 2))
 
 
-def clipped(centre: Array, half: Array, within: Array) -> Array:
+def clip_interval(centre: Array, half: Array, within: Array) -> Array:
     """Return (rows, 2) intervals centre ± half, clipped to what is possible.
 
     One that lies outside altogether would shrink to a point, which reads as certainty: it is drawn around the nearest
@@ -33,17 +33,17 @@ def clipped(centre: Array, half: Array, within: Array) -> Array:
         half: (rows,) half lengths; NaN for none.
         within: (rows or 1, 2) what is possible.
     """
-    middle = np.where(outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
+    middle = np.where(lies_outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
     ends = np.stack([middle - half, middle + half], axis=1)
     return np.clip(ends, within[:, :1], within[:, 1:])
 
 
-def outside(centre: Array, half: Array, within: Array) -> Mask:
+def lies_outside(centre: Array, half: Array, within: Array) -> Mask:
     """Return which intervals hold no inner point of what is possible; never one of length 0."""
     return np.asarray((half > 0) & ((centre + half <= within[:, 0]) | (centre - half >= within[:, 1])))
 
 
-def uninformative(ends: Array, within: Array) -> Mask:
+def is_uninformative(ends: Array, within: Array) -> Mask:
     """Return which intervals hold all that is possible; without an end on either side, where everything is.
 
     Args:

@@ -14,7 +14,7 @@ _DOUBLY = 1e-12
 
 
 @frozen
-class Known:
+class MatrixKnowledge:
     """What is known of the matrix Pr(released | original) of columns that are randomised together, or of one column.
 
     Attributes:
@@ -39,13 +39,13 @@ class Known:
         return self.matrix and len(self.columns) == 1
 
     @classmethod
-    def told(cls, decoder: WithheldDecoder) -> Known:
+    def told(cls, decoder: WithheldDecoder) -> MatrixKnowledge:
         """Return what a release tells of a matrix that it withholds."""
         two = decoder.square and len(decoder.original) == 2  # noqa: PLR2004 - 2 x 2
         return cls(decoder.columns, doubly=decoder.doubly_stochastic, half=decoder.half, two=two)
 
     @classmethod
-    def of(cls, axis: AxisWeights) -> Known:
+    def of(cls, axis: AxisWeights) -> MatrixKnowledge:
         """Return what the weights of an axis tell; of a form without a matrix, nothing."""
         try:
             P = transition(axis)

@@ -9,7 +9,12 @@ import numpy as np
 
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, told_number
+from rrpolicy.estimate.counts.columns import (
+    Columns,
+    kind_of,
+    kind_of_type,
+    parse_number,
+)
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ STATE = (
 
 
 @frozen(slots=False)
-class Sizes:
+class CategoryNumbers:
     """The numbers of an axis' original cells.
 
     Attributes:
@@ -45,7 +50,7 @@ class Sizes:
         return (float(held.min()), float(held.max())) if held.size else (-np.inf, np.inf)
 
 
-def sizes_of(columns: Columns, name: str, among: Mask) -> Sizes:
+def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumbers:
     """Return the numbers of a column with categories.
 
     Args:
@@ -58,17 +63,17 @@ def sizes_of(columns: Columns, name: str, among: Mask) -> Sizes:
     """
     labels, absent = columns.axes[name].told_of(name), columns.numberless(name)
     if name in columns.labels:
-        told = [told_number(cell) for cell in labels]
+        told = [parse_number(cell) for cell in labels]
     else:
         held = [v for v in labels if not any(same_category(v, a) for a in absent)]
         if any(kind_of(v) != "number" for v in held) and not columns.labelled_by_numbers(name):
-            raise _no_numbers(name, STATE)
+            raise _no_numbers_error(name, STATE)
         told = [float(v) if v in held else None for v in labels]
     known = np.array([v is not None for v in told])
     if not known.any():
-        raise _no_numbers(name, STATE)
+        raise _no_numbers_error(name, STATE)
     left = [v for v, asked in zip(columns.axes[name].told_of(columns.told_by(name)), among, strict=True) if asked]
-    return Sizes(
+    return CategoryNumbers(
         np.array([v or 0.0 for v in told]),
         known & among,
         among,
@@ -87,5 +92,5 @@ def check_numbers(columns: Columns, name: str) -> None:
         raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint=hint))
 
 
-def _no_numbers(name: str, hint: str) -> PolicyError:
+def _no_numbers_error(name: str, hint: str) -> PolicyError:
     return PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint=hint))

@@ -48,7 +48,7 @@ def distances(estimates: Array, ends: Array, normal: Array) -> tuple[Array, Arra
     return np.maximum(estimates - ends[..., 0], least), np.maximum(ends[..., 1] - estimates, least)
 
 
-def combined(weights: Array, estimates: Array, reach: tuple[Array, Array], least: Array, most: Array) -> Array:
+def combined_interval(weights: Array, estimates: Array, reach: tuple[Array, Array], least: Array, most: Array) -> Array:
     """Return (rows, 2) the interval of a combination.
 
     Args:
@@ -69,7 +69,7 @@ def combined(weights: Array, estimates: Array, reach: tuple[Array, Array], least
     return np.stack(found, axis=1)
 
 
-def ratio(above: Array, below: Array, reach: tuple[Array, Array], largest: Array) -> Array:
+def ratio_interval(above: Array, below: Array, reach: tuple[Array, Array], largest: Array) -> Array:
     """Return (rows, 2) the interval of a ratio of two numbers that are not negative; an end that is none is infinite.
 
     Args:

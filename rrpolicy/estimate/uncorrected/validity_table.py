@@ -14,8 +14,8 @@ from rrpolicy.canonical import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.result import number
-from rrpolicy.estimate.results.significance import said_p
+from rrpolicy.estimate.results.result import json_number
+from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.frozen import frozen
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ class Holds:
         """Return the statements as CSV with a header; `formulas` as for other results."""
         from rrpolicy.estimate.results.text import csv
 
-        rows = [_row(s) | {"columns": ", ".join(s.columns), "released": _exactly(s.released)} for s in self.statements]
+        rows = [
+            _row(s) | {"columns": ", ".join(s.columns), "released": _format_exactly(s.released)}
+            for s in self.statements
+        ]
         names = ("analysis", "columns", "verdict", "because", "released")
         return csv({name: [row[name] for row in rows] for name in names}, formulas)
 
@@ -99,8 +102,8 @@ class Holds:
             if chosen:
                 lines += [f"{verdict}: {meaning}"]
                 for s in chosen:
-                    lines += [f"  - {s.analysis}{_named(s.columns)}: {s.because}"]
-                    lines += [f"    as released: {_computed(s.released)}"] if s.released else []
+                    lines += [f"  - {s.analysis}{_list_columns(s.columns)}: {s.because}"]
+                    lines += [f"    as released: {_format_computed(s.released)}"] if s.released else []
         compared = any(s.verdict in {"never larger", "order kept"} for s in self.statements)
         return "\n".join(map(line, [*lines, *([f"note: {NOTE}"] if compared else [])]))
 
@@ -108,7 +111,13 @@ class Holds:
         """Return the statements as an HTML table by verdict, for notebooks."""
         names = ["verdict", "analysis", "columns", "because", *(["as released"] if self.table else [])]
         cells = [
-            [verdict, s.analysis, ", ".join(s.columns), s.because, *([_computed(s.released)] if self.table else [])]
+            [
+                verdict,
+                s.analysis,
+                ", ".join(s.columns),
+                s.because,
+                *([_format_computed(s.released)] if self.table else []),
+            ]
             for verdict in MEANING
             for s in self.statements
             if s.verdict == verdict
@@ -125,25 +134,25 @@ def _row(statement: Statement) -> dict[str, Json]:
         "columns": list(statement.columns),
         "verdict": statement.verdict,
         "because": statement.because,
-        "released": {name: number(value) for name, value in statement.released.items()},
+        "released": {name: json_number(value) for name, value in statement.released.items()},
     }
 
 
-def _named(columns: Sequence[str]) -> str:
+def _list_columns(columns: Sequence[str]) -> str:
     return f" ({', '.join(columns)})" if columns else ""
 
 
-def _computed(released: Mapping[str, float]) -> str:
+def _format_computed(released: Mapping[str, float]) -> str:
     """Return what was computed as people read it."""
 
     def told(name: str, value: float) -> str:
         if not math.isfinite(value):
             return f"{name} = undefined"
-        return said_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
+        return describe_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
 
     return ", ".join(told(name, value) for name, value in released.items())
 
 
-def _exactly(released: Mapping[str, float]) -> str:
+def _format_exactly(released: Mapping[str, float]) -> str:
     """Return the same with every digit, for files."""
     return ", ".join(f"{name} = {value if math.isfinite(value) else 'undefined'}" for name, value in released.items())

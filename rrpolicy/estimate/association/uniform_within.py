@@ -18,9 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.estimate.association.association import Association, dichotomised, value_of, wanted
-from rrpolicy.estimate.association.grid import uncertain_grid
-from rrpolicy.estimate.association.measures import Measure
+from rrpolicy.estimate.association.association import (
+    Association,
+    dichotomise,
+    select_measures,
+    value_of,
+)
+from rrpolicy.estimate.association.measures import AssociationMeasure
+from rrpolicy.estimate.association.two_way_table import two_way_table_without_covariance
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.expression import Member
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SPREAD
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 def spread_association(
     release: Release,
     asked: Crosstab,
-    measures: Sequence[Measure] | None,
+    measures: Sequence[AssociationMeasure] | None,
     present: tuple[Sequence[Value], Sequence[Value]] | None,
 ) -> Association:
     """Return measures of a table of spread counts.
@@ -49,8 +54,8 @@ def spread_association(
     Raises:
         PolicyError: RR273 if a measure is not defined for this table.
     """
-    table, chosen = dichotomised(uncertain_grid(asked), present)
-    named = wanted(measures, table)
+    table, chosen = dichotomise(two_way_table_without_covariance(asked), present)
+    named = select_measures(measures, table)
     estimate = np.array([value_of(measure, table.estimate) for measure in named])
     unknown = np.full(len(named), np.nan)
     extremes = None if chosen is None else _extremes(release, asked, chosen)
@@ -59,7 +64,7 @@ def spread_association(
         del level
         if extremes is None or target != "table":
             return np.full((len(named), 2), np.nan)
-        return np.array([_reached(measure, extremes) for measure in named])
+        return np.array([_measure_bounds(measure, extremes) for measure in named])
 
     return Association(
         target=asked.target,
@@ -104,7 +109,7 @@ def _extremes(release: Release, asked: Crosstab, present: tuple[tuple[Value, ...
     return np.array([[[asked.records - row - column + x, column - x], [row - x, x]] for x in both])
 
 
-def _reached(measure: Measure, extremes: Array) -> tuple[float, float]:
+def _measure_bounds(measure: AssociationMeasure, extremes: Array) -> tuple[float, float]:
     """Return the least and the largest that a measure can be; the ends of its range where it is not defined."""
     with np.errstate(all="ignore"):
         values, _ = measure.of(extremes)

@@ -39,7 +39,7 @@ _BLOCK = 4_000_000
 
 
 @frozen(slots=False)
-class Spread:
+class RatioBounds:
     """What is known of ratios of spread counts.
 
     Attributes:
@@ -91,7 +91,7 @@ class Spread:
 
 
 @frozen(slots=False)
-class Choice:
+class OptionalCells:
     """What a released cell of an axis leaves open of the part and of the whole: (U, groups) each.
 
     Attributes:
@@ -113,7 +113,7 @@ class Choice:
     whole_share: Array
 
     @classmethod
-    def of(cls, axis: AxisWeights, part: Mask, whole: Mask) -> Choice:
+    def of(cls, axis: AxisWeights, part: Mask, whole: Mask) -> OptionalCells:
         """Return the choices of an axis.
 
         Args:
@@ -130,17 +130,17 @@ class Choice:
             for u, group in enumerate(axis.groups):
                 held[u, list(group)] = True
         elif axis.randomised:
-            raise exchanged(axis)
+            raise exchanged_values_error(axis)
         n = held.astype(float)
         size = n.sum(axis=1, keepdims=True)
         p, w, r = n @ part, n @ whole, n @ (whole & ~part)
         return cls(p > 0, w > 0, p == size, w == size, r > 0, p / size, w / size)
 
-    def at(self, code: Ints) -> Choice:
+    def at(self, code: Ints) -> OptionalCells:
         """Return the choices of groups of records, by their released cells."""
-        return Choice(*(getattr(self, name)[code] for name in self.__dataclass_fields__))
+        return OptionalCells(*(getattr(self, name)[code] for name in self.__dataclass_fields__))
 
-    def beside(self, other: Choice) -> Choice:
+    def beside(self, other: OptionalCells) -> OptionalCells:
         """Return the choices of records by two axes, for every combination of their groups."""
 
         def every(a: Array | Mask, b: Array | Mask) -> Any:
@@ -150,7 +150,7 @@ class Choice:
             return cast("Mask", every(a, b))
 
         rest = both(self.rest, other.whole) | both(self.whole, other.rest)
-        return Choice(
+        return OptionalCells(
             both(self.part, other.part),
             both(self.whole, other.whole),
             both(self.surely_part, other.surely_part),
@@ -161,7 +161,7 @@ class Choice:
         )
 
 
-def exchanged(axis: AxisWeights) -> PolicyError:
+def exchanged_values_error(axis: AxisWeights) -> PolicyError:
     """Return the error (RR288) for a column whose values were exchanged, beside one that was generalised."""
     column = axis.columns[0]
     message = f"{column!r} was randomised, and stands beside a column that was generalised: nothing is certain of both"
@@ -170,7 +170,7 @@ def exchanged(axis: AxisWeights) -> PolicyError:
     )
 
 
-def blocks(choices: Sequence[Choice], codes: Sequence[Ints], size: int) -> list[tuple[slice, Choice]]:
+def blocks(choices: Sequence[OptionalCells], codes: Sequence[Ints], size: int) -> list[tuple[slice, OptionalCells]]:
     """Return the choices of groups of released records by all axes, a block of groups at a time.
 
     Args:
@@ -185,7 +185,7 @@ def blocks(choices: Sequence[Choice], codes: Sequence[Ints], size: int) -> list[
         piece = slice(start, start + step)
         length = len(range(*piece.indices(size)))
         true, one = np.ones((length, 1), dtype=bool), np.ones((length, 1))
-        whole = Choice(true, true, true, true, ~true, one, one)
+        whole = OptionalCells(true, true, true, true, ~true, one, one)
         for choice, code in zip(choices, codes, strict=True):
             whole = whole.beside(choice.at(code[piece]))
         found.append((piece, whole))
@@ -198,7 +198,7 @@ def ratio(part: Array, whole: Array) -> Array:
     return found
 
 
-def shares_of(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> Spread:
+def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> RatioBounds:
     """Return what is known of shares.
 
     Args:
@@ -210,11 +210,11 @@ def shares_of(least: Array, most: Array, least_rest: Array, most_rest: Array, es
     """
     low = np.where(least + most_rest > 0, ratio(least, least + most_rest), np.where(most > 0, 1.0, np.nan))
     high = np.where(most + least_rest > 0, ratio(most, most + least_rest), np.where(most_rest > 0, 0.0, np.nan))
-    return Spread(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
+    return RatioBounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
 
 
 @frozen
-class Largest:
+class LargestSums:
     """The largest that numbers of which some are optional can come to.
 
     Attributes:
@@ -226,7 +226,7 @@ class Largest:
     total: float
 
 
-def largest(n: Array, sure: Mask, value: Array) -> Largest:
+def largest_sums(n: Array, sure: Mask, value: Array) -> LargestSums:
     """Return the largest mean and total of records, some of which may not be counted.
 
     Args:
@@ -240,5 +240,5 @@ def largest(n: Array, sure: Mask, value: Array) -> Largest:
     counts = count + np.concatenate([[0.0], np.cumsum(open_n[order])])
     totals = total + np.concatenate([[0.0], np.cumsum((open_n * open_value)[order])])
     if count == 0 and len(order):
-        return Largest(float(open_value[order][0]), float(totals.max()))
-    return Largest(float(np.max(ratio(totals, counts))) if count else math.nan, float(totals.max()))
+        return LargestSums(float(open_value[order][0]), float(totals.max()))
+    return LargestSums(float(np.max(ratio(totals, counts))) if count else math.nan, float(totals.max()))
