@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.installed import GROUP, canonicalize_name, installed
-from rrpolicy.plugin_spec import Absent, PluginInfo, Software
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.distributions import GROUP, canonicalize_name, installed_entry_points
+from rrpolicy.plugin_spec import MissingPlugin, PluginInfo, Software
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Wanted:
+class PluginRequest:
     """A distribution to load plugins from, and where the policy asks for it."""
 
     distribution: str
@@ -54,18 +54,18 @@ def load_registry(
         RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
             provide one name; RR406 if a plugin fails on import.
     """
-    available = installed()
-    wanted = {GROUP: Wanted(GROUP, available.get(GROUP, ()), None)}
-    absent: list[Absent] = []
+    available = installed_entry_points()
+    wanted = {GROUP: PluginRequest(GROUP, available.get(GROUP, ()), None)}
+    absent: list[MissingPlugin] = []
     for index, text in enumerate(plugins):
-        gone = [] if planned is None else _gone(text, available, planned)
+        gone = [] if planned is None else _uninstalled_plugins(text, available, planned)
         if gone:
             absent += gone
             continue
-        found = _find(text, available, place(index))
+        found = _find_entry_points(text, available, place(index))
         wanted[found.distribution] = found
     _refuse_shared_names(wanted.values())
-    loaded = [(entry.name, _import(entry, w)) for w in wanted.values() for entry in w.entries]
+    loaded = [(entry.name, _import_plugin(entry, w)) for w in wanted.values() for entry in w.entries]
     infos: list[PluginInfo] = []
     for w in wanted.values():
         version = w.version
@@ -85,16 +85,16 @@ def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
         PolicyError: RR229 if an entry is not a PEP 508 requirement.
         RefusedError: as `load_registry`.
     """
-    trusted = {canonicalize_name(_requirement(text, None).name): text for text in allowed}
+    trusted = {canonicalize_name(_parse_requirement(text, None).name): text for text in allowed}
     named = sorted({canonicalize_name(plugin.distribution) for plugin in stated.plugins} & trusted.keys())
-    return lacking(load_registry([trusted[name] for name in named]), stated)
+    return with_missing_plugins(load_registry([trusted[name] for name in named]), stated)
 
 
-def lacking(registry: Registry, stated: Software) -> Registry:
+def with_missing_plugins(registry: Registry, stated: Software) -> Registry:
     """Return a registry that knows which plugins a release was made with that the caller did not allow."""
     loaded = {canonicalize_name(plugin.distribution) for plugin in registry.plugins}
     absent = [
-        Absent(
+        MissingPlugin(
             plugin,
             "RR412",
             "is not loaded on the word of the release",
@@ -107,13 +107,13 @@ def lacking(registry: Registry, stated: Software) -> Registry:
     return registry.beside((name for name in registry.unlisted if name not in named), absent)
 
 
-def _gone(text: str, available: Collection[str], planned: Software) -> list[Absent]:
+def _uninstalled_plugins(text: str, available: Collection[str], planned: Software) -> list[MissingPlugin]:
     """Return the plugins of a listed distribution that a plan was made with, if it is not installed any more."""
-    name = canonicalize_name(_requirement(text, None).name)
+    name = canonicalize_name(_parse_requirement(text, None).name)
     if name in available:
         return []
     return [
-        Absent(plugin, "RR404", "is not installed", f"pip install '{plugin.distribution}=={plugin.version}'")
+        MissingPlugin(plugin, "RR404", "is not installed", f"pip install '{plugin.distribution}=={plugin.version}'")
         for plugin in planned.plugins
         if canonicalize_name(plugin.distribution) == name
     ]
@@ -121,10 +121,10 @@ def _gone(text: str, available: Collection[str], planned: Software) -> list[Abse
 
 def installed_distributions() -> tuple[str, ...]:
     """Return the names of all distributions that provide plugins, loaded or not."""
-    return tuple(sorted(installed()))
+    return tuple(sorted(installed_entry_points()))
 
 
-def _requirement(text: str, place: Place | None) -> Requirement:
+def _parse_requirement(text: str, place: Place | None) -> Requirement:
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -140,15 +140,17 @@ def _requirement(text: str, place: Place | None) -> Requirement:
         ) from error
 
 
-def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None) -> Wanted:
-    requirement = _requirement(text, place)
+def _find_entry_points(
+    text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None
+) -> PluginRequest:
+    requirement = _parse_requirement(text, place)
     name = canonicalize_name(requirement.name)
     install = f"pip install '{text}'"
     if name not in available:
         raise RefusedError(
             Problem("RR404", f"no installed distribution '{requirement.name}' provides a plugin", place, hint=install)
         )
-    wanted = Wanted(name, available[name], place)
+    wanted = PluginRequest(name, available[name], place)
     version = wanted.version
     if not requirement.specifier.contains(version, prereleases=True):
         message = f"'{requirement.name}' {version} is installed"
@@ -156,7 +158,7 @@ def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPo
     return wanted
 
 
-def _refuse_shared_names(wanted: Iterable[Wanted]) -> None:
+def _refuse_shared_names(wanted: Iterable[PluginRequest]) -> None:
     """Refuse two distributions that declare one entry point: pluggy would silently keep the first."""
     owner: dict[str, str] = {}
     for w in wanted:
@@ -173,7 +175,7 @@ def _refuse_shared_names(wanted: Iterable[Wanted]) -> None:
                 )
 
 
-def _import(entry: importlib.metadata.EntryPoint, wanted: Wanted) -> object:
+def _import_plugin(entry: importlib.metadata.EntryPoint, wanted: PluginRequest) -> object:
     try:
         return entry.load()
     except Exception as error:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
-OWN = "RR"
+CODE_PREFIX = "RR"
 """What codes of rrpolicy itself begin with; plugins have others, with pages of their own."""
-BLAMED = "RR413"
+PLUGIN_CONTRACT_CODE = "RR413"
 """The code of a mistake of a plugin."""
 
 
@@ -110,7 +110,7 @@ class RefusedError(RRPolicyError):
     exit_status = 4
 
 
-class NotOfferedError(RefusedError):
+class MissingNameError(RefusedError):
     """Nothing that is loaded offers a name that a plan or a release holds (RR404).
 
     Attributes:
@@ -141,7 +141,7 @@ class HasProblems(Protocol):
 P = TypeVar("P", bound=HasProblems)
 
 
-class Decided:
+class GatedResult:
     """What was asked and decided: it passes, or says in `problems` why not."""
 
     __slots__ = ()
@@ -156,7 +156,7 @@ class Decided:
         """Return 0 if it passes, 4 if it is refused (RR4xx), else 1."""
         if not self.problems:
             return 0
-        refused = any(problem.code.startswith(f"{OWN}{RefusedError.exit_status}") for problem in self.problems)
+        refused = any(problem.code.startswith(f"{CODE_PREFIX}{RefusedError.exit_status}") for problem in self.problems)
         return RefusedError.exit_status if refused else RequirementError.exit_status
 
     def require(self: P) -> P:  # noqa: PYI019 Self has no problems
@@ -172,7 +172,7 @@ class Decided:
         return self
 
 
-def unwritable(what: str, error: OSError) -> RefusedError:
+def write_error(what: str, error: OSError) -> RefusedError:
     """Return the refusal of a file that cannot be written: RR408 where the disk is full, else RR407.
 
     Args:

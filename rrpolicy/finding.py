@@ -9,11 +9,11 @@ from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import listed
-from rrpolicy.frozen import frozen
-from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, called
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, document_key
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 
@@ -21,7 +21,7 @@ VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""
 Bound: TypeAlias = Literal["max", "min"]
 """Whether a limit is the most or the least that a number may be."""
-AT: Mapping[Bound, Literal["at most", "at least"]] = {"max": "at most", "min": "at least"}
+BOUND_WORDS: Mapping[Bound, Literal["at most", "at least"]] = {"max": "at most", "min": "at least"}
 ERRORS = 3
 """Standard errors up to the end of an estimate that a limit decides by: one-sided, at a confidence of 99.9 %."""
 WITHHELD = "as the policy requires"
@@ -155,7 +155,7 @@ class Companion:
     limit: Fraction | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
 
-class Named(Protocol):
+class RelatedNumber(Protocol):
     """What stands beside a finding: a companion, or a companion as a report shows it."""
 
     @property
@@ -169,7 +169,7 @@ class Named(Protocol):
         ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=RelatedNumber)
 
 
 @frozen
@@ -271,7 +271,7 @@ class Finding:
     requirement: str
     place: Place | None = field(metadata=UNWRITTEN)
     achieved: Measure | None
-    limit: Fraction | None = field(metadata=called("limit_exact"))
+    limit: Fraction | None = field(metadata=document_key("limit_exact"))
     verdict: Verdict | None
     basis: Basis
     adversary: str
@@ -389,7 +389,7 @@ class UtilityFinding:
     metric: str
     options: Mapping[str, Json]
     expected: Measure | None
-    limit: Fraction = field(metadata=called("limit_exact"))
+    limit: Fraction = field(metadata=document_key("limit_exact"))
     verdict: Verdict
     meaning: str
     place: Place | None = field(default=None, metadata=UNWRITTEN)
@@ -400,7 +400,7 @@ class UtilityFinding:
     @property
     def asked(self) -> str:
         """Return the limit in words, such as `at most 0.02`."""
-        return f"{AT[self.bound]} {float(self.limit):g}"
+        return f"{BOUND_WORDS[self.bound]} {float(self.limit):g}"
 
     @property
     def simulated(self) -> str:

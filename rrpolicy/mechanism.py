@@ -13,7 +13,7 @@ from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.fields import SPARSE
@@ -93,7 +93,7 @@ class Task:
         """
         for attribute in self.policy.released:
             if attribute.categorical and attribute.domain is None:
-                raise _without_data(f"the observed domain of '{attribute.name}'", attribute.place)
+                raise _needs_data_error(f"the observed domain of '{attribute.name}'", attribute.place)
 
 
 def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
@@ -104,10 +104,10 @@ def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
         key: below [mechanism], where the policy says so.
         task: for the place.
     """
-    return _without_data(what, task.policy.place(f"mechanism.{key}"))
+    return _needs_data_error(what, task.policy.place(f"mechanism.{key}"))
 
 
-def _without_data(what: str, place: Place | None) -> PolicyError:
+def _needs_data_error(what: str, place: Place | None) -> PolicyError:
     message = f"{what} needs the data, and only the number of records is given"
     return PolicyError(Problem("RR255", message, place, hint="plan with the table: leave out --expected-rows"))
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class PluginInfo:
 
 
 @frozen
-class Absent:
+class MissingPlugin:
     """A plugin that a plan or a release was made with, and that is not loaded.
 
     Attributes:
@@ -75,7 +75,7 @@ class Software:
     plugins: tuple[PluginInfo, ...]
 
 
-class Lazy(Mapping[str, T], Generic[T]):
+class LazyMapping(Mapping[str, T], Generic[T]):
     """Things by name, each made when first looked up. An alias finds the thing too; only names are iterated over."""
 
     def __init__(

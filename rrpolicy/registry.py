@@ -19,12 +19,24 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
-from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.installed import GROUP
-from rrpolicy.plugin_errors.protocols import misfit
-from rrpolicy.plugin_errors.returned import returning, unlike
-from rrpolicy.plugin_spec import Absent, Lazy, Offer, PluginInfo
+from rrpolicy.errors import (
+    CODE_PREFIX,
+    DataError,
+    MissingNameError,
+    PolicyError,
+    Problem,
+    RefusedError,
+)
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.distributions import GROUP
+from rrpolicy.plugin_errors.protocol_checks import protocol_mismatch
+from rrpolicy.plugin_errors.type_checks import check_return_type, type_mismatch
+from rrpolicy.plugin_spec import (
+    LazyMapping,
+    MissingPlugin,
+    Offer,
+    PluginInfo,
+)
 from rrpolicy.privacy.assessors import overlap, refuse
 
 if TYPE_CHECKING:
@@ -53,7 +65,7 @@ _CODE = re.compile(r"[A-Z][A-Z-]*[0-9]+")
 
 
 @frozen
-class Names:
+class NameCatalogue:
     """A `Catalogue`: names and options classes."""
 
     mechanisms: Mapping[str, type[BaseModel]]
@@ -63,13 +75,13 @@ class Names:
     aliases: Mapping[str, str] = field(default_factory=dict)
     recorded: Mapping[str, str] = field(default_factory=dict)
 
-    def keeping(self, mechanism: str, options: type[BaseModel]) -> Names:
+    def keeping(self, mechanism: str, options: type[BaseModel]) -> NameCatalogue:
         """Return the names with one of a mechanism that may be absent, whose options are then of the class given."""
         if mechanism in self.mechanisms:
             return self
         known = self.mechanisms
         names = dict.fromkeys([*known, mechanism])
-        return replace(self, mechanisms=Lazy(names, lambda name, _: known.get(name, options), self.aliases))
+        return replace(self, mechanisms=LazyMapping(names, lambda name, _: known.get(name, options), self.aliases))
 
 
 class Registry:
@@ -95,7 +107,7 @@ class Registry:
             message = f"a plugin implements a hook that does not exist: {error}"
             raise RefusedError(Problem("RR406", message)) from error
         self._known: dict[tuple[str, type[Channel]], tuple[tuple[str, Assessor], ...]] = {}
-        self.absent: tuple[Absent, ...] = ()
+        self.absent: tuple[MissingPlugin, ...] = ()
         self.unlisted: tuple[str, ...] = ()
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
@@ -137,7 +149,7 @@ class Registry:
 
     def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
         """Raise RR406 if a thing lacks what its protocol has, or has a function that takes other arguments."""
-        wrong = misfit(thing, what)
+        wrong = protocol_mismatch(thing, what)
         if wrong:
             name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
             raise RefusedError(
@@ -148,22 +160,22 @@ class Registry:
                 )
             )
 
-    def _named(self, hook: str, name: Callable[[Any], str], what: str) -> Lazy[Any]:
+    def _named(self, hook: str, name: Callable[[Any], str], what: str) -> LazyMapping[Any]:
         """Return what a hook offers by name; an `Offer` is imported when first looked up."""
         found: dict[str, tuple[str, Any]] = {}
         claimed: dict[str, str] = {}
         aliases: dict[str, str] = {}
         for plugin, thing in self._call(hook, what):
             key = thing.name if isinstance(thing, Offer) else name(thing)
-            for each in (key, *_others(thing)):
+            for each in (key, *_other_names(thing)):
                 if each in claimed:
                     whose = f"{self._whose(claimed[each])} and {self._whose(plugin)}"
                     hint = "uninstall one of them, or take it out of `plugins`"
                     raise RefusedError(Problem("RR405", f"two plugins offer the {what} '{each}': {whose}", hint=hint))
                 claimed[each] = plugin
             found[key] = (plugin, thing)
-            aliases |= dict.fromkeys(_others(thing), key)
-        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what), aliases)
+            aliases |= dict.fromkeys(_other_names(thing), key)
+        return LazyMapping(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what), aliases)
 
     def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str], what: str = "") -> Any:
         """Return the thing behind an offer; refuse one that cannot be imported, lacks a member or has another name."""
@@ -180,17 +192,17 @@ class Registry:
         return loaded
 
     @cached_property
-    def mechanisms(self) -> Lazy[Mechanism[Any]]:
+    def mechanisms(self) -> LazyMapping[Mechanism[Any]]:
         """Return mechanisms by name; an alias finds one too."""
         return self._named("rrpolicy_mechanisms", lambda m: m.name, "mechanism")
 
     @cached_property
-    def privacy_models(self) -> Lazy[PrivacyModel[Any]]:
+    def privacy_models(self) -> LazyMapping[PrivacyModel[Any]]:
         """Return privacy models by name."""
         return self._named("rrpolicy_privacy_models", lambda m: m.name, "privacy model")
 
     @cached_property
-    def utility_metrics(self) -> Lazy[UtilityMetric[Any]]:
+    def utility_metrics(self) -> LazyMapping[UtilityMetric[Any]]:
         """Return utility metrics by name."""
         return self._named("rrpolicy_utility_metrics", lambda m: m.name, "utility metric")
 
@@ -250,14 +262,16 @@ class Registry:
         """
         found: dict[str, tuple[str, str]] = {}
         for plugin, offered in self._call("rrpolicy_codes", "page on a code"):
-            wrong = unlike(offered, tuple[str, str])
+            wrong = type_mismatch(offered, tuple[str, str])
             code, page = ("", "") if wrong else offered
             if wrong or not _CODE.fullmatch(code) or not page.strip():
                 told = wrong or f"the code {code!r}" + ("" if page.strip() else " without a page")
                 message = f"the plugin {self._whose(plugin)} offers a page on a code that is {told}"
                 hint = "offer pairs such as ('ACME101', '# ACME101: ...'): capital letters and a number, and Markdown"
                 raise RefusedError(Problem("RR406", message, hint=hint))
-            other = "rrpolicy" if code.startswith(OWN) else self._whose(found[code][0]) if code in found else None
+            other = (
+                "rrpolicy" if code.startswith(CODE_PREFIX) else self._whose(found[code][0]) if code in found else None
+            )
             if other is not None:
                 message = f"the plugin {self._whose(plugin)} offers a page on {code}, which is a code of {other}"
                 raise RefusedError(Problem("RR405", message, hint="begin codes with a name of the plugin's own"))
@@ -272,7 +286,7 @@ class Registry:
         found.sources = {**self.sources, **engines}
         return found
 
-    def beside(self, unlisted: Iterable[str], absent: Iterable[Absent] = ()) -> Registry:
+    def beside(self, unlisted: Iterable[str], absent: Iterable[MissingPlugin] = ()) -> Registry:
         """Return the registry with what is not loaded, for messages.
 
         Args:
@@ -292,7 +306,7 @@ class Registry:
         """
         try:
             yield
-        except NotOfferedError as error:
+        except MissingNameError as error:
             self.refuse_absent(error.what, error.name)
             raise
 
@@ -381,12 +395,12 @@ class Registry:
         return {offer.name: offer.recorded for offer in offers if offer.recorded}
 
     @property
-    def catalogue(self) -> Names:
+    def catalogue(self) -> NameCatalogue:
         """Return what the policy language needs to know."""
-        return Names(
-            _options(self.mechanisms),
-            _options(self.privacy_models),
-            _options(self.utility_metrics),
+        return NameCatalogue(
+            _options_classes(self.mechanisms),
+            _options_classes(self.privacy_models),
+            _options_classes(self.utility_metrics),
             self.formats,
             self.mechanisms.aliases,
             self._recorded,
@@ -416,7 +430,7 @@ class Registry:
             if assessor.needs and not any(issubclass(a, assessor.needs) for a in axes):
                 continue
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
-            reason = returning(str | None, assessor.supports)(requirement, policy, axes)
+            reason = check_return_type(str | None, assessor.supports)(requirement, policy, axes)
             if reason is None and not foreign:
                 refuse(assessor, requirement, policy, outline.axes)
                 return assessor
@@ -436,12 +450,12 @@ class Registry:
         )
 
 
-def _others(thing: Any) -> tuple[str, ...]:
+def _other_names(thing: Any) -> tuple[str, ...]:
     """Return the other names of what is offered, each once."""
     names = (thing.recorded, *thing.aliases) if isinstance(thing, Offer) else ()
     return tuple(dict.fromkeys(name for name in names if name and name != thing.name))
 
 
-def _options(things: Lazy[Any]) -> Lazy[type[BaseModel]]:
+def _options_classes(things: LazyMapping[Any]) -> LazyMapping[type[BaseModel]]:
     """Return the options class of each thing, which is imported only when its class is asked for."""
-    return Lazy(dict.fromkeys(things), lambda name, _: things[name].options, things.aliases)
+    return LazyMapping(dict.fromkeys(things), lambda name, _: things[name].options, things.aliases)

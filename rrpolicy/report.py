@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar, Literal, Protocol
 
-from rrpolicy.canonical import Json
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Json
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.report_blocks import Fact, Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record

@@ -6,7 +6,7 @@ import math
 from dataclasses import field
 from fractions import Fraction
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 DIGITS = 6
 """Significant digits; more only where fewer would hide on which side of a limit a number lies."""

@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from rrpolicy import discovery
 from rrpolicy.drafting.demo import survey
-from rrpolicy.plugin_errors import installed
+from rrpolicy.plugin_errors import distributions
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # benchmarks/papers/ is not installed; what is installed comes first
@@ -77,7 +77,7 @@ def demo_made_once() -> Iterator[None]:
 def plugins_looked_for_once() -> Iterator[None]:
     """Look for what is installed once for each search path, as long as its folders stay as they are."""
     found: dict[tuple[tuple[str, int], ...], Any] = {}
-    look = installed.installed
+    look = distributions.installed_entry_points
 
     def looked() -> Any:
         state = tuple((path, os.stat(path).st_mtime_ns) for path in sys.path if os.path.exists(path))  # noqa: PTH110, PTH116
@@ -86,8 +86,8 @@ def plugins_looked_for_once() -> Iterator[None]:
         return found[state]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(installed, "installed", looked)
-        patched.setattr(discovery, "installed", looked)
+        patched.setattr(distributions, "installed_entry_points", looked)
+        patched.setattr(discovery, "installed_entry_points", looked)
         yield
 
 

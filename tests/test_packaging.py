@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import rrpolicy
-from rrpolicy.plugin_errors.installed import install
+from rrpolicy.plugin_errors.distributions import install
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

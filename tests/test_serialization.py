@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from rrpolicy.canonical import Json, Value
-from rrpolicy.serialization.fields import AUDIT, UNWRITTEN, called
+from rrpolicy.canonical_json import Json, Value
+from rrpolicy.serialization.fields import AUDIT, UNWRITTEN, document_key
 from rrpolicy.serialization.reading import MalformedError, UnknownVersionError, read
 from rrpolicy.serialization.writing import plain, record
 
@@ -52,7 +52,7 @@ class Tree:
     colour: Colour
     rank: Rank
     path: Literal["cells", "records"]
-    counted: int = field(metadata=called("n"))
+    counted: int = field(metadata=document_key("n"))
     tested: bool = False
     least: float | None = None
     secret: tuple[int, ...] | None = field(default=None, metadata=AUDIT)

@@ -13,7 +13,7 @@ from benchmarks.coverage.asked import QUESTIONS, Answered, CoarserError
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,11 +66,11 @@ class Combination:
     def releases(self, seeds: Sequence[int]) -> Iterator[Release]:
         """Yield a release a seed."""
         opened = open_policy(policy_text(self.mechanism.policy(self.survey)))
-        whole = plan_of(opened, self._table(opened, self.survey.frame))
+        whole = plan_kit_release(opened, self._table(opened, self.survey.frame))
         table = self._table(opened, self.frame)
-        plan = whole if self.records is None else plan_of(opened, table, whole.channel)
+        plan = whole if self.records is None else plan_kit_release(opened, table, whole.channel)
         for seed in seeds:
-            with drawn(plan, opened, table, seed) as made:
+            with draw_release(plan, opened, table, seed) as made:
                 yield made.release
 
     def asked(self, seeds: Sequence[int]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rrpolicy.cli.text.keys import ENTRIES, Table, tables
+from rrpolicy.cli.text.keys import ENTRIES, KeyTable, tables
 from rrpolicy.discovery import load_registry
 from rrpolicy.policy.schema import json_schema
 
@@ -22,7 +22,7 @@ def keys_page() -> str:
     return "\n".join([OPENING, *_lines(tables(json_schema(load_registry().catalogue)))])
 
 
-def _lines(every: Iterator[Table]) -> Iterator[str]:
+def _lines(every: Iterator[KeyTable]) -> Iterator[str]:
     section = ""
     for table in every:
         inside = table.section in ENTRIES
@@ -36,7 +36,7 @@ def _lines(every: Iterator[Table]) -> Iterator[str]:
         yield from _keys(table)
 
 
-def _keys(table: Table) -> Iterator[str]:
+def _keys(table: KeyTable) -> Iterator[str]:
     yield "| key | value | default | meaning |"
     yield "|---|---|---|---|"
     for key in table.keys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.cli.text.terms import Term, every
+from rrpolicy.cli.text.terms import GlossaryTerm, all_terms
 
 OPENING = """\
 # Coming from sdcMicro or ARX
@@ -19,14 +19,14 @@ each, however it is spelled.
 
 def terms_page() -> str:
     """Return the page."""
-    return OPENING + "".join(map(_row, sorted(every(), key=lambda term: term.names[0].casefold())))
+    return OPENING + "".join(map(_row, sorted(all_terms(), key=lambda term: term.names[0].casefold())))
 
 
-def _row(term: Term) -> str:
+def _row(term: GlossaryTerm) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(term)) + " |\n"
 
 
-def _cells(term: Term) -> Iterator[str]:
+def _cells(term: GlossaryTerm) -> Iterator[str]:
     others = ", ".join(term.names[1:])
     yield f"**{term.names[0]}**{f'<br>{others}' if others else ''}"
     yield term.meaning

@@ -12,5 +12,5 @@ def rrpolicy_renderers() -> Iterable[Offer]:
     """Offer the HTML page and the JSON document."""
     return [
         Offer("html", "rrpolicy_reports.html:HtmlRenderer"),
-        Offer("json", "rrpolicy_reports.document:JsonRenderer"),
+        Offer("json", "rrpolicy_reports.json_renderer:JsonRenderer"),
     ]

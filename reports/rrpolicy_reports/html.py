@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.plugin import Report, percent, template_environment
-from rrpolicy_reports import drawing, measures, wording
+from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
 
@@ -38,39 +38,39 @@ def style_source(page: str) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
-    made = template_environment("rrpolicy_reports", wording.shown)
+    made = template_environment("rrpolicy_reports", text_filters.printable)
     made.filters |= {
-        "beside": wording.beside,
-        "code": wording.code,
-        "label": wording.label,
-        "sentence": wording.sentence,
-        "prose": wording.prose,
-        "names": wording.names,
-        "numeric": wording.numeric,
+        "beside": text_filters.relative_link,
+        "code": text_filters.code_line,
+        "label": text_filters.escaped_label,
+        "sentence": text_filters.sentence,
+        "prose": text_filters.prose_text,
+        "names": text_filters.name_text,
+        "numeric": text_filters.numeric_columns,
         "percent": percent,
-        "probability": wording.probability,
-        "whole": wording.whole,
-        "number": wording.number,
-        "basis": wording.basis,
-        "shade": drawing.shade,
-        "spot": drawing.spot,
-        "across": drawing.across,
-        "up": drawing.up,
-        "anchor": drawing.anchor,
-        "forest": drawing.forest,
-        "kind": drawing.kind,
-        "bars": drawing.bars,
-        "spread": drawing.spread,
-        "parameters": measures.parameters,
-        "related": measures.related,
-        "shared": measures.shared,
-        "used": wording.used,
-        "lines": wording.lines,
-        "cited": wording.cited,
-        "limits": wording.limits,
-        "shaded": drawing.shaded,
+        "probability": text_filters.probability,
+        "whole": text_filters.grouped_count,
+        "number": text_filters.number,
+        "basis": text_filters.basis_text,
+        "shade": plot_layout.shade_step,
+        "spot": plot_layout.percent_across,
+        "across": plot_layout.map_left,
+        "up": plot_layout.map_bottom,
+        "anchor": plot_layout.text_anchor,
+        "forest": plot_layout.forest_plot,
+        "kind": plot_layout.interval_kind,
+        "bars": plot_layout.histogram_plot,
+        "spread": plot_layout.spread_plot,
+        "parameters": measure_groups.group_parameters,
+        "related": measure_groups.related_measures,
+        "shared": measure_groups.shared_measures,
+        "used": text_filters.used_share,
+        "lines": text_filters.escaped_lines,
+        "cited": text_filters.cited_numbers,
+        "limits": text_filters.not_covered,
+        "shaded": plot_layout.shaded_cells,
     }
-    made.tests["constant"] = drawing.constant
+    made.tests["constant"] = plot_layout.is_constant
     made.globals |= {"inline_style": inline_style, "style_source": style_source}
     return made
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, Threshold, path_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import PathLike, Threshold, to_path
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.comparison.comparison import ComparisonKind, EstimateComparison, Question
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.table_risk.table import TableCheck
 
 
-@blaming
+@attribute_errors_to_plugin
 def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] = ()) -> Release:
     """Open a release to estimate from it: a bundle, or its public/ folder alone.
 
@@ -43,7 +43,7 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
     from rrpolicy.estimate.opening import open_release as opened
 
     if verify and any((folder / "attestations").is_dir() for folder in (Path(path), Path(path).parent)):
-        from rrpolicy.signing.check import refuse_recalled
+        from rrpolicy.signing.signature_checks import refuse_recalled
 
         refuse_recalled(Path(path))
 
@@ -55,7 +55,7 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
     return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
 
 
-@blaming
+@attribute_errors_to_plugin
 def compare_estimates(
     releases: Sequence[Release | PathLike],
     question: Question,
@@ -99,7 +99,7 @@ def compare_estimates(
     return compared(found, question, kind, times, overlap, target, level)
 
 
-@blaming
+@attribute_errors_to_plugin
 def export(
     bundle: PathLike,
     program: str,
@@ -131,7 +131,7 @@ def export(
     return text
 
 
-@blaming
+@attribute_errors_to_plugin
 def what_holds(
     source: Table,
     columns: Sequence[str],
@@ -173,7 +173,7 @@ def what_holds(
     return held(handed(source), table, columns, randomised, doubly_stochastic, half, plugins)
 
 
-@blaming
+@attribute_errors_to_plugin
 def check_table(
     source: Table,
     *,
@@ -270,4 +270,4 @@ def check_table(
     }
     people = None if reference is None else handed(reference, REFERENCE)
     told = said(weights, sampling_fraction, people, suda)
-    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, told, path_of(root), plugins)
+    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, told, to_path(root), plugins)

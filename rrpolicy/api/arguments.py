@@ -19,31 +19,31 @@ Progress: TypeAlias = Callable[[str, float], None]
 Threshold: TypeAlias = int | float | str | Fraction
 
 
-def silent(what: str, share: float) -> None:
+def no_progress(what: str, share: float) -> None:
     """Show no progress."""
     del what, share
 
 
-def path_of(path: PathLike | None) -> Path | None:
+def to_path(path: PathLike | None) -> Path | None:
     """Return a path that was handed over."""
     return None if path is None else Path(path)
 
 
-def key_of(key: PathLike | None) -> KeyAt | None:
+def to_key_location(key: PathLike | None) -> KeyAt | None:
     """Return where a key is, or of what secret it is derived."""
     from rrpolicy.planning.custody import secret_of
 
     return None if key is None else secret_of(os.fspath(key)) or Path(key)
 
 
-def terms_of(today: date | None, *, waivers: bool) -> Terms:
+def review_options(today: date | None, *, waivers: bool) -> Terms:
     """Return the day on which a policy is judged, today by default, and whether waivers count."""
     from rrpolicy.planning.waivers import Terms
 
     return Terms(waivers=waivers) if today is None else Terms(today, waivers)
 
 
-def one_of(name: str, word: str, known: Sequence[str]) -> str:
+def require_known(name: str, word: str, known: Sequence[str]) -> str:
     """Return a word that is known, or raise RR250."""
     if word not in known:
         from rrpolicy.errors import PolicyError, Problem

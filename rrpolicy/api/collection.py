@@ -7,17 +7,23 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from rrpolicy.api.arguments import PathLike, Progress, path_of, silent, terms_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import (
+    PathLike,
+    Progress,
+    no_progress,
+    review_options,
+    to_path,
+)
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.releasing import Released
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.collection.questionnaire import Questionnaire
     from rrpolicy.source.memory.kinds import Table
 
 
-@blaming
+@attribute_errors_to_plugin
 def open_questionnaire(path: PathLike, *, plugins: Sequence[str] = ()) -> Questionnaire:
     """Open a questionnaire, to randomise records where they are.
 
@@ -43,7 +49,7 @@ def randomize(questionnaire: Questionnaire | PathLike, records: Mapping[str, obj
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Sequence[Mapping[str, object]]
 ) -> list[dict[str, Value]]: ...
-@blaming
+@attribute_errors_to_plugin
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Mapping[str, object] | Sequence[Mapping[str, object]]
 ) -> dict[str, Value] | list[dict[str, Value]]:
@@ -71,7 +77,7 @@ def randomize(
     return randomized(asked, records)
 
 
-@blaming
+@attribute_errors_to_plugin
 def collect(
     plan: PathLike,
     table: Table,
@@ -81,7 +87,7 @@ def collect(
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Released:
     """Make the release of records that were randomised before they were sent. Nothing is drawn.
 
@@ -108,10 +114,10 @@ def collect(
             table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
     """
     from rrpolicy.bundle.collecting import collected
-    from rrpolicy.governance.ledger.account import FileAccounts
-    from rrpolicy.signing.approving import approve
+    from rrpolicy.governance.ledger.file_account import FileAccounts
+    from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.handed import handed
 
-    terms = terms_of(today, waivers=waivers)
-    table_at, at = handed(table), path_of(root)
-    return collected(Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), approve, terms)
+    terms = review_options(today, waivers=waivers)
+    table_at, at = handed(table), to_path(root)
+    return collected(Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), require_approval, terms)

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, one_of, terms_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import PathLike, require_known, review_options
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from datetime import date
 
     from rrpolicy.compliance.inventory import Inventory
-    from rrpolicy.governance.ledger.show import Shown
-    from rrpolicy.governance.ledger.verify import Verified
+    from rrpolicy.governance.ledger.show import LedgerView
+    from rrpolicy.governance.ledger.verify import VerifiedLedger
     from rrpolicy.policy.model import Overlap
 
 
-@blaming
+@attribute_errors_to_plugin
 def init_ledger(ledger: PathLike, *, budgets: Sequence[PathLike] = ()) -> str:
     """Begin a ledger, in which releases of the same people are held against one budget.
 
@@ -33,21 +33,21 @@ def init_ledger(ledger: PathLike, *, budgets: Sequence[PathLike] = ()) -> str:
         PolicyError: RR250 if a policy keeps no ledger, or two are of one population; RR446; RR2xx for the policies.
         RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
     """
-    from rrpolicy.governance.ledger.file import init_ledger as begun
+    from rrpolicy.governance.ledger.ledger_file import init_ledger as begun
 
     if not budgets:
         return begun(Path(ledger))
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.governance.ledger.add import budget_of
+    from rrpolicy.governance.ledger.amendments import joint_budget
     from rrpolicy.planning.opening import open_policy
 
-    stated = [budget_of(open_policy(Path(policy)).policy) for policy in budgets]
+    stated = [joint_budget(open_policy(Path(policy)).policy) for policy in budgets]
     if len(dict(stated)) < len(stated):
         raise PolicyError(Problem("RR250", "two of the policies are of one population", expected="one budget for each"))
     return begun(Path(ledger), dict(stated))
 
 
-@blaming
+@attribute_errors_to_plugin
 def verify_ledger(
     ledger: PathLike,
     *,
@@ -55,7 +55,7 @@ def verify_ledger(
     bundles: Sequence[PathLike] = (),
     since: str | None = None,
     plugins: Sequence[str] = (),
-) -> Verified:
+) -> VerifiedLedger:
     """Check that no entry of a ledger was changed, taken out, moved or cut off. Nothing is written.
 
     Args:
@@ -85,7 +85,7 @@ def verify_ledger(
     return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles], earlier, plugins)
 
 
-@blaming
+@attribute_errors_to_plugin
 def add_to_ledger(
     ledger: PathLike,
     bundle: PathLike | None = None,
@@ -128,7 +128,7 @@ def add_to_ledger(
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
     """
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.governance.ledger import add
+    from rrpolicy.governance.ledger import amendments
 
     decided = budget is not None or recall is not None
     named = [bundle is not None, withdraw is not None, join, budget is not None, recall is not None]
@@ -142,18 +142,18 @@ def add_to_ledger(
     if budget is not None:
         from rrpolicy.planning.opening import open_policy
 
-        return add.add_budget(Path(ledger), open_policy(Path(budget)).policy, reason or "", by or "")
+        return amendments.add_budget(Path(ledger), open_policy(Path(budget)).policy, reason or "", by or "")
     if recall is not None:
-        return add.recall(Path(ledger), recall, reason or "", by or "", replaced_by)
+        return amendments.recall(Path(ledger), recall, reason or "", by or "", replaced_by)
     if bundle is not None:
-        one_of("overlap", overlap, ("any", "nested", "same", "none"))
-        return add.add_bundle(Path(ledger), Path(bundle), population, overlap, plugins)
+        require_known("overlap", overlap, ("any", "nested", "same", "none"))
+        return amendments.add_bundle(Path(ledger), Path(bundle), population, overlap, plugins)
     if withdraw is not None:
-        return add.withdraw(Path(ledger), withdraw, reason or "")
-    return add.join(Path(ledger), reason or "")
+        return amendments.withdraw(Path(ledger), withdraw, reason or "")
+    return amendments.join_histories(Path(ledger), reason or "")
 
 
-@blaming
+@attribute_errors_to_plugin
 def inventory(
     policies: Sequence[PathLike],
     *,
@@ -178,12 +178,12 @@ def inventory(
         PolicyError: RR200 if a folder holds no policy.
         RefusedError: RR440, RR443 for a ledger; RR411 if the page is there, RR407, RR408 if it cannot be written.
     """
-    from rrpolicy.compliance.inventory import inventory as listed
+    from rrpolicy.compliance.inventory import build_inventory as listed
 
-    day = terms_of(today, waivers=True).today
+    day = review_options(today, waivers=True).today
     found = listed([Path(p) for p in policies], [Path(b) for b in bundles], day, plugins)
     if out is not None:
-        from rrpolicy.compliance.writing import inventory_page
+        from rrpolicy.compliance.evidence_rendering import inventory_page
         from rrpolicy.safe_io.atomic_write import write_new
 
         path, page = Path(out), inventory_page(found)
@@ -191,8 +191,8 @@ def inventory(
     return found
 
 
-@blaming
-def show_ledger(ledger: PathLike, *, plugins: Sequence[str] = ()) -> Shown:
+@attribute_errors_to_plugin
+def show_ledger(ledger: PathLike, *, plugins: Sequence[str] = ()) -> LedgerView:
     """Show what a ledger holds: every release, what it promised, and what it comes to together with earlier ones.
 
     Args:

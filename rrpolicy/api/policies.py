@@ -9,16 +9,23 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.api.arguments import PathLike, Progress, key_of, path_of, silent, terms_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import (
+    PathLike,
+    Progress,
+    no_progress,
+    review_options,
+    to_key_location,
+    to_path,
+)
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.drafting.draft import Draft
-    from rrpolicy.governance.cases.run import Tested
+    from rrpolicy.governance.cases.run import PolicyTestReport
     from rrpolicy.governance.compare.candidates import Vary
-    from rrpolicy.governance.compare.comparison import Comparison
-    from rrpolicy.governance.diff.altered import Difference
-    from rrpolicy.governance.packs.pack import Pack
+    from rrpolicy.governance.compare.comparison import CandidateComparison
+    from rrpolicy.governance.diff.changes import Difference
+    from rrpolicy.governance.packs.pack import BaselinePack
     from rrpolicy.planning.check import Checked
     from rrpolicy.planning.opening import PolicyLike
     from rrpolicy.planning.planning import Planned
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-@blaming
+@attribute_errors_to_plugin
 def init(
     source: Table,
     *,
@@ -71,7 +78,7 @@ def init(
         return draft(given.uri or "", table, registry.sources, plugins, protected, progress)
 
 
-@blaming
+@attribute_errors_to_plugin
 def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     """Load a policy file: inheritance and defaults filled in, every option validated.
 
@@ -89,10 +96,10 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     """
     from rrpolicy.planning.opening import open_policy
 
-    return open_policy(Path(policy), root=path_of(root)).policy
+    return open_policy(Path(policy), root=to_path(root)).policy
 
 
-@blaming
+@attribute_errors_to_plugin
 def check(
     policy: PolicyLike,
     *,
@@ -128,14 +135,14 @@ def check(
     from rrpolicy.planning.opening import opened
 
     if source is None:
-        found = opened(policy, root=path_of(root))
+        found = opened(policy, root=to_path(root))
     else:
         from rrpolicy.source.memory.handed import handed
 
-        found = opened(policy, handed(None if source is True else source), path_of(root))
+        found = opened(policy, handed(None if source is True else source), to_path(root))
     if extends is not None:
         demand(found.policy, os.fspath(extends))
-    decided = checked(found, terms_of(today, waivers=waivers))
+    decided = checked(found, review_options(today, waivers=waivers))
     if source is None:
         return decided
     from dataclasses import replace
@@ -146,7 +153,7 @@ def check(
     return replace(decided, records=records, seen=seen)
 
 
-@blaming
+@attribute_errors_to_plugin
 def plan(
     policy: PolicyLike,
     source: Table | None = None,
@@ -159,7 +166,7 @@ def plan(
     bound: bool = True,
     today: date | None = None,
     waivers: bool = True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Planned:
     """Plan a release: what would be released, at what risk and with what error. Nothing is released.
 
@@ -194,18 +201,18 @@ def plan(
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
             changes meanwhile; RR421 if there can be no scratch folder.
     """
-    from rrpolicy.governance.ledger.account import FileAccounts
+    from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.planning.planning import planned
     from rrpolicy.source.memory.handed import handed
 
-    terms = terms_of(today, waivers=waivers)
+    terms = review_options(today, waivers=waivers)
     return planned(
         policy,
         handed(source),
-        path_of(out),
-        key_of(key),
+        to_path(out),
+        to_key_location(key),
         expected_rows,
-        path_of(root),
+        to_path(root),
         progress,
         bound=bound,
         terms=terms,
@@ -214,7 +221,7 @@ def plan(
     )
 
 
-@blaming
+@attribute_errors_to_plugin
 def preview(
     policy: PolicyLike | Planned,
     out: PathLike | None = None,
@@ -225,7 +232,7 @@ def preview(
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Rendered:
     """Print the report before the decision: what a policy would release, or why it cannot, and what else it could.
 
@@ -253,7 +260,7 @@ def preview(
     """
     from rrpolicy.bundle.before import plan_report, refused_report
     from rrpolicy.errors import RequirementError, RRPolicyError
-    from rrpolicy.governance.compare.limits import other_limits
+    from rrpolicy.governance.compare.limit_variation import vary_limits
     from rrpolicy.planning.opening import opened
     from rrpolicy.planning.planning import Planned
     from rrpolicy.reports.again import printed
@@ -263,7 +270,7 @@ def preview(
     if isinstance(policy, Planned):
         found, made = policy, policy.opened
     else:
-        made = opened(policy, handed(source), path_of(root))
+        made = opened(policy, handed(source), to_path(root))
         try:
             found = plan(policy, source, root=root, bound=False, today=today, waivers=waivers, progress=progress)
         except RequirementError as error:
@@ -271,7 +278,7 @@ def preview(
     others, files = None, made.policy.files
     if trade_off and files:
 
-        def compared(vary: Vary, risk: str | None) -> Comparison:
+        def compared(vary: Vary, risk: str | None) -> CandidateComparison:
             return compare(
                 files[0],
                 vary=vary,
@@ -285,16 +292,16 @@ def preview(
 
         findings = () if found is None else found.outlook.assessment.findings
         with suppress(RRPolicyError):  # a page without the map is still the page
-            others = other_limits(made.policy, findings, compared)
+            others = vary_limits(made.policy, findings, compared)
     report = (
         refused_report(made.policy, problems or (), others)
         if found is None
         else plan_report(found.outlook, made.registry, others)
     )
-    return printed(report, made.registry, format, path_of(out))
+    return printed(report, made.registry, format, to_path(out))
 
 
-@blaming
+@attribute_errors_to_plugin
 def compare(
     *policies: PathLike,
     mechanisms: Sequence[str] = (),
@@ -310,8 +317,8 @@ def compare(
     plugins: Sequence[str] = (),
     today: date | None = None,
     waivers: bool = True,
-    progress: Progress = silent,
-) -> Comparison:
+    progress: Progress = no_progress,
+) -> CandidateComparison:
     """Compare policies, mechanisms and values of keys by risk and error on the table; nothing is released.
 
     Args:
@@ -350,10 +357,10 @@ def compare(
         RequirementError: RR11x if a release is not as it says.
     """
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.governance.compare.compare import Call
+    from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
+    from rrpolicy.governance.compare.compare import ComparisonRequest
     from rrpolicy.governance.compare.compare import compare as compared
-    from rrpolicy.governance.compare.kept import Kept
-    from rrpolicy.governance.ledger.account import FileAccounts
+    from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.source.memory.handed import handed
 
     if not policies:
@@ -361,13 +368,13 @@ def compare(
     if expected_rows is not None and source is not None:
         raise PolicyError(Problem("RR250", "expected_rows plans without data: it goes without a source"))
     files = [Path(policy) for policy in policies]
-    kept = None if resume is None else Kept.open(Path(resume))
-    terms = terms_of(today, waivers=waivers)
-    call = Call(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts(), write)
-    return compared(files, mechanisms, vary or {}, path_of(root), plugins, call, progress)
+    kept = None if resume is None else ComparisonCheckpoint.open(Path(resume))
+    terms = review_options(today, waivers=waivers)
+    call = ComparisonRequest(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts(), write)
+    return compared(files, mechanisms, vary or {}, to_path(root), plugins, call, progress)
 
 
-@blaming
+@attribute_errors_to_plugin
 def diff(
     old: PolicyLike,
     new: PolicyLike | None = None,
@@ -378,7 +385,7 @@ def diff(
     expected_rows: int | None = None,
     root: PathLike | None = None,
     today: date | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Difference:
     """Compare two policies, or the policies of two folders by their names; nothing is released or written.
 
@@ -413,17 +420,17 @@ def diff(
     if data + (source is not None) + (expected_rows is not None) > 1:
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
-    terms = terms_of(today, waivers=True)
+    terms = review_options(today, waivers=True)
     if (new is None) is (since is None):
         raise PolicyError(Problem("RR250", "two policies are compared, or one with `since`, a git revision"))
     if since is not None:
-        return compare_since(since, old, on, path_of(root), progress, terms)
+        return compare_since(since, old, on, to_path(root), progress, terms)
     assert new is not None
-    return compare(old, new, on, path_of(root), progress, terms)
+    return compare(old, new, on, to_path(root), progress, terms)
 
 
-@blaming
-def packs(*names: str) -> tuple[Pack, ...]:
+@attribute_errors_to_plugin
+def packs(*names: str) -> tuple[BaselinePack, ...]:
     """Return baselines that come with rrpolicy.
 
     Args:
@@ -440,7 +447,7 @@ def packs(*names: str) -> tuple[Pack, ...]:
     return tuple(map(pack.pack, names)) if names else pack.packs()
 
 
-@blaming
+@attribute_errors_to_plugin
 def write_pack(name: str, folder: PathLike) -> Path:
     """Write a baseline that comes with rrpolicy into a repository, for policies to extend there.
 
@@ -460,8 +467,8 @@ def write_pack(name: str, folder: PathLike) -> Path:
     return write(name, Path(folder))
 
 
-@blaming
-def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progress = silent) -> Tested:
+@attribute_errors_to_plugin
+def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progress = no_progress) -> PolicyTestReport:
     """Hold policies to the small tables that lie beside them; nothing is released or written.
 
     Args:
@@ -481,4 +488,4 @@ def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progr
     """
     from rrpolicy.governance.cases.run import run
 
-    return run([Path(policy) for policy in policies], path_of(root), progress)
+    return run([Path(policy) for policy in policies], to_path(root), progress)

@@ -8,22 +8,30 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rrpolicy.api.arguments import PathLike, Progress, key_of, one_of, path_of, silent, terms_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import (
+    PathLike,
+    Progress,
+    no_progress,
+    require_known,
+    review_options,
+    to_key_location,
+    to_path,
+)
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.bundle.releasing import Released, What
-    from rrpolicy.canonical import Json
-    from rrpolicy.compliance.written import Written
+    from rrpolicy.canonical_json import Json
+    from rrpolicy.compliance.evidence_file import RenderedEvidence
     from rrpolicy.reports.again import Rendered
-    from rrpolicy.signing.check import Allowed
+    from rrpolicy.signing.signature_checks import AllowedSigners
     from rrpolicy.signing.signing import Signature
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.verification.outcome import Level, Verification
 
 
-@blaming
+@attribute_errors_to_plugin
 def release(
     what: What,
     out: PathLike,
@@ -38,7 +46,7 @@ def release(
     sink: str | None = None,
     replaces: PathLike | None = None,
     push: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Released:
     """Write a release that every requirement allows, or nothing.
 
@@ -78,22 +86,22 @@ def release(
             the sink cannot write.
     """
     from rrpolicy.bundle.releasing import released
-    from rrpolicy.governance.ledger.account import FileAccounts
+    from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.governance.ledger.verify import sealed_manifest
-    from rrpolicy.signing.approving import approve
+    from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.handed import handed
 
-    terms = terms_of(today, waivers=waivers)
+    terms = review_options(today, waivers=waivers)
     accounts, protect = FileAccounts(push), None if key_passphrase is None else key_passphrase.encode()
-    table, where = handed(source), key_of(key)
+    table, where = handed(source), to_key_location(key)
     corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
-    at = path_of(root)
+    at = to_path(root)
     return released(
-        what, Path(out), table, label, where, at, progress, accounts, approve, terms, protect, sink, corrected
+        what, Path(out), table, label, where, at, progress, accounts, require_approval, terms, protect, sink, corrected
     )
 
 
-@blaming
+@attribute_errors_to_plugin
 def verify(
     bundle: PathLike,
     *,
@@ -111,7 +119,7 @@ def verify(
     as_of: date | None = None,
     unsigned: bool = False,
     today: date | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Verification:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
@@ -148,28 +156,30 @@ def verify(
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
             public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
     """
-    from rrpolicy.compliance.archive import is_archive, opened
-    from rrpolicy.governance.ledger.verify import verified_in
-    from rrpolicy.signing.check import signed
-    from rrpolicy.signing.signing_keys import trusted, trusted_to
+    from rrpolicy.compliance.archive import is_archive, open_archive
+    from rrpolicy.governance.ledger.verify import verify_in_ledger
+    from rrpolicy.signing.signature_checks import verify_signatures
+    from rrpolicy.signing.signing_keys import read_auditor_keys, read_trusted_keys
     from rrpolicy.source.memory.handed import handed
     from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE
     from rrpolicy.verification.outcome import Level
     from rrpolicy.verification.verify import verify as verified
 
     original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
-    keys, auditors = trusted(signed_by), trusted_to(verified_by)
-    allowed = _allowed(signers, as_of, today)
+    keys, auditors = read_trusted_keys(signed_by), read_auditor_keys(verified_by)
+    allowed = _allowed_signers(signers, as_of, today)
     with ExitStack() as stack:
-        at, kept, rows = Path(bundle), path_of(ledger), not is_archive(Path(bundle))
+        at, kept, rows = Path(bundle), to_path(ledger), not is_archive(Path(bundle))
         if not rows:
-            archived = stack.enter_context(opened(at))
+            archived = stack.enter_context(open_archive(at))
             at, kept = archived.bundle, kept or archived.ledger
         found = verified(
             at,
-            Level.of(one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
+            Level.of(require_known("level", level, [known.word for known in Level]))
+            if isinstance(level, str)
+            else level,
             source=original.uri,
-            key=key_of(key),
+            key=to_key_location(key),
             plan_on=elsewhere.uri,
             reference=people.uri,
             plugins=plugins,
@@ -178,13 +188,13 @@ def verify(
             rows=rows,
             progress=progress,
         )
-        found = signed(at, found, keys, auditors, allowed, unsigned=unsigned)
+        found = verify_signatures(at, found, keys, auditors, allowed, unsigned=unsigned)
         if kept is None:
             return found
-        return verified_in(kept, at, found, superseded=superseded, plugins=plugins, name=str(bundle))
+        return verify_in_ledger(kept, at, found, superseded=superseded, plugins=plugins, name=str(bundle))
 
 
-@blaming
+@attribute_errors_to_plugin
 def archive(
     bundle: PathLike, out: PathLike, *, ledger: PathLike | None = None, signers: PathLike | None = None
 ) -> Mapping[str, Json]:
@@ -209,26 +219,26 @@ def archive(
     """
     from rrpolicy.compliance.archive import archive as archived
 
-    return archived(Path(bundle), Path(out), path_of(ledger), path_of(signers))
+    return archived(Path(bundle), Path(out), to_path(ledger), to_path(signers))
 
 
-def _allowed(signers: PathLike | None, as_of: date | None, today: date | None) -> Allowed | None:
+def _allowed_signers(signers: PathLike | None, as_of: date | None, today: date | None) -> AllowedSigners | None:
     """Return the allowed signers as of a day; None if no file of them is given."""
     if signers is None:
         return None
-    from rrpolicy.signing.check import Allowed
-    from rrpolicy.signing.signers import read_signers
+    from rrpolicy.signing.allowed_signers import read_signers
+    from rrpolicy.signing.signature_checks import AllowedSigners
 
-    return Allowed(read_signers(Path(signers)), as_of or terms_of(today, waivers=True).today)
+    return AllowedSigners(read_signers(Path(signers)), as_of or review_options(today, waivers=True).today)
 
 
-@blaming
+@attribute_errors_to_plugin
 def attack(
     *bundles: PathLike,
     source: Table | Sequence[Table],
     plugins: Sequence[str] = (),
     write: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Attacked:
     """Attack written releases, and hold what an attacker attains against what is predicted.
 
@@ -265,7 +275,7 @@ def attack(
     return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
-@blaming
+@attribute_errors_to_plugin
 def sign(
     bundle: PathLike,
     key: PathLike,
@@ -311,7 +321,7 @@ def sign(
     return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
 
 
-@blaming
+@attribute_errors_to_plugin
 def evidence(
     bundle: PathLike,
     regime: str,
@@ -321,7 +331,7 @@ def evidence(
     signed_by: Sequence[PathLike] = (),
     signers: PathLike | None = None,
     as_of: date | None = None,
-) -> Written:
+) -> RenderedEvidence:
     """Return what a release shows of what a law, standard or guidance asks; the release is verified first.
 
     Args:
@@ -340,15 +350,17 @@ def evidence(
         RequirementError: RR110 to RR137 if the release does not verify.
         PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
     """
-    from rrpolicy.compliance.gathering import evidence as gathered
-    from rrpolicy.compliance.written import Written
-    from rrpolicy.signing.signing_keys import trusted
+    from rrpolicy.compliance.evidence_builder import build_evidence as gathered
+    from rrpolicy.compliance.evidence_file import RenderedEvidence
+    from rrpolicy.signing.signing_keys import read_trusted_keys
 
-    allowed = _allowed(signers, as_of, None)
-    return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by), allowed=allowed))
+    allowed = _allowed_signers(signers, as_of, None)
+    return RenderedEvidence(
+        gathered(Path(bundle), regime, page, plugins, read_trusted_keys(signed_by), allowed=allowed)
+    )
 
 
-@blaming
+@attribute_errors_to_plugin
 def render(
     bundle: PathLike,
     *,
@@ -381,7 +393,7 @@ def render(
     from rrpolicy.verification.verify import ATTESTATIONS
 
     if page is not None:
-        one_of("page", page, ["public", "audit"])
+        require_known("page", page, ["public", "audit"])
     if Path(bundle).is_file():
         from rrpolicy.bundle.before import plan_report
         from rrpolicy.errors import PolicyError, Problem
@@ -390,9 +402,9 @@ def render(
         if page is not None:
             raise PolicyError(Problem("RR250", f"{bundle} is a file: of a plan there is no {page} page"))
         read = read_plan(Path(bundle))
-        report = plan_report(read.outlook(terms_of(None, waivers=True)), read.opened.registry)
-        return printed(report, read.opened.registry, format, path_of(out))
-    from rrpolicy.signing.check import attested
+        report = plan_report(read.outlook(review_options(None, waivers=True)), read.opened.registry)
+        return printed(report, read.opened.registry, format, to_path(out))
+    from rrpolicy.signing.signature_checks import attestation_facts
 
-    stated = attested(Path(bundle)) if (Path(bundle) / ATTESTATIONS).is_dir() else ()
-    return rendered(Path(bundle), page, format, path_of(out), plugins, stated, verify=verify)
+    stated = attestation_facts(Path(bundle)) if (Path(bundle) / ATTESTATIONS).is_dir() else ()
+    return rendered(Path(bundle), page, format, to_path(out), plugins, stated, verify=verify)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, path_of
-from rrpolicy.plugin_errors.raised import blaming
+from rrpolicy.api.arguments import PathLike, to_path
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
-    from rrpolicy.exports.sql.statements import Statements
+    from rrpolicy.exports.sql.statements import SqlStatements
     from rrpolicy.planning.opening import PolicyLike
     from rrpolicy.source.memory.kinds import Counted, Table
 
 
-@blaming
+@attribute_errors_to_plugin
 def counted(table: Table, multiplicity: str = "n") -> Counted:
     """Return a table of distinct rows with counts, to be handed over wherever a table of records may be.
 
@@ -37,8 +37,8 @@ def counted(table: Table, multiplicity: str = "n") -> Counted:
     return found
 
 
-@blaming
-def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: PathLike | None = None) -> Statements:
+@attribute_errors_to_plugin
+def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: PathLike | None = None) -> SqlStatements:
     """Return the statements by which an engine that rrpolicy does not open counts a policy's table; nothing is read.
 
     They recode each released column as the policy does, whatever has no category included, and count. The result is a
@@ -62,10 +62,10 @@ def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: Pat
     """
     from pathlib import PurePath
 
-    from rrpolicy.exports.sql.statements import statements
+    from rrpolicy.exports.sql.statements import build_statements
     from rrpolicy.planning.opening import opened
     from rrpolicy.policy.folder.multiplicity import parted
 
-    found = opened(policy, root=path_of(root)).policy
+    found = opened(policy, root=to_path(root)).policy
     called = PurePath(parted(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]
-    return statements(found, dialect, table or found.source.table or called)
+    return build_statements(found, dialect, table or found.source.table or called)

@@ -7,9 +7,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Decided, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import GatedResult, Problem
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 
@@ -87,7 +87,7 @@ class Attack:
 
 
 @frozen
-class Attacked(Decided):
+class Attacked(GatedResult):
     """The adversarial test of a release, or of several; audit-class, as it rests on the original.
 
     Attributes:

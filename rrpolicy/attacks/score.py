@@ -25,7 +25,7 @@ import numpy as np
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.conform import surprise
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

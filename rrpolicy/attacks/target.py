@@ -18,7 +18,7 @@ from rrpolicy.channels.product.draw import tally
 from rrpolicy.channels.product.read import plain_values, read_released
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.epsilon.unlinkable import GROUPS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rrpolicy.channels.base import Channel
 from rrpolicy.finding import Finding
 from rrpolicy.manifest.manifest import Data
 from rrpolicy.planning.assess import outline_of
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 
@@ -44,5 +44,5 @@ def attained(  # noqa: PLR0917 each is another thing
     if not measures:
         return ()
     with open_written(public, data, channel.tables(), scratch, registry.formats) as written:
-        found = [returning(Finding | None, measure)(channel, original, written) for measure in measures]
+        found = [check_return_type(Finding | None, measure)(channel, original, written) for measure in measures]
     return tuple(finding for finding in found if finding is not None)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.account import Weighed

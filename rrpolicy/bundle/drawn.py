@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.bundle.staging import Staging
 from rrpolicy.bundle.tables.sink import Written
 from rrpolicy.collection.questionnaire import Questionnaire
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.plan import Plan

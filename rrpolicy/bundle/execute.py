@@ -18,7 +18,7 @@ from rrpolicy.bundle.drawn import Executed
 from rrpolicy.bundle.pages import audit_pages, public_page
 from rrpolicy.bundle.staging import Staging, refusals, stage
 from rrpolicy.bundle.tables.sink import FolderSink, Written
-from rrpolicy.canonical import digest, file_digest, pretty
+from rrpolicy.canonical_json import digest, file_digest, pretty
 from rrpolicy.channels.promises import settled
 from rrpolicy.collection import questionnaire
 from rrpolicy.errors import Problem, RefusedError

@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.custody import Custody, KeyAt, Secret
 from rrpolicy.planning.keys import KeyFile, SeriesKey
 

@@ -7,7 +7,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, canonical, digest, file_digest, own_digest
+from rrpolicy.canonical_json import (
+    Json,
+    canonical,
+    digest,
+    file_digest,
+    record_digest,
+)
 from rrpolicy.channels.withheld import Withheld
 from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (
@@ -156,7 +162,7 @@ def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, 
         files: relative path -> digest of its bytes.
     """
     whole: dict[str, Json] = {**document, "files": dict(sorted(files.items()))}
-    return {**whole, "digest": own_digest(whole)}
+    return {**whole, "digest": record_digest(whole)}
 
 
 def file_digests(folder: Path, *, but: str) -> dict[str, str]:

@@ -9,17 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rrpolicy.bundle.drawn import Executed
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Channel
-from rrpolicy.errors import BLAMED, RRPolicyError
+from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RRPolicyError
 from rrpolicy.finding import Measure, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.custody import Custody
 from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.preview import marginal_errors
-from rrpolicy.plugin_errors.installed import author
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.distributions import find_author
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.privacy.units import UNDECIDED, how_tested
 from rrpolicy.registry import Registry
 
@@ -293,12 +293,12 @@ def _realised(
 def _told(metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original) -> Measure | str | None:
     """Return what a metric makes of a release, or that it is not available."""
     try:
-        return returning(Measure | None, metric.realised)(gate.options, release, original)
+        return check_return_type(Measure | None, metric.realised)(gate.options, release, original)
     except Exception as error:  # noqa: BLE001 whatever it is
-        if isinstance(error, RRPolicyError) and error.problems[0].code == BLAMED:
+        if isinstance(error, RRPolicyError) and error.problems[0].code == PLUGIN_CONTRACT_CODE:
             why = error.problems[0].message
         else:
-            why = f"{author(metric)}: `{type(metric).__qualname__}.realised` failed: {type(error).__name__}"
+            why = f"{find_author(metric)}: `{type(metric).__qualname__}.realised` failed: {type(error).__name__}"
         log.warning("what this draw attained by %s is not available: %s", gate.metric, why)
         return f"not available ({why})"
 
@@ -307,4 +307,4 @@ def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mappin
     """Return a report in each of the forms for which a renderer is loaded, by file name."""
     renderers = registry.renderers
     chosen = [renderers[name] for name in names if name in renderers]
-    return {f"report{renderer.suffix}": returning(bytes, renderer.render)(report) for renderer in chosen}
+    return {f"report{renderer.suffix}": check_return_type(bytes, renderer.render)(report) for renderer in chosen}

@@ -15,12 +15,12 @@ from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
 from rrpolicy.bundle.kept import Kept
 from rrpolicy.bundle.staging import Staging, stage
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import HERE, FileSink
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.planning.account import Account, Accounts, Approve
 from rrpolicy.planning.custody import KeyAt

@@ -13,8 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen import frozen
-from rrpolicy.safe_io.tempdirs import Scratch, held, identity_of, refused_when_full, scratch, sweep
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.safe_io.tempdirs import (
+    Scratch,
+    directory_identity,
+    disk_full_as_refusal,
+    locked_directory,
+    remove_stale,
+    scratch_folder,
+)
 
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP}
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
@@ -54,7 +61,7 @@ class Staging:
     @property
     def published(self) -> bool:
         """Whether this very bundle has appeared: another run may have made one at the same target."""
-        return identity_of(self.target) == self.identity
+        return directory_identity(self.target) == self.identity
 
     def publish(self) -> Path:
         """Make everything durable, let others read public/, and rename.
@@ -95,16 +102,16 @@ def stage(target: Path) -> Iterator[Staging]:
     target = Path(os.path.abspath(target))  # noqa: PTH100 a symlink at the target must stay one
     if os.path.lexists(target):
         raise exists(target)
-    with scratch() as spilled, refusals(target):
-        swept = sweep(target.parent, ".", _INFIX)
-        with held(target.parent, f".{target.name}{_INFIX}", target) as folder:
+    with scratch_folder() as spilled, refusals(target):
+        swept = remove_stale(target.parent, ".", _INFIX)
+        with locked_directory(target.parent, f".{target.name}{_INFIX}", target) as folder:
             yield _staging(target, folder, spilled, swept)
 
 
 def _staging(target: Path, folder: Path, spilled: Scratch, swept: tuple[str, ...]) -> Staging:
     for name in ("public", "audit"):
         (folder / name).mkdir(mode=0o700)
-    return Staging(target, folder, spilled.folder, spilled.umask, swept, identity_of(folder))
+    return Staging(target, folder, spilled.folder, spilled.umask, swept, directory_identity(folder))
 
 
 @contextmanager
@@ -115,7 +122,7 @@ def refusals(target: Path) -> Iterator[None]:
         RefusedError: RR407 if it cannot be written, RR408 if it is full.
     """
     try:
-        with refused_when_full(f"the disk that holds {target.parent}, or that of the scratch folder,"):
+        with disk_full_as_refusal(f"the disk that holds {target.parent}, or that of the scratch folder,"):
             yield
     except OSError as error:
         if error.errno in _DENIED:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.channels.probability import log_up
 from rrpolicy.channels.table import Column, TableSpec

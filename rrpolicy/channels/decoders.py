@@ -13,10 +13,10 @@ from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar, Self, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.probability import keep_probability, retention_probability
-from rrpolicy.frozen import frozen
-from rrpolicy.serialization.fields import called
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import document_key
 
 Cell: TypeAlias = tuple[Value, ...]
 """A category; of attributes taken together, one label each."""
@@ -34,7 +34,7 @@ class Block:
     """
 
     members: tuple[int, ...]
-    keep: Fraction = field(metadata=called("keep_probability"))
+    keep: Fraction = field(metadata=document_key("keep_probability"))
 
     @classmethod
     def of(cls, retention: Fraction, members: Iterable[int]) -> Self:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.rank import full_column_rank
 from rrpolicy.channels.base import Axis, Channel, Transition
@@ -33,8 +33,8 @@ from rrpolicy.channels.probability import largest_ratio, log_at_most, smallest_c
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.withheld import Withheld
 from rrpolicy.finding import Measure
-from rrpolicy.plugin_errors.installed import GROUP
-from rrpolicy.plugin_errors.returned import hold, returning
+from rrpolicy.plugin_errors.distributions import GROUP
+from rrpolicy.plugin_errors.type_checks import check_return_type, check_type
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -134,9 +134,9 @@ def hold_protocols(channel: Channel) -> None:
         for name, kind in () if built_in(one) else returns.items():
             value = getattr(one, name)
             if callable(value):
-                returning(kind, value)()
+                check_return_type(kind, value)()
             else:
-                hold(value, kind, one, name)
+                check_type(value, kind, one, name)
 
 
 def settled(channel: Channel, original: Original) -> Channel:
@@ -145,7 +145,7 @@ def settled(channel: Channel, original: Original) -> Channel:
     Raises:
         RefusedError: RR413 if that of a plugin returns something else.
     """
-    return returning(Channel, channel.settle)(original)
+    return check_return_type(Channel, channel.settle)(original)
 
 
 def of_itself(axis: Axis) -> Iterator[str]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
-from rrpolicy.errors import DataError, NotOfferedError, Problem, RefusedError
+from rrpolicy.errors import (
+    DataError,
+    MissingNameError,
+    Problem,
+    RefusedError,
+)
 from rrpolicy.serialization.reading import UnknownVersionError
 
 T = TypeVar("T")
@@ -53,7 +58,7 @@ def _find(
     if not isinstance(document, Mapping) or not isinstance(kind := document.get("kind"), str):
         raise _contradictory(what, "it names no kind")
     if kind not in kinds:
-        raise NotOfferedError(f"{what} kind", kind, ", ".join(sorted(kinds)))
+        raise MissingNameError(f"{what} kind", kind, ", ".join(sorted(kinds)))
     return document, kind, kinds[kind]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Literal
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.escaping import formulas
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
 """The engine's names of text."""

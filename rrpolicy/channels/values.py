@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, listed, numbers, places, texts
 from rrpolicy.source.counts import Codes, Ints

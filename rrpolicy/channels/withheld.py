@@ -23,7 +23,7 @@ from rrpolicy.channels.decoders import (
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column, TableSpec, carried_first
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,15 +7,17 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from rrpolicy.ci_reports.fingerprint import key_identity
-from rrpolicy.ci_reports.outcome import Entry, Kind, Part
-from rrpolicy.errors import OWN, Place, Problem
+from rrpolicy.ci_reports.outcome import EntryPart, OutcomeEntry, OutcomeKind
+from rrpolicy.errors import CODE_PREFIX, Place, Problem
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
 from rrpolicy.planning.gate import expectation, in_the_way, shown, unmet
 from rrpolicy.policy.governance import Waiver
 
 
-def requirement(finding: Finding, *, accepted: Collection[str] | None = None, decided: bool = True) -> Entry:
+def requirement_entry(
+    finding: Finding, *, accepted: Collection[str] | None = None, decided: bool = True
+) -> OutcomeEntry:
     """Return the entry of a requirement, or of a measurement without a limit.
 
     Args:
@@ -26,14 +28,14 @@ def requirement(finding: Finding, *, accepted: Collection[str] | None = None, de
     given = finding.given if accepted is None else accepted
     problems = in_the_way((finding,), given) if finding.verdict is not None else ()
     told = problems[0] if problems and (decided or finding.verdict is Verdict.FAILED) else None
-    kind = _kind(finding) if told is None or told.code != "RR108" else Kind.FAIL
-    return Entry(
+    kind = _entry_kind(finding) if told is None or told.code != "RR108" else OutcomeKind.FAIL
+    return OutcomeEntry(
         rule=finding.model if told is None else told.code,
         identity=finding.identity or f"finding/{finding.code}",
-        part=Part.REQUIREMENT if finding.verdict is not None else Part.CHECK,
+        part=EntryPart.REQUIREMENT if finding.verdict is not None else EntryPart.CHECK,
         kind=kind,
         title=f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model,
-        message=_sentence(finding) if told is None else told.message,
+        message=_outcome_sentence(finding) if told is None else told.message,
         blocking=told is not None,
         place=finding.place,
         about=finding.adversary if finding.achieved is not None else "",
@@ -43,11 +45,11 @@ def requirement(finding: Finding, *, accepted: Collection[str] | None = None, de
         assessor=finding.assessor,
         derived=finding.given,
         hint=None if told is None else told.hint,
-        beside=tuple(_beside(companion) for companion in finding.companions if VALUE not in companion.of),
+        beside=tuple(_related_measure(companion) for companion in finding.companions if VALUE not in companion.of),
     )
 
 
-def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxyType({})) -> Entry:
+def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxyType({})) -> OutcomeEntry:
     """Return the entry of a utility gate.
 
     Args:
@@ -58,11 +60,13 @@ def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxy
     waiver = None if problem is None else waived.get(finding.identity)
     title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
     expected = "" if finding.expected is None else f": {expectation(finding)}, {finding.asked}"
-    return Entry(
+    return OutcomeEntry(
         rule=finding.metric if problem is None else problem.code,
         identity=finding.identity or f"utility/{finding.metric}",
-        part=Part.GATE,
-        kind={Verdict.SATISFIED: Kind.MET, Verdict.FAILED: Kind.FAIL}.get(finding.verdict, Kind.OPEN),
+        part=EntryPart.GATE,
+        kind={Verdict.SATISFIED: OutcomeKind.MET, Verdict.FAILED: OutcomeKind.FAIL}.get(
+            finding.verdict, OutcomeKind.OPEN
+        ),
         title=f"{title} {'<=' if finding.bound == 'max' else '>='} {float(finding.limit):g}",
         message=f"{title} is met{expected}" if problem is None else problem.message,
         blocking=problem is not None and waiver is None,
@@ -72,11 +76,11 @@ def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxy
         limit=Fraction(finding.limit),
         hint=None if problem is None else problem.hint,
         waived=waiver,
-        beside=tuple(map(_beside, finding.companions)),
+        beside=tuple(map(_related_measure, finding.companions)),
     )
 
 
-def judgement(what: str, message: str, waiver: Waiver | None = None, place: Place | None = None) -> Entry:
+def review_entry(what: str, message: str, waiver: Waiver | None = None, place: Place | None = None) -> OutcomeEntry:
     """Return the entry of a point of judgement, or of a review that is due.
 
     Args:
@@ -85,17 +89,19 @@ def judgement(what: str, message: str, waiver: Waiver | None = None, place: Plac
         waiver: who lets it be.
         place: where the policy gives cause for it; None if that is not at hand.
     """
-    return Entry("warning", what, Part.JUDGEMENT, Kind.REVIEW, what, message, place=place, waived=waiver)
+    return OutcomeEntry(
+        "warning", what, EntryPart.JUDGEMENT, OutcomeKind.REVIEW, what, message, place=place, waived=waiver
+    )
 
 
-def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
+def problem_entries(problems: Iterable[Problem]) -> tuple[OutcomeEntry, ...]:
     """Return the entries of problems: of a requirement that fails, a failure; of all others, an error."""
     return tuple(
-        Entry(
+        OutcomeEntry(
             rule=problem.code,
             identity=key_identity(problem.place),
-            part=Part.PROBLEM,
-            kind=Kind.FAIL if problem.code.startswith(f"{OWN}1") else Kind.ERROR,
+            part=EntryPart.PROBLEM,
+            kind=OutcomeKind.FAIL if problem.code.startswith(f"{CODE_PREFIX}1") else OutcomeKind.ERROR,
             title=f"{problem.code} {key_identity(problem.place)}".strip(),
             message=problem.message,
             blocking=True,
@@ -107,20 +113,20 @@ def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
     )
 
 
-def _beside(companion: Companion) -> str:
+def _related_measure(companion: Companion) -> str:
     of = f" of {companion.of}" if companion.of else ""
     return f"{companion.name}{of} = {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
-def _kind(finding: Finding) -> Kind:
+def _entry_kind(finding: Finding) -> OutcomeKind:
     if finding.verdict is None:
-        return Kind.INFORMATIONAL
+        return OutcomeKind.INFORMATIONAL
     if finding.verdict is Verdict.SATISFIED:
-        return Kind.CONDITIONAL if finding.given else Kind.MET
-    return Kind.FAIL if finding.verdict is Verdict.FAILED else Kind.OPEN
+        return OutcomeKind.CONDITIONAL if finding.given else OutcomeKind.MET
+    return OutcomeKind.FAIL if finding.verdict is Verdict.FAILED else OutcomeKind.OPEN
 
 
-def _sentence(finding: Finding) -> str:
+def _outcome_sentence(finding: Finding) -> str:
     """Return what became of a finding that nothing stands in the way of."""
     title = f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model
     achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"

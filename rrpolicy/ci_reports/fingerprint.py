@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import canonical, digest
-from rrpolicy.ci_reports.outcome import Entry, Outcome, Subject
+from rrpolicy.canonical_json import canonical, digest
+from rrpolicy.ci_reports.outcome import CommandOutcome, OutcomeEntry, OutcomeSubject
 from rrpolicy.errors import Place
 from rrpolicy.safe_io.file import read_regular
 
@@ -22,7 +22,7 @@ _NAMING = ("model", "metric", "finding", "version", "name")
 _INDEX = re.compile(r"(\.\d+)+$")
 
 
-def fingerprinted(outcome: Outcome) -> Iterator[tuple[Subject, Entry, str]]:
+def fingerprint_entries(outcome: CommandOutcome) -> Iterator[tuple[OutcomeSubject, OutcomeEntry, str]]:
     """Yield every entry with its fingerprint.
 
     It is made of the policy's name, the entry's identity and the code: neither a line nor an entry that is put before
@@ -47,12 +47,12 @@ def key_identity(place: Place | None) -> str:
     index, _, key = rest.partition(".")
     if not index.isdigit():
         return _INDEX.sub("", place.key)
-    items = _tables(place.file).get(section, [])
-    named = _said(items[int(index)]) if isinstance(items, list) and int(index) < len(items) else ""
+    items = _read_tables(place.file).get(section, [])
+    named = _table_identity(items[int(index)]) if isinstance(items, list) and int(index) < len(items) else ""
     return f"{section}/{named or 'unnamed'}" + (f":{_INDEX.sub('', key)}" if key else "")
 
 
-def _said(item: Any) -> str:
+def _table_identity(item: Any) -> str:
     """Return what a table of an array names itself by, with the subgroup that it is limited to."""
     if not isinstance(item, dict):
         return ""
@@ -62,7 +62,7 @@ def _said(item: Any) -> str:
     return name + ("?" + "&".join(limited) if limited else "")
 
 
-def _tables(file: str) -> dict[str, Any]:
+def _read_tables(file: str) -> dict[str, Any]:
     """Return what a policy's file states, if it can be read."""
     try:
         return tomllib.loads(read_regular(Path(file), LARGEST).decode())
@@ -72,7 +72,7 @@ def _tables(file: str) -> dict[str, Any]:
 
 def stated_name(file: str) -> tuple[str, str]:
     """Return the name and version that a policy's file states; of one that states none, its own name and ""."""
-    head = _tables(file).get("policy")
+    head = _read_tables(file).get("policy")
     name, version = (head.get("name"), head.get("version")) if isinstance(head, dict) else (None, None)
     own = re.split(r"[/\\]", file)[-1]
     return (name if isinstance(name, str) and name else own), (version if isinstance(version, str) else "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 
-from rrpolicy.ci_reports.outcome import Outcome
+from rrpolicy.ci_reports.outcome import CommandOutcome
 
 FORMATS = ("sarif", "code-scanning", "junit", "github", "gitlab", "markdown")
 """Each a module of this room, with a function of the same name; a dash is an underscore there."""
 
 
-def formatted(outcome: Outcome, name: str) -> str:
+def format_outcome(outcome: CommandOutcome, name: str) -> str:
     """Return an outcome in a format, with a final newline.
 
     Args:

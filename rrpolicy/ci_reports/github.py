@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rrpolicy.ci_reports.outcome import Entry, Level, Outcome, Subject
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryLevel,
+    OutcomeEntry,
+    OutcomeSubject,
+)
 from rrpolicy.escaping.printable import visible, visible_lines
 
-COMMANDS: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
+COMMANDS: Mapping[EntryLevel, str] = {
+    EntryLevel.ERROR: "error",
+    EntryLevel.WARNING: "warning",
+    EntryLevel.NOTE: "notice",
+}
 """The loudest first: a step shows only so many of each."""
 
 
-def github(outcome: Outcome) -> str:
+def github(outcome: CommandOutcome) -> str:
     """Return an outcome as workflow commands, and a last line that says how it ended."""
     told = [(_command(entry), subject, entry) for subject, entry in outcome.entries()]
     lines = [
@@ -25,11 +34,11 @@ def github(outcome: Outcome) -> str:
     return "\n".join([*lines, end]) + "\n"
 
 
-def _command(entry: Entry) -> str | None:
+def _command(entry: OutcomeEntry) -> str | None:
     return "notice" if entry.waived is not None else COMMANDS.get(entry.level)
 
 
-def _line(outcome: Outcome, command: str | None, subject: Subject, entry: Entry) -> str:
+def _line(outcome: CommandOutcome, command: str | None, subject: OutcomeSubject, entry: OutcomeEntry) -> str:
     path = subject.path(entry)
     at: dict[str, str] = {"file": outcome.relative(path) or path} if path else {}
     if entry.place is not None:

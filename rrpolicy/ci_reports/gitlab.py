@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from rrpolicy.canonical import Json, pretty
-from rrpolicy.ci_reports.fingerprint import fingerprinted
-from rrpolicy.ci_reports.outcome import Entry, Kind, Level, Outcome, Part, Subject
+from rrpolicy.canonical_json import Json, pretty
+from rrpolicy.ci_reports.fingerprint import fingerprint_entries
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryLevel,
+    EntryPart,
+    OutcomeEntry,
+    OutcomeKind,
+    OutcomeSubject,
+)
 from rrpolicy.escaping.printable import inert
 
 
-def gitlab(outcome: Outcome) -> str:
+def gitlab(outcome: CommandOutcome) -> str:
     """Return an outcome as a code quality report."""
-    quiet = {Level.NONE}
-    entries = [_issue(outcome, *told) for told in fingerprinted(outcome) if told[1].level not in quiet]
+    quiet = {EntryLevel.NONE}
+    entries = [_issue(outcome, *told) for told in fingerprint_entries(outcome) if told[1].level not in quiet]
     return inert(pretty(entries).decode())
 
 
-def _issue(outcome: Outcome, subject: Subject, entry: Entry, mark: str) -> Json:
+def _issue(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry, mark: str) -> Json:
     path = subject.path(entry)
     told = (entry.message, entry.waived and str(entry.waived), entry.hint and f"hint: {entry.hint}")
     return {
@@ -30,12 +37,12 @@ def _issue(outcome: Outcome, subject: Subject, entry: Entry, mark: str) -> Json:
     }
 
 
-def _severity(entry: Entry) -> str:
+def _severity(entry: OutcomeEntry) -> str:
     """Return how grave an entry is, in GitLab's words."""
     if entry.waived is not None:
         return "info"
-    if entry.level is Level.WARNING:
+    if entry.level is EntryLevel.WARNING:
         return "minor"
-    if entry.kind is Kind.ERROR:
+    if entry.kind is OutcomeKind.ERROR:
         return "blocker"
-    return "major" if entry.part is Part.GATE else "critical"
+    return "major" if entry.part is EntryPart.GATE else "critical"

@@ -10,16 +10,22 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from rrpolicy.ci_reports.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryPart,
+    OutcomeEntry,
+    OutcomeKind,
+    OutcomeSubject,
+)
 from rrpolicy.escaping.printable import lines, listed
 from rrpolicy.planning.gate import shown
 
-NOTED = frozenset({Kind.REVIEW, Kind.INFORMATIONAL})
+NOTED_KINDS = frozenset({OutcomeKind.REVIEW, OutcomeKind.INFORMATIONAL})
 """What is asked of nobody: it stands in what the suite printed."""
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
-def junit(outcome: Outcome) -> str:
+def junit(outcome: CommandOutcome) -> str:
     """Return an outcome as JUnit XML."""
     root = ET.Element("testsuites", {"name": f"rrpolicy {outcome.command}".strip()})
     for subject in outcome.subjects:
@@ -30,25 +36,25 @@ def junit(outcome: Outcome) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _suite(outcome: Outcome, subject: Subject) -> ET.Element:
-    cases = [_case(outcome, subject, entry) for entry in subject.entries if not _noted(entry)]
+def _suite(outcome: CommandOutcome, subject: OutcomeSubject) -> ET.Element:
+    cases = [_case(outcome, subject, entry) for entry in subject.entries if not _is_noted(entry)]
     name = _text(f"{subject.name} {subject.version}".strip())
     suite = ET.Element("testsuite", {"name": name, "tests": str(len(cases)), "time": "0"})
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
-    told = [f"{entry.part}: {entry.message}" for entry in subject.entries if _noted(entry)]
+    told = [f"{entry.part}: {entry.message}" for entry in subject.entries if _is_noted(entry)]
     told += [f"{note.title}: {line}" for note in subject.notes for line in note.lines]
     if told:
         ET.SubElement(suite, "system-out").text = _text("\n".join(told))
     return suite
 
 
-def _noted(entry: Entry) -> bool:
-    return entry.kind in NOTED and entry.waived is None
+def _is_noted(entry: OutcomeEntry) -> bool:
+    return entry.kind in NOTED_KINDS and entry.waived is None
 
 
-def _case(outcome: Outcome, subject: Subject, entry: Entry) -> ET.Element:
+def _case(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry) -> ET.Element:
     case = ET.Element("testcase", {"classname": _text(subject.name), "name": _text(_name(entry)), "time": "0"})
     path = subject.path(entry)
     relative = outcome.relative(path) or path
@@ -56,27 +62,29 @@ def _case(outcome: Outcome, subject: Subject, entry: Entry) -> ET.Element:
         case.set("file", _text(relative))
     if entry.place is not None:
         case.set("line", str(entry.place.line))
-    told = _text("\n".join(filter(None, (_where(relative, entry), entry.message, _advice(entry)))))
+    told = _text("\n".join(filter(None, (_location_text(relative, entry), entry.message, _advice(entry)))))
     if entry.waived is not None:
         ET.SubElement(case, "skipped", {"message": _text(str(entry.waived)), "type": "waived"})
-    elif entry.kind is Kind.ERROR:
+    elif entry.kind is OutcomeKind.ERROR:
         ET.SubElement(case, "error", {"message": _text(entry.message), "type": _text(entry.rule)}).text = told
-    elif entry.kind is Kind.FAIL or entry.blocking:
-        kind = "undecided" if entry.kind is Kind.OPEN else entry.rule
+    elif entry.kind is OutcomeKind.FAIL or entry.blocking:
+        kind = "undecided" if entry.kind is OutcomeKind.OPEN else entry.rule
         ET.SubElement(case, "failure", {"message": _text(entry.message), "type": _text(kind)}).text = told
-    elif entry.kind is Kind.OPEN:
+    elif entry.kind is OutcomeKind.OPEN:
         ET.SubElement(case, "skipped", {"message": _text(entry.message), "type": "undecided"})
-    if entry.part is not Part.CHECK and entry.kind in {Kind.MET, Kind.CONDITIONAL}:
-        ET.SubElement(case, "system-out").text = _text(_numbers(entry))
+    if entry.part is not EntryPart.CHECK and entry.kind in {OutcomeKind.MET, OutcomeKind.CONDITIONAL}:
+        ET.SubElement(case, "system-out").text = _text(_measure_text(entry))
     return case
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: OutcomeEntry) -> str:
     """Return what a case is called from run to run: as machines call the entry, whatever its limit and its line."""
-    return f"{entry.rule} {entry.identity}".strip() if entry.part is Part.PROBLEM else entry.identity or entry.title
+    return (
+        f"{entry.rule} {entry.identity}".strip() if entry.part is EntryPart.PROBLEM else entry.identity or entry.title
+    )
 
 
-def _numbers(entry: Entry) -> str:
+def _measure_text(entry: OutcomeEntry) -> str:
     """Return what is told of a case that passes."""
     told = [entry.message]
     told += [f"conditional on what is derived from the data: {listed(entry.derived)}"] if entry.derived else []
@@ -86,11 +94,11 @@ def _numbers(entry: Entry) -> str:
     return "\n".join(told)
 
 
-def _where(path: str, entry: Entry) -> str:
+def _location_text(path: str, entry: OutcomeEntry) -> str:
     return "" if entry.place is None else f"{path}:{entry.place.line}:{entry.place.column}"
 
 
-def _advice(entry: Entry) -> str:
+def _advice(entry: OutcomeEntry) -> str:
     told = (entry.expected and f"expected: {entry.expected}", entry.hint and f"hint: {entry.hint}")
     return "\n".join(text for text in told if text)
 

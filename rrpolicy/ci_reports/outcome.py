@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Measure
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.governance import Waiver
 
 BUG = 70
@@ -26,7 +26,7 @@ MEANINGS = {
     BUG: "a defect of rrpolicy",
 }
 """What exit statuses say."""
-FAILING = {
+FAILURE_MEANINGS = {
     "attack": "an attack is not as predicted, or none could be run",
     "diff": "a weakening is not explained",
     "test": "a test comes out otherwise",
@@ -34,7 +34,7 @@ FAILING = {
 """What exit status 1 says of commands that hold no table to requirements."""
 
 
-class Kind(StrEnum):
+class OutcomeKind(StrEnum):
     """What became of an entry.
 
     A conditional one holds, given the derived statistics that it names. An open one is undecided. A review is a point
@@ -50,7 +50,7 @@ class Kind(StrEnum):
     INFORMATIONAL = "informational"
 
 
-class Level(StrEnum):
+class EntryLevel(StrEnum):
     """How loudly an entry is told; the words of SARIF."""
 
     ERROR = "error"
@@ -59,7 +59,7 @@ class Level(StrEnum):
     NONE = "none"
 
 
-class Part(StrEnum):
+class EntryPart(StrEnum):
     """What an entry is one of."""
 
     REQUIREMENT = "requirement"
@@ -71,7 +71,7 @@ class Part(StrEnum):
 
 
 @frozen
-class Entry:
+class OutcomeEntry:
     """One thing that was asked, and what became of it.
 
     Attributes:
@@ -97,8 +97,8 @@ class Entry:
 
     rule: str
     identity: str
-    part: Part
-    kind: Kind
+    part: EntryPart
+    kind: OutcomeKind
     title: str
     message: str
     blocking: bool = False
@@ -115,15 +115,15 @@ class Entry:
     beside: tuple[str, ...] = ()
 
     @property
-    def level(self) -> Level:
+    def level(self) -> EntryLevel:
         """Return how loudly it is told; what is waived is told as it would be without."""
-        if self.blocking or self.kind in {Kind.FAIL, Kind.ERROR}:
-            return Level.ERROR
-        return Level.WARNING if self.kind in {Kind.CONDITIONAL, Kind.REVIEW} else Level.NONE
+        if self.blocking or self.kind in {OutcomeKind.FAIL, OutcomeKind.ERROR}:
+            return EntryLevel.ERROR
+        return EntryLevel.WARNING if self.kind in {OutcomeKind.CONDITIONAL, OutcomeKind.REVIEW} else EntryLevel.NONE
 
 
 @frozen
-class Note:
+class OutcomeNote:
     """What stands beside the entries, for people: a heading and lines."""
 
     title: str
@@ -131,7 +131,7 @@ class Note:
 
 
 @frozen
-class Subject:
+class OutcomeSubject:
     """What entries are of: a policy, a release, a table.
 
     Attributes:
@@ -148,17 +148,17 @@ class Subject:
     version: str
     file: str
     status: int
-    entries: tuple[Entry, ...]
+    entries: tuple[OutcomeEntry, ...]
     summary: str = ""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[OutcomeNote, ...] = ()
 
-    def path(self, entry: Entry) -> str:
+    def path(self, entry: OutcomeEntry) -> str:
         """Return the file that an entry is told of: the one that states it, else what was looked at."""
         return self.file if entry.place is None else entry.place.file
 
 
 @frozen
-class Outcome:
+class CommandOutcome:
     """What a command found.
 
     Attributes:
@@ -171,7 +171,7 @@ class Outcome:
 
     command: str
     exit_status: int
-    subjects: tuple[Subject, ...]
+    subjects: tuple[OutcomeSubject, ...]
     root: Path
     next: str = ""
 
@@ -182,10 +182,10 @@ class Outcome:
 
     def meaning_of(self, status: int) -> str:
         """Return what an exit status of the command says, such as that of one subject."""
-        said = FAILING.get(self.command) if status == 1 else None
+        said = FAILURE_MEANINGS.get(self.command) if status == 1 else None
         return said or MEANINGS.get(status, "ended")
 
-    def entries(self) -> Iterator[tuple[Subject, Entry]]:
+    def entries(self) -> Iterator[tuple[OutcomeSubject, OutcomeEntry]]:
         """Yield every entry with what it is of."""
         for subject in self.subjects:
             for entry in subject.entries:

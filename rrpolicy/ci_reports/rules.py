@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rrpolicy.ci_reports.outcome import Entry
+from rrpolicy.ci_reports.outcome import OutcomeEntry
 from rrpolicy.error_codes import codes, page
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 
 @frozen
-class Rule:
+class EntryRule:
     """A rule.
 
     Attributes:
@@ -29,23 +29,23 @@ class Rule:
     tags: tuple[str, ...]
 
 
-def rules(entries: Iterable[Entry]) -> dict[str, Rule]:
+def entry_rules(entries: Iterable[OutcomeEntry]) -> dict[str, EntryRule]:
     """Return each rule once, by id, in the order of the entries."""
-    first: dict[str, Entry] = {}
+    first: dict[str, OutcomeEntry] = {}
     for entry in entries:
         first.setdefault(entry.rule, entry)
     own = frozenset(codes())
-    return {name: _of_code(name, entry) if name in own else _of_entry(entry) for name, entry in first.items()}
+    return {name: _code_rule(name, entry) if name in own else _entry_rule(entry) for name, entry in first.items()}
 
 
-def _of_code(code: str, entry: Entry) -> Rule:
+def _code_rule(code: str, entry: OutcomeEntry) -> EntryRule:
     text = page(code)
     title = text.partition("\n")[0].removeprefix(f"# {code}: ")
     meaning = re.search(r"## What it means\n\n(.*?)(?=\n\n|\Z)", text, re.DOTALL)
     about = title if meaning is None else meaning[1].replace("\n", " ")
-    return Rule(code, title, about, text, ("privacy", entry.part.value.replace(" ", "-")))
+    return EntryRule(code, title, about, text, ("privacy", entry.part.value.replace(" ", "-")))
 
 
-def _of_entry(entry: Entry) -> Rule:
+def _entry_rule(entry: OutcomeEntry) -> EntryRule:
     about = entry.about or f"a {entry.part}"
-    return Rule(entry.rule, entry.rule, about, about, ("privacy", entry.part.value.replace(" ", "-")))
+    return EntryRule(entry.rule, entry.rule, about, about, ("privacy", entry.part.value.replace(" ", "-")))

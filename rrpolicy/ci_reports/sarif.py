@@ -12,10 +12,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rrpolicy import __version__
-from rrpolicy.canonical import Json, number, pretty
-from rrpolicy.ci_reports.fingerprint import NAME, fingerprinted
-from rrpolicy.ci_reports.outcome import Entry, Kind, Level, Outcome, Subject
-from rrpolicy.ci_reports.rules import Rule, rules
+from rrpolicy.canonical_json import Json, json_number, pretty
+from rrpolicy.ci_reports.fingerprint import NAME, fingerprint_entries
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryLevel,
+    OutcomeEntry,
+    OutcomeKind,
+    OutcomeSubject,
+)
+from rrpolicy.ci_reports.rules import EntryRule, entry_rules
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import inert
 
@@ -25,23 +31,23 @@ MOST_RESULTS = 25_000
 """A run may hold as many for code scanning; the loudest are kept."""
 REFUSED = 4
 """From this exit status on, the command did not do what it was asked."""
-KINDS: Mapping[Kind, str] = {
-    Kind.MET: "pass",
-    Kind.CONDITIONAL: "pass",
-    Kind.FAIL: "fail",
-    Kind.ERROR: "fail",
-    Kind.OPEN: "open",
-    Kind.REVIEW: "review",
-    Kind.INFORMATIONAL: "informational",
+KINDS: Mapping[OutcomeKind, str] = {
+    OutcomeKind.MET: "pass",
+    OutcomeKind.CONDITIONAL: "pass",
+    OutcomeKind.FAIL: "fail",
+    OutcomeKind.ERROR: "fail",
+    OutcomeKind.OPEN: "open",
+    OutcomeKind.REVIEW: "review",
+    OutcomeKind.INFORMATIONAL: "informational",
 }
-_LOUDEST = (Level.ERROR, Level.WARNING, Level.NOTE, Level.NONE)
+_LOUDEST = (EntryLevel.ERROR, EntryLevel.WARNING, EntryLevel.NOTE, EntryLevel.NONE)
 
 
-def sarif(outcome: Outcome) -> str:
+def sarif(outcome: CommandOutcome) -> str:
     """Return an outcome as a SARIF log."""
-    found = sorted(fingerprinted(outcome), key=lambda item: _LOUDEST.index(item[1].level))
+    found = sorted(fingerprint_entries(outcome), key=lambda item: _LOUDEST.index(item[1].level))
     kept = found[:MOST_RESULTS]
-    known = rules(entry for _, entry, _ in kept)
+    known = entry_rules(entry for _, entry, _ in kept)
     order = {name: index for index, name in enumerate(known)}
     run: dict[str, Json] = {
         "tool": {
@@ -59,7 +65,7 @@ def sarif(outcome: Outcome) -> str:
     return inert(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
 
 
-def _rule(rule: Rule, kept: list[tuple[Subject, Entry, str]]) -> Json:
+def _rule(rule: EntryRule, kept: list[tuple[OutcomeSubject, OutcomeEntry, str]]) -> Json:
     loudest = min((entry.level for _, entry, _ in kept if entry.rule == rule.id), key=_LOUDEST.index)
     return {
         "id": rule.id,
@@ -71,7 +77,7 @@ def _rule(rule: Rule, kept: list[tuple[Subject, Entry, str]]) -> Json:
     }
 
 
-def _invocation(outcome: Outcome, *, left_out: int) -> Json:
+def _invocation(outcome: CommandOutcome, *, left_out: int) -> Json:
     said: dict[str, Json] = {
         "exitCode": outcome.exit_status,
         "exitCodeDescription": outcome.meaning,
@@ -84,7 +90,7 @@ def _invocation(outcome: Outcome, *, left_out: int) -> Json:
     return said
 
 
-def _result(outcome: Outcome, subject: Subject, entry: Entry, mark: str, index: int) -> Json:
+def _result(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry, mark: str, index: int) -> Json:
     told = (entry.message, entry.expected and f"Expected: {entry.expected}", entry.hint and f"Hint: {entry.hint}")
     result: dict[str, Json] = {
         "ruleId": entry.rule,
@@ -109,7 +115,7 @@ def _result(outcome: Outcome, subject: Subject, entry: Entry, mark: str, index: 
     return result
 
 
-def _location(outcome: Outcome, path: str, place: Place | None) -> Json:
+def _location(outcome: CommandOutcome, path: str, place: Place | None) -> Json:
     """Return where a file is, named from the root where it lies under it, and the part of it that is meant."""
     relative = outcome.relative(path)
     artifact: dict[str, Json] = {"uri": Path(path).resolve().as_uri()}
@@ -122,7 +128,7 @@ def _location(outcome: Outcome, path: str, place: Place | None) -> Json:
     return {"physicalLocation": physical}
 
 
-def _properties(subject: Subject, entry: Entry) -> Json:
+def _properties(subject: OutcomeSubject, entry: OutcomeEntry) -> Json:
     said: dict[str, Json] = {
         "entry": entry.identity,
         "part": entry.part.value,
@@ -131,7 +137,7 @@ def _properties(subject: Subject, entry: Entry) -> Json:
         "version": subject.version,
     }
     if entry.achieved is not None:
-        said["achieved"] = number(entry.achieved.value)
+        said["achieved"] = json_number(entry.achieved.value)
         said["standing"] = entry.achieved.standing.value
         said |= {"error": entry.achieved.error} if entry.achieved.error else {}
     said |= {"limit_exact": str(entry.limit)} if entry.limit is not None else {}

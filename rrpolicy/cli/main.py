@@ -17,13 +17,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rrpolicy.cli.text.output import FLAG, Output, chosen, show, wanted
-from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
-from rrpolicy.safe_io.interrupts import LEFT, let_go, take_over
+from rrpolicy.cli.text.output import (
+    FLAG,
+    Output,
+    early_output_request,
+    output_request,
+    show,
+)
+from rrpolicy.errors import (
+    PLUGIN_CONTRACT_CODE,
+    PolicyError,
+    Problem,
+    RRPolicyError,
+)
+from rrpolicy.safe_io.interrupts import SIGNAL_EXIT_BASE, install_signal_handlers, uninstall_signal_handlers
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Json
-    from rrpolicy.ci_reports.outcome import Outcome
+    from rrpolicy.canonical_json import Json
+    from rrpolicy.ci_reports.outcome import CommandOutcome
 
 ROOMS: Mapping[str, Mapping[str, str]] = {
     "policies": {
@@ -91,7 +102,7 @@ COMPLETION = ("--install-completion", "--show-completion")
 COMPLETE = "_RRPOLICY_COMPLETE"
 """Set by a shell that asks how a call goes on."""
 
-INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
+INTERRUPTED, BROKEN_PIPE, BUG = SIGNAL_EXIT_BASE + 2, SIGNAL_EXIT_BASE + 13, 70
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,12 +117,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ended by SIGINT, SIGTERM and SIGHUP; 141 the reader of the output went away; 70 a bug.
     """
     if arguments is not None:
-        return _guarded(list(arguments))
-    take_over()
+        return _run_guarded(list(arguments))
+    install_signal_handlers()
     try:
-        return _guarded(sys.argv[1:])
+        return _run_guarded(sys.argv[1:])
     finally:
-        let_go()
+        uninstall_signal_handlers()
 
 
 def run() -> NoReturn:
@@ -129,7 +140,7 @@ def run() -> NoReturn:
     os._exit(status)
 
 
-def _guarded(given: list[str]) -> int:
+def _run_guarded(given: list[str]) -> int:
     _start_quickly()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -146,12 +157,12 @@ def _guarded(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001
-        from rrpolicy.plugin_errors.raised import blamed
+        from rrpolicy.plugin_errors.attribution import plugin_error
 
-        found = blamed(error)
+        found = plugin_error(error)
         if found is None:
-            return _bug(error, given)
-        _traced(error)
+            return _report_bug(error, given)
+        _print_traceback(error)
         return _report(found, given)
     return status
 
@@ -169,7 +180,7 @@ def _start_quickly() -> None:
 
 def _run(given: list[str]) -> int:
     if COMPLETE in os.environ or given[:1] in ([option] for option in COMPLETION):
-        return _completing(given)
+        return _handle_completion(given)
     if not given or given[0] in {"--help", "-h"}:
         print(_help())
         return 0 if given else PolicyError.exit_status
@@ -180,13 +191,13 @@ def _run(given: list[str]) -> int:
         return 0
     if given[0] == "help":
         return _run([*given[1:], "--help"])
-    name = _named(given)
+    name = _command_name(given)
     group = {each: COMMANDS[each] for each in COMMANDS if each.startswith(f"{given[0]} ")}
     if not name and group and (given[1:] in ([], ["--help"], ["-h"])):
-        print(f"Usage: rrpolicy {given[0]} COMMAND [ARGUMENTS] [OPTIONS]\n\n{_listed(group)}")
+        print(f"Usage: rrpolicy {given[0]} COMMAND [ARGUMENTS] [OPTIONS]\n\n{_command_list(group)}")
         return 0 if given[1:] else PolicyError.exit_status
     if not name:
-        raise PolicyError(_unknown(" ".join(given[:2]) if group else given[0]))
+        raise PolicyError(_report_unknown_command(" ".join(given[:2]) if group else given[0]))
     return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
 
 
@@ -196,17 +207,17 @@ def _command(name: str, arguments: list[str]) -> int:
     if name == "check" and files and plain:
         from rrpolicy.cli.quick_check import check_all  # the plain call needs no option parser
 
-        printed = wanted([a for a in arguments if a != "--json"]).form
-        return check_all(files, chosen(printed, None, json="--json" in arguments))
+        printed = early_output_request([a for a in arguments if a != "--json"]).form
+        return check_all(files, output_request(printed, None, json="--json" in arguments))
     import typer
 
-    module = importlib.import_module(module_of(name))
+    module = importlib.import_module(command_module(name))
     spelled: Callable[[Sequence[str]], Sequence[str]] = getattr(module, "spelled", tuple)
     raised: list[BaseException] = []
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
-    app.command(help=module.command.__doc__, epilog=_examples(name))(_held(module.command, raised))
+    app.command(help=module.command.__doc__, epilog=_examples(name))(_capture_errors(module.command, raised))
     try:
         status = app(list(spelled(arguments)), prog_name=f"rrpolicy {name}", standalone_mode=False)
     except typer.Abort:
@@ -229,7 +240,7 @@ def _examples(name: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {call}" for call in EXAMPLES[name])])
 
 
-def _completing(given: list[str]) -> int:
+def _handle_completion(given: list[str]) -> int:
     """Install or show completion for a shell, or answer what a shell asks: only then all commands are imported."""
     import typer
 
@@ -243,10 +254,10 @@ def _completing(given: list[str]) -> int:
                 groups[above[0]] = typer.Typer(rich_markup_mode=None)
                 app.add_typer(groups[above[0]], name=above[0], help=summary)
             into = groups[above[0]]
-        into.command(word, help=summary)(importlib.import_module(module_of(name)).command)
+        into.command(word, help=summary)(importlib.import_module(command_module(name)).command)
     try:
         if len(given) > 1 and given[0] in COMPLETION:
-            _completion_of(given[1], install=given[0] == COMPLETION[0])
+            _shell_completion(given[1], install=given[0] == COMPLETION[0])
         else:
             app(given, prog_name="rrpolicy", standalone_mode=False)
     except typer.Exit as left:
@@ -256,7 +267,7 @@ def _completing(given: list[str]) -> int:
     return 0
 
 
-def _completion_of(shell: str, *, install: bool) -> None:
+def _shell_completion(shell: str, *, install: bool) -> None:
     """Install or show the completion for a shell that is named; by default it is found out which one runs."""
     from typer import _completion_shared as completion  # no public name takes a shell
 
@@ -267,13 +278,13 @@ def _completion_of(shell: str, *, install: bool) -> None:
         print(completion.get_completion_script(prog_name="rrpolicy", complete_var=COMPLETE, shell=shell))
 
 
-def module_of(name: str) -> str:
+def command_module(name: str) -> str:
     """Return where a command stands."""
     room = next(room for room, commands in ROOMS.items() if name in commands)
     return f"rrpolicy.cli.{room}.{re.sub('[- ]', '_', name)}"
 
 
-def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
+def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
     """Return the command with its errors held back: the library would turn some into exits of its own."""
 
     @functools.wraps(command)
@@ -296,7 +307,7 @@ def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[
 
 
 def _help() -> str:
-    rows = "\n\n".join(f"{TITLES[room]}:\n{_listed(commands)}" for room, commands in ROOMS.items())
+    rows = "\n\n".join(f"{TITLES[room]}:\n{_command_list(commands)}" for room, commands in ROOMS.items())
     return f"""\
 Usage: rrpolicy COMMAND [ARGUMENTS] [OPTIONS]
 
@@ -313,13 +324,13 @@ Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the
 3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""
 
 
-def _listed(commands: Mapping[str, str]) -> str:
+def _command_list(commands: Mapping[str, str]) -> str:
     """Return commands with their summaries, a line each."""
     width = max(map(len, COMMANDS))
     return "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
 
 
-def _unknown(name: str) -> Problem:
+def _report_unknown_command(name: str) -> Problem:
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -329,51 +340,53 @@ def _unknown(name: str) -> Problem:
 
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
-    from rrpolicy.cli.terminal import count_of, wants_colour
-    from rrpolicy.cli.text.screen import wrapped
+    from rrpolicy.cli.terminal import problem_count, wants_colour
+    from rrpolicy.cli.text.terminal_layout import wrap_for_stream
     from rrpolicy.policy.diagnostics import document, render
 
-    def outcome() -> Outcome:
+    def outcome() -> CommandOutcome:
         from rrpolicy.ci_reports import subjects
 
-        found = subjects.of_problems(error.problems, error.exit_status, error.asked_of)
-        return subjects.outcome(_named(given), error.exit_status, [found])
+        found = subjects.problem_subject(error.problems, error.exit_status, error.asked_of)
+        return subjects.command_outcome(_command_name(given), error.exit_status, [found])
 
-    _tell(given, lambda: document(error.problems, error.exit_status), outcome)
-    if error.__cause__ is not None and error.problems[0].code == BLAMED:
-        _traced(error.__cause__)
-    print(wrapped(render(error.problems, colour=wants_colour()), sys.stderr), file=sys.stderr)
-    print(f"\n{count_of(error.problems)}", file=sys.stderr)
+    _write_machine_output(given, lambda: document(error.problems, error.exit_status), outcome)
+    if error.__cause__ is not None and error.problems[0].code == PLUGIN_CONTRACT_CODE:
+        _print_traceback(error.__cause__)
+    print(wrap_for_stream(render(error.problems, colour=wants_colour()), sys.stderr), file=sys.stderr)
+    print(f"\n{problem_count(error.problems)}", file=sys.stderr)
     return error.exit_status
 
 
-def _tell(given: Sequence[str], document: Callable[[], Json], outcome: Callable[[], Outcome]) -> None:
+def _write_machine_output(
+    given: Sequence[str], document: Callable[[], Json], outcome: Callable[[], CommandOutcome]
+) -> None:
     """Tell programs what went wrong, in the forms that the call asks for; that a file cannot be written is said too."""
     try:
-        show(wanted(given), tuple, document, outcome)
+        show(early_output_request(given), tuple, document, outcome)
     except RRPolicyError as error:
         from rrpolicy.policy.diagnostics import render
 
         print(render(error.problems), file=sys.stderr)
 
 
-def _named(given: Sequence[str]) -> str:
+def _command_name(given: Sequence[str]) -> str:
     """Return the command that a call names; "" if it names none."""
     return next((name for name in (" ".join(given[:2]), " ".join(given[:1])) if name in COMMANDS), "")
 
 
-def _bug(error: Exception, given: Sequence[str]) -> int:
+def _report_bug(error: Exception, given: Sequence[str]) -> int:
     from rrpolicy import __version__
 
-    def outcome() -> Outcome:
+    def outcome() -> CommandOutcome:
         from rrpolicy.ci_reports import subjects
 
-        return subjects.of_bug(_named(given))
+        return subjects.bug_subject(_command_name(given))
 
     from rrpolicy.policy.diagnostics import document
 
-    _tell(given, lambda: document((), BUG), outcome)
-    _traced(error)
+    _write_machine_output(given, lambda: document((), BUG), outcome)
+    _print_traceback(error)
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"
         "Nothing was released. Run again with RRPOLICY_TRACEBACK=1 and send what it prints; look it over first, as the "
@@ -383,7 +396,7 @@ def _bug(error: Exception, given: Sequence[str]) -> int:
     return BUG
 
 
-def _traced(error: BaseException) -> None:
+def _print_traceback(error: BaseException) -> None:
     """Print where an unexpected error was raised, if that was asked for."""
     if os.environ.get("RRPOLICY_TRACEBACK") == "1":
         import traceback

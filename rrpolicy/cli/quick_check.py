@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy import api
-from rrpolicy.canonical import Json
-from rrpolicy.cli.text.output import Output, Wanted, show
+from rrpolicy.canonical_json import Json
+from rrpolicy.cli.text.output import Output, OutputRequest, show
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condensed, line, some
 from rrpolicy.finding import CONDITION, Finding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Outcome
+    from rrpolicy.ci_reports.outcome import CommandOutcome
     from rrpolicy.mechanism import Remark
     from rrpolicy.planning.check import Checked, Stated
 
-MOST_NAMES = 24
+MAX_NAMES = 24
 """Columns of a role that are named; of more, the first ones."""
 TODAY = "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
 SECRETS = "env:NAME, or command:… as one word, names a secret of 32 bytes that the key is derived from."
@@ -39,7 +39,7 @@ ROOT = "The files that a policy names lie under this folder; default: its reposi
 
 def check_all(
     policies: Sequence[str],
-    wanted: Wanted,
+    wanted: OutputRequest,
     *,
     extends: str | None = None,
     source: str | None = None,
@@ -64,18 +64,18 @@ def check_all(
     table: str | Literal[True] | None = True if source == "" else source
     asked = partial(api.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
     files = [*_files(policies)]
-    found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in files]
+    found = [_check_file(name, asked, text=wanted.form is Output.TEXT) for name in files]
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     if worst == 0 and wanted.form is Output.TEXT:
         if len(files) > 1:
             print(f"all {len(files)} policies are sound")
         elif found[0].checked is not None:
-            print(f"next: {_next(found[0])}")
+            print(f"next: {_next_step(found[0])}")
     return worst
 
 
-def _next(one: Looked) -> str:
+def _next_step(one: FileCheck) -> str:
     """Return how a policy is planned: where its table is not at hand, with another one or without data."""
     from rrpolicy.escaping.shell import command_line
 
@@ -101,7 +101,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
 
 
 @frozen
-class Looked:
+class FileCheck:
     """What was found of one file.
 
     Attributes:
@@ -117,33 +117,33 @@ class Looked:
     problems: tuple[Problem, ...] = ()
 
 
-def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
+def _check_file(name: str, asked: Callable[[str], Checked], *, text: bool) -> FileCheck:
     """Check one file; print it where that is asked for, and in any case why it could not be checked."""
     try:
         checked = asked(name)
     except RRPolicyError as error:
-        left = _of_floor(name, error.problems)
+        left = _without_floor_gaps(name, error.problems)
         if error.problems and not left:
             if text:
                 print(line(f"{name}: rules alone, which are checked with each policy that extends them"))
-            return Looked(name, 0)
-        _told(name, left)
-        return Looked(name, error.exit_status, None, left)
+            return FileCheck(name, 0)
+        _print_problems(name, left)
+        return FileCheck(name, error.exit_status, None, left)
     if text:
-        from rrpolicy.cli.text.screen import on_screen
+        from rrpolicy.cli.text.terminal_layout import format_for_terminal
 
-        print("\n".join(on_screen(list(map(line, _lines(name, checked))))))
+        print("\n".join(format_for_terminal(list(map(line, _lines(name, checked))))))
     overdue = [problem for problem in checked.problems if problem.code.startswith("RR4")]
     if overdue:
-        _told(name, overdue)
-    return Looked(name, checked.exit_status, checked)
+        _print_problems(name, overdue)
+    return FileCheck(name, checked.exit_status, checked)
 
 
-DEMANDED = "RR248"
+DEMANDED_CODE = "RR248"
 """The code of what a baseline demands and a policy does not state."""
 
 
-def _of_floor(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+def _without_floor_gaps(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     """Return the problems of a file but for what rules alone rightly lack: tables, and what they demand of others."""
     from rrpolicy.policy.tree.document import FLOOR_LACKS, is_floor
 
@@ -151,27 +151,27 @@ def _of_floor(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     lacking.add("the key 'uri' is missing in [source]")
     if lacking.isdisjoint(problem.message for problem in problems) or not is_floor(Path(name).read_bytes()):
         return problems
-    return tuple(p for p in problems if p.message not in lacking and p.code != DEMANDED)
+    return tuple(p for p in problems if p.message not in lacking and p.code != DEMANDED_CODE)
 
 
-def _outcome(found: Sequence[Looked], status: int) -> Outcome:
+def _outcome(found: Sequence[FileCheck], status: int) -> CommandOutcome:
     from rrpolicy.ci_reports import subjects
 
     told = [
-        subjects.of_problems(one.problems, one.status, one.name)
+        subjects.problem_subject(one.problems, one.status, one.name)
         if one.checked is None
-        else subjects.of_check(one.name, one.checked)
+        else subjects.check_subject(one.name, one.checked)
         for one in found
     ]
-    next_step = _next(found[0]) if status == 0 and len(found) == 1 and found[0].checked is not None else ""
-    return subjects.outcome("check", status, told, next_step)
+    next_step = _next_step(found[0]) if status == 0 and len(found) == 1 and found[0].checked is not None else ""
+    return subjects.command_outcome("check", status, told, next_step)
 
 
-def _document(found: Sequence[Looked], status: int) -> Json:
+def _document(found: Sequence[FileCheck], status: int) -> Json:
     return {"schema": "rrpolicy.check/1", "exit_status": status, "policies": [_policy(one) for one in found]}
 
 
-def _policy(one: Looked) -> Json:
+def _policy(one: FileCheck) -> Json:
     checked = one.checked
     if checked is None:
         from rrpolicy.policy.diagnostics import to_json
@@ -204,13 +204,13 @@ def _with_origin(finding: Finding, stated: Stated) -> Json:
     return {**finding.to_json(), "entry": finding.identity, "origin": stated.origin, "void": stated.void}
 
 
-def _told(name: str, problems: Sequence[Problem]) -> None:
+def _print_problems(name: str, problems: Sequence[Problem]) -> None:
     """Print problems for people."""
-    from rrpolicy.cli.terminal import count_of, wants_colour
+    from rrpolicy.cli.terminal import problem_count, wants_colour
     from rrpolicy.policy.diagnostics import render
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)
-    print(f"\n{line(name)}: {count_of(problems)}", file=sys.stderr)
+    print(f"\n{line(name)}: {problem_count(problems)}", file=sys.stderr)
 
 
 def _lines(name: str, checked: Checked) -> list[str]:
@@ -222,10 +222,10 @@ def _lines(name: str, checked: Checked) -> list[str]:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
     lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
-    lines += [f"  {role}: {some(names, MOST_NAMES)}" for role, names in roles.items()]
+    lines += [f"  {role}: {some(names, MAX_NAMES)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [
-        f"  {gate}: decided by `rrpolicy plan`, which counts the data {_named(checked, name)}"
+        f"  {gate}: decided by `rrpolicy plan`, which counts the data {_waiver_label(checked, name)}"
         for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
     ]
     kept = (f"'{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None)
@@ -235,7 +235,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
         if policy.release.withholds
         else []
     )
-    ids = some([statistic.id for statistic in checked.derived], MOST_NAMES)
+    ids = some([statistic.id for statistic in checked.derived], MAX_NAMES)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += condensed(f"  assumption: '{a.name}' identifies nobody: {a.assume_unlinkable}" for a in assumed)
@@ -246,7 +246,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     return lines
 
 
-def _named(checked: Checked, name: str) -> str:
+def _waiver_label(checked: Checked, name: str) -> str:
     """Return the name that a waiver has for a gate, and the waiver if there is one."""
     return f"[{name}]" + (f"; {checked.waivers[name]}" if name in checked.waivers else "")
 

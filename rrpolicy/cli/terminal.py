@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Json
+    from rrpolicy.canonical_json import Json
     from rrpolicy.errors import Problem
 
 
@@ -17,19 +17,19 @@ def wants_colour(stream: TextIO | None = None) -> bool:
     return (stream or sys.stderr).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def count_of(problems: Sequence[Problem]) -> str:
+def problem_count(problems: Sequence[Problem]) -> str:
     """Return how many problems there are, and the command that says more of the first."""
-    from rrpolicy.errors import OWN
+    from rrpolicy.errors import CODE_PREFIX
 
     count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
     code = problems[0].code
-    whose = "" if code.startswith(OWN) else " --plugin DISTRIBUTION"
+    whose = "" if code.startswith(CODE_PREFIX) else " --plugin DISTRIBUTION"
     return f"{count}; `rrpolicy explain {code}{whose}` says more"
 
 
 def print_json(document: Json) -> None:
     """Print a document on standard output, for programs."""
-    from rrpolicy.canonical import pretty
+    from rrpolicy.canonical_json import pretty
     from rrpolicy.escaping.printable import inert
 
     sys.stdout.write(inert(pretty(document).decode()))

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.collection.questionnaire import Question
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import listed

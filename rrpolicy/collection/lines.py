@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.escaping.printable import line, listed

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rrpolicy.canonical import Json, Value, own_digest
+from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.reading import channel_from_json
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Measure
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import PolicyIdentity
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Bins, Policy
@@ -120,7 +120,7 @@ class Questionnaire:
     @cached_property
     def digest(self) -> str:
         """Return the digest of all of it."""
-        return own_digest(record(self, public=True))
+        return record_digest(record(self, public=True))
 
     def to_json(self) -> dict[str, Json]:
         """Return the document; `from_json` reads it back."""
@@ -237,7 +237,7 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
     wrong = faults(document, Questionnaire.schema)
     if wrong:
         raise _none(path, "; ".join(wrong[:SHOWN]))
-    if document["digest"] != own_digest(document):
+    if document["digest"] != record_digest(document):
         raise _none(path, "it was changed after it was written")
     registry = load_allowed(read(Software, document["software"]), plugins)
     try:

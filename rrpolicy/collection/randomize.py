@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.product.draw import axis_stream, flatten, one_each
 from rrpolicy.channels.sampling.streams import KEY_BYTES, Streams
 from rrpolicy.collection.answers import codes_of

@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rrpolicy.canonical import Json, digest, file_digest, pretty
+from rrpolicy.canonical_json import Json, digest, file_digest, pretty
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.document import UnreadableError, read_object
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.verification.records import scan
 from rrpolicy.verification.verify import verify
 
@@ -121,20 +121,20 @@ def is_archive(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path) -> Iterator[Archive]:
     """Open an archive into a folder that is gone afterwards; every file is held to its digest.
 
     Raises:
         PolicyError: RR260 if it is no archive, RR284 if a file is not the one that was archived.
     """
-    with scratch() as spilled:
+    with scratch_folder() as spilled:
         folder = spilled.folder / "archive"
         folder.mkdir()
         try:
             with zipfile.ZipFile(path) as file:
                 _unpack(file, folder)
         except _DAMAGED as error:
-            raise _none(path, str(error)) from error
+            raise _not_an_archive(path, str(error)) from error
         beside = {name: folder / name if (folder / name).is_file() else None for name in (LEDGER, SIGNERS)}
         yield Archive(folder / BUNDLE, beside[LEDGER], beside[SIGNERS])
 
@@ -172,5 +172,5 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
         target.write_bytes(content)
 
 
-def _none(path: Path, why: str) -> PolicyError:
+def _not_an_archive(path: Path, why: str) -> PolicyError:
     return PolicyError(Problem("RR260", f"{path} is no archive of a release: {why}", expected="`rrpolicy archive`'s"))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rrpolicy.attacks.result import Attacked, Outcome
 from rrpolicy.bundle.audit import ATTACKED
-from rrpolicy.compliance.evidence import Citation, Judgement, Kind
+from rrpolicy.compliance.evidence import Citation, CitationKind, RequirementDecision
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.gate import expectation, shown
 from rrpolicy.privacy.protection.ladder import Protection
@@ -28,7 +28,7 @@ EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probabilit
 
 
 @frozen
-class Release:
+class CitedRelease:
     """What is cited from.
 
     Attributes:
@@ -60,10 +60,10 @@ class Release:
     protection: Protection | None = None
 
 
-Cite = Callable[[Release], Iterator[Citation]]
+Cite = Callable[[CitedRelease], Iterator[Citation]]
 
 
-def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None]:
+def find_citations(name: str, release: CitedRelease) -> tuple[tuple[Citation, ...], str | None]:
     """Return what a release says under a name, and in words what is missing if it says nothing.
 
     Raises:
@@ -72,97 +72,99 @@ def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None
     if name.startswith("context."):
         found = tuple(_context(name.removeprefix("context."), release))
         return found, None if found else f"{name.removeprefix('context.')} under [context]"
-    cite, missing = KNOWN[name]
+    cite, missing = CITATIONS[name]
     found = tuple(cite(release))
     return found, missing or None if not found else None
 
 
-def _context(key: str, release: Release) -> Iterator[Citation]:
+def _context(key: str, release: CitedRelease) -> Iterator[Citation]:
     fact = declared(release.manifest.governance.context).get(key)
     if fact is not None:
-        yield Citation(Kind.DECLARATION, f"{fact.name}: {fact.value}", f"{RELEASE}, governance.context.{key}")
+        yield Citation(CitationKind.DECLARATION, f"{fact.name}: {fact.value}", f"{RELEASE}, governance.context.{key}")
 
 
-def _owner(release: Release) -> Iterator[Citation]:
+def _owner(release: CitedRelease) -> Iterator[Citation]:
     if release.manifest.policy.owner:
-        yield Citation(Kind.DECLARATION, f"Owner: {release.manifest.policy.owner}", f"{RELEASE}, policy.owner")
+        yield Citation(CitationKind.DECLARATION, f"Owner: {release.manifest.policy.owner}", f"{RELEASE}, policy.owner")
 
 
-def _purpose(release: Release) -> Iterator[Citation]:
+def _purpose(release: CitedRelease) -> Iterator[Citation]:
     if release.manifest.policy.purpose:
-        yield Citation(Kind.DECLARATION, f"Purpose: {release.manifest.policy.purpose}", f"{RELEASE}, policy.purpose")
+        yield Citation(
+            CitationKind.DECLARATION, f"Purpose: {release.manifest.policy.purpose}", f"{RELEASE}, policy.purpose"
+        )
 
 
-def _public(_release: Release) -> Iterator[Citation]:
+def _public(_release: CitedRelease) -> Iterator[Citation]:
     text = "What was done to the data, what is guaranteed and what is assumed is published with them"
-    yield Citation(Kind.RECORD, text, "public/report.html")
+    yield Citation(CitationKind.RECORD, text, "public/report.html")
 
 
-def _roles(release: Release) -> Iterator[Citation]:
+def _roles(release: CitedRelease) -> Iterator[Citation]:
     roles: dict[str, list[str]] = {}
     for attribute in release.manifest.attributes:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     for role, names in roles.items():
-        yield Citation(Kind.DECLARATION, f"{role.capitalize()}: {listed(names)}", f"{RELEASE}, attributes")
+        yield Citation(CitationKind.DECLARATION, f"{role.capitalize()}: {listed(names)}", f"{RELEASE}, attributes")
 
 
-def _units(release: Release) -> Iterator[Citation]:
+def _units(release: CitedRelease) -> Iterator[Citation]:
     units = release.manifest.units
     most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
     text = f"Each person, or other unit of protection, has {most}"
     if release.tested:
-        yield Citation(Kind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
+        yield Citation(CitationKind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
     elif units.max_records == 1:
-        yield Citation(Kind.DECLARATION, HOW_MANY.removesuffix("."), f"{RELEASE}, units")
+        yield Citation(CitationKind.DECLARATION, HOW_MANY.removesuffix("."), f"{RELEASE}, units")
     else:
-        yield Citation(Kind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
+        yield Citation(CitationKind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
 
 
-def _treatment(release: Release) -> Iterator[Citation]:
+def _treatment(release: CitedRelease) -> Iterator[Citation]:
     released = len(release.manifest.attributes)
     treated = f"{released}: {treated_so(release.manifest.decoders, released)}"
-    yield Citation(Kind.RECORD, f"Released attributes: {treated}", f"{RELEASE}, decoders")
+    yield Citation(CitationKind.RECORD, f"Released attributes: {treated}", f"{RELEASE}, decoders")
     for attribute in release.manifest.attributes:
         reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
         if reason is not None:
             text = f"'{attribute.name}' may be released as it is: {reason}"
-            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, attributes")
+            yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, attributes")
 
 
-def _mechanism(release: Release) -> Iterator[Citation]:
+def _mechanism(release: CitedRelease) -> Iterator[Citation]:
     manifest = release.manifest
     text = f"Mechanism {manifest.mechanism}, under policy {manifest.policy.name} {manifest.policy.version}"
-    yield Citation(Kind.RECORD, text, f"{RELEASE}, mechanism")
+    yield Citation(CitationKind.RECORD, text, f"{RELEASE}, mechanism")
 
 
-def _software(release: Release) -> Iterator[Citation]:
+def _software(release: CitedRelease) -> Iterator[Citation]:
     software = release.manifest.software
     others = sorted({f"{p.distribution} {p.version}" for p in software.plugins if p.distribution != "rrpolicy"})
     text = ", ".join([f"rrpolicy {software.rrpolicy}", *others])
-    yield Citation(Kind.RECORD, f"Written by {text}; rrpolicy verify computes it again", f"{RELEASE}, software")
+    yield Citation(CitationKind.RECORD, f"Written by {text}; rrpolicy verify computes it again", f"{RELEASE}, software")
 
 
-def _sampling(release: Release) -> Iterator[Citation]:
+def _sampling(release: CitedRelease) -> Iterator[Citation]:
     if any(decoder.drawn for decoder in release.manifest.decoders):
-        yield Citation(Kind.RECORD, EXACT_DRAWS.capitalize(), f"{RELEASE}, decoders")
+        yield Citation(CitationKind.RECORD, EXACT_DRAWS.capitalize(), f"{RELEASE}, decoders")
 
 
-def _dropped(release: Release) -> Iterator[Citation]:
+def _dropped(release: CitedRelease) -> Iterator[Citation]:
     for column in release.dropped or ():
-        yield Citation(Kind.RECORD, column, "audit/policy.json, attributes")
+        yield Citation(CitationKind.RECORD, column, "audit/policy.json, attributes")
 
 
-def _derived(release: Release) -> Iterator[Citation]:
+def _derived(release: CitedRelease) -> Iterator[Citation]:
     for statistic in release.manifest.derived:
-        yield Citation(Kind.RECORD, f"Derived from the table, {statistic}", f"{RELEASE}, derived")
+        yield Citation(CitationKind.RECORD, f"Derived from the table, {statistic}", f"{RELEASE}, derived")
 
 
-def _assumptions(release: Release) -> Iterator[Citation]:
+def _assumptions(release: CitedRelease) -> Iterator[Citation]:
     for text in release.manifest.assumptions:
-        yield Citation(Kind.RECORD, f"Assumption: {text}", f"{RELEASE}, assumptions")
+        yield Citation(CitationKind.RECORD, f"Assumption: {text}", f"{RELEASE}, assumptions")
 
 
-def _utility(release: Release) -> Iterator[Citation]:
+def _utility(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.utility:
         over = f" of {finding.over}" if finding.over else ""
         number = "" if finding.expected is None else f", expected {expectation(finding)}"
@@ -170,55 +172,61 @@ def _utility(release: Release) -> Iterator[Citation]:
         let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
         requirement = f"{finding.metric}{over} {finding.asked}"
         text = f"{requirement}: {finding.verdict.value}{number}{let_be}"
-        yield Citation(Kind.FINDING, text, f"{release.file}, utility", Judgement(requirement, finding.verdict))
+        yield Citation(
+            CitationKind.FINDING, text, f"{release.file}, utility", RequirementDecision(requirement, finding.verdict)
+        )
 
 
-def _decisions(release: Release) -> Iterator[Citation]:
+def _decisions(release: CitedRelease) -> Iterator[Citation]:
     governance = release.manifest.governance
     for waiver in governance.waivers:
-        yield Citation(Kind.DECLARATION, f"{waiver.finding}: {waiver}", f"{RELEASE}, governance.waivers")
+        yield Citation(CitationKind.DECLARATION, f"{waiver.finding}: {waiver}", f"{RELEASE}, governance.waivers")
     for change in governance.changes:
         text = f"Made weaker in {change.version}, {change.what}: {change.why} ({change.who})"
-        yield Citation(Kind.DECLARATION, text, f"{RELEASE}, governance.changes")
+        yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, governance.changes")
 
 
-def _population(release: Release) -> Iterator[Citation]:
+def _population(release: CitedRelease) -> Iterator[Citation]:
     if release.population is not None:
-        yield Citation(Kind.DECLARATION, f"Population: {release.population}", "audit/policy.json, source.population")
+        yield Citation(
+            CitationKind.DECLARATION, f"Population: {release.population}", "audit/policy.json, source.population"
+        )
 
 
-def _ledger(release: Release) -> Iterator[Citation]:
+def _ledger(release: CitedRelease) -> Iterator[Citation]:
     if release.manifest.ledger is not None:
         text = "It stands in a ledger of releases of the same people, which holds all of them to one budget"
-        yield Citation(Kind.RECORD, text, f"{RELEASE}, ledger")
+        yield Citation(CitationKind.RECORD, text, f"{RELEASE}, ledger")
     for told in release.together:
-        yield Citation(Kind.RECORD, f"Together with earlier releases: {told}", "audit/audit.json, together")
+        yield Citation(CitationKind.RECORD, f"Together with earlier releases: {told}", "audit/audit.json, together")
 
 
-def _signatures(release: Release) -> Iterator[Citation]:
+def _signatures(release: CitedRelease) -> Iterator[Citation]:
     if release.signed:
         text = "Signed statements stand beside the release; rrpolicy verify --signed-by KEY tells whose they are"
-        yield Citation(Kind.RECORD, text, "attestations/")
+        yield Citation(CitationKind.RECORD, text, "attestations/")
 
 
-def _adversaries(release: Release) -> Iterator[Citation]:
+def _adversaries(release: CitedRelease) -> Iterator[Citation]:
     seen = {finding.adversary: finding for finding in release.findings if finding.adversary}
     for adversary, finding in seen.items():
-        yield Citation(Kind.FINDING, f"The adversary of {finding.model}: {adversary}", f"{release.file}, findings")
+        yield Citation(
+            CitationKind.FINDING, f"The adversary of {finding.model}: {adversary}", f"{release.file}, findings"
+        )
 
 
-def _not_covered(release: Release) -> Iterator[Citation]:
+def _not_covered(release: CitedRelease) -> Iterator[Citation]:
     texts = dict.fromkeys(text for f in release.findings for text in not_covered(f.model, release.models))
     for text in texts:
-        yield Citation(Kind.RECORD, f"Not said by any finding: {text}", "public/report.html")
+        yield Citation(CitationKind.RECORD, f"Not said by any finding: {text}", "public/report.html")
 
 
-def _findings(release: Release) -> Iterator[Citation]:
+def _findings(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.findings:
         yield _finding(finding, release)
 
 
-def _protection(release: Release) -> Iterator[Citation]:
+def _protection(release: CitedRelease) -> Iterator[Citation]:
     """Yield how strong the release is, and what an attacker attains without it and with it."""
     found = release.protection
     if found is None:
@@ -227,11 +235,11 @@ def _protection(release: Release) -> Iterator[Citation]:
     assert panel is not None
     texts = [f"{row.name} ({row.grade}): {row.told} {row.worst} {row.certain}" for row in panel.rows]
     for text in (f"{panel.heading} {panel.rule}", *texts):
-        yield Citation(Kind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
+        yield Citation(CitationKind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
 
 
-def _of(speaks: Callable[[str], bool]) -> Cite:
-    def cite(release: Release) -> Iterator[Citation]:
+def _findings_of_models(speaks: Callable[[str], bool]) -> Cite:
+    def cite(release: CitedRelease) -> Iterator[Citation]:
         for finding in release.findings:
             if speaks(finding.model):
                 yield _finding(finding, release)
@@ -239,27 +247,27 @@ def _of(speaks: Callable[[str], bool]) -> Cite:
     return cite
 
 
-def _largest(release: Release) -> Iterator[Citation]:
+def _largest_risk(release: CitedRelease) -> Iterator[Citation]:
     """Yield what bounds the risk of everybody: every requirement with a number but a mean of the most at risk."""
     for finding in release.findings:
         if finding.achieved is not None and not finding.requirement.startswith("mean"):
             yield _finding(finding, release)
 
 
-def _average(release: Release) -> Iterator[Citation]:
+def _average_risk(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.findings:
         if finding.requirement.startswith("mean"):
             yield _finding(finding, release)
 
 
-def _limits(release: Release) -> Iterator[Citation]:
+def _limits(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.findings:
         if Risk.LINKING in bounded_by(finding.model):
             text = f"Required: {finding.model}: {finding.requirement}"
-            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, requirements")
+            yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, requirements")
 
 
-def _finding(finding: Finding, release: Release) -> Citation:
+def _finding(finding: Finding, release: CitedRelease) -> Citation:
     """Return a finding with its standing: nobody is to take an estimate, or what holds under a condition, for more."""
     verdict = "measured" if finding.verdict is None else finding.verdict.value
     number = ""
@@ -269,12 +277,12 @@ def _finding(finding: Finding, release: Release) -> Citation:
         number = ", the number stands in audit/"
     condition = f", {CONDITION}: {listed(finding.given)}" if finding.given else ""
     requirement = f"{finding.model}: {finding.requirement}"
-    judged = None if finding.verdict is None else Judgement(requirement, finding.verdict, finding.given)
+    judged = None if finding.verdict is None else RequirementDecision(requirement, finding.verdict, finding.given)
     text = f"{requirement}: {verdict}{number}{condition}"
-    return Citation(Kind.FINDING, text, f"{release.file}, findings", judged)
+    return Citation(CitationKind.FINDING, text, f"{release.file}, findings", judged)
 
 
-def _attack(release: Release) -> Iterator[Citation]:
+def _attack(release: CitedRelease) -> Iterator[Citation]:
     for attack in () if release.attacked is None else release.attacked.every:
         of = f" ({attack.of})" if attack.of else ""
         told = f"{attack.outcome}: "
@@ -285,9 +293,9 @@ def _attack(release: Release) -> Iterator[Citation]:
             told += f"{figure(attack.successes)}{trials} {attack.counts}, predicted {figure(attack.predicted)}"
             told += f"; the attacker knows {attack.knows}"
         requirement = f"Adversarial test, {attack.name}{of}: as predicted"
-        judged = Judgement(requirement, _VERDICTS[attack.outcome])
+        judged = RequirementDecision(requirement, _VERDICTS[attack.outcome])
         text = f"Adversarial test, {attack.name}{of}: {told}"
-        yield Citation(Kind.FINDING, text, f"{ATTACK}, attacks", judged)
+        yield Citation(CitationKind.FINDING, text, f"{ATTACK}, attacks", judged)
 
 
 _VERDICTS = {
@@ -297,7 +305,7 @@ _VERDICTS = {
 }
 
 
-KNOWN: Mapping[str, tuple[Cite, str]] = {
+CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
     "assumptions": (_assumptions, "assumptions"),
     "attack": (_attack, "an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write"),
@@ -315,16 +323,16 @@ KNOWN: Mapping[str, tuple[Cite, str]] = {
     "public": (_public, "the public report"),
     "purpose": (_purpose, "purpose under [policy]"),
     "risk.attribute": (
-        _of(lambda model: Risk.READING in bounded_by(model)),
+        _findings_of_models(lambda model: Risk.READING in bounded_by(model)),
         "an entry of attribute-disclosure, l-diversity, t-closeness, beta-likeness, delta-disclosure or local-dp",
     ),
-    "risk.average": (_average, "an entry of identity-disclosure with a percentile"),
+    "risk.average": (_average_risk, "an entry of identity-disclosure with a percentile"),
     "risk.identity": (
-        _of(lambda model: Risk.LINKING in bounded_by(model)),
+        _findings_of_models(lambda model: Risk.LINKING in bounded_by(model)),
         "an entry of identity-disclosure, pk-anonymity or k-anonymity",
     ),
-    "risk.largest": (_largest, "a requirement whose number may be shown here"),
-    "risk.local-dp": (_of(differential_privacy), "an entry of local-dp"),
+    "risk.largest": (_largest_risk, "a requirement whose number may be shown here"),
+    "risk.local-dp": (_findings_of_models(differential_privacy), "an entry of local-dp"),
     "roles": (_roles, "attributes"),
     "sampling": (_sampling, "a random draw: nothing is drawn"),
     "signatures": (_signatures, "signed statements: rrpolicy sign"),

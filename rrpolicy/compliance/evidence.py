@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.finding import Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.writing import record
 
 SCHEMA = "rrpolicy.evidence/1"
 
 
-class Kind(StrEnum):
+class CitationKind(StrEnum):
     """What stands behind a citation.
 
     A finding was computed, and `verify` computes it again; a declaration was made by people, and nobody can; a record
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 @frozen
-class Judgement:
+class RequirementDecision:
     """What a release decided of a requirement of its policy.
 
     Attributes:
@@ -50,10 +50,10 @@ class Citation:
         judgement: what was decided, of a finding that decides something.
     """
 
-    kind: Kind
+    kind: CitationKind
     text: str
     where: str
-    judgement: Judgement | None = None
+    judgement: RequirementDecision | None = None
 
     @property
     def file(self) -> str:
@@ -62,7 +62,7 @@ class Citation:
 
 
 @frozen
-class Answer:
+class ClauseAnswer:
     """What a release says to a clause.
 
     Attributes:
@@ -94,7 +94,7 @@ class CitedFile:
 
 
 @frozen
-class Evidence:
+class ComplianceEvidence:
     """What a release shows of what a regime asks.
 
     Attributes:
@@ -120,7 +120,7 @@ class Evidence:
     released: str | None
     holds_until: str | None
     files: tuple[CitedFile, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[ClauseAnswer, ...]
 
     def to_json(self) -> dict[str, Json]:
         """Return it as plain data."""

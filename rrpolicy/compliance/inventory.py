@@ -10,15 +10,21 @@ from pathlib import Path
 
 from rrpolicy.attacks.result import Attacked, Outcome
 from rrpolicy.bundle.audit import ATTACKED
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RequirementError, RRPolicyError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.entry import Release
-from rrpolicy.governance.ledger.file import read_ledger
-from rrpolicy.governance.ledger.promises import unkept
-from rrpolicy.governance.ledger.verify import find, no_longer_used, outdated_by, sealed_manifest, unlike
+from rrpolicy.governance.ledger.entry import ReleaseEntry
+from rrpolicy.governance.ledger.joint_requirements import unmet_requirements
+from rrpolicy.governance.ledger.ledger_file import read_ledger
+from rrpolicy.governance.ledger.verify import (
+    entry_mismatch,
+    find_entry,
+    newer_version,
+    sealed_manifest,
+    withdrawal_notice,
+)
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.planning.opening import open_policy
 from rrpolicy.policy.governance import Governance
@@ -28,14 +34,14 @@ from rrpolicy.report_blocks import Fact
 from rrpolicy.reports.fill import read_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.serialization.writing import record
-from rrpolicy.signing.check import attested, refuse_recalled
+from rrpolicy.signing.signature_checks import attestation_facts, refuse_recalled
 
 SOON = timedelta(days=60)
 """How long before a review, or the end of a waiver, it is listed."""
 
 
 @frozen
-class Listed:
+class InventoryEntry:
     """One release.
 
     Attributes:
@@ -90,14 +96,14 @@ class Inventory:
     """
 
     day: str
-    releases: tuple[Listed, ...]
+    releases: tuple[InventoryEntry, ...]
     unreleased: tuple[str, ...]
     decide: tuple[str, ...]
 
     @property
     def decisions(self) -> tuple[tuple[str, str], ...]:
         """Return what has to be decided, each with the release that it is of; "" for the repository."""
-        own = [(called(one), what) for one in self.releases for what in one.decide]
+        own = [(release_label(one), what) for one in self.releases for what in one.decide]
         return (*(("", what) for what in self.decide), *own)
 
     def to_json(self) -> dict[str, Json]:
@@ -105,12 +111,14 @@ class Inventory:
         return {"schema": "rrpolicy.inventory/1", "passed": not self.decisions, **record(self)}
 
 
-def called(one: Listed) -> str:
+def release_label(one: InventoryEntry) -> str:
     """Return what people call a release."""
     return one.policy if one.label is None else f"{one.policy} as {one.label}"
 
 
-def inventory(paths: Sequence[Path], bundles: Sequence[Path], day: date, plugins: Sequence[str] = ()) -> Inventory:
+def build_inventory(
+    paths: Sequence[Path], bundles: Sequence[Path], day: date, plugins: Sequence[str] = ()
+) -> Inventory:
     """Return the inventory of policies, the ledgers that they name, and the bundles below some folders.
 
     Args:
@@ -136,56 +144,56 @@ def inventory(paths: Sequence[Path], bundles: Sequence[Path], day: date, plugins
     ledgers = {file: read_ledger(file) for file in dict.fromkeys(map(Path.resolve, named))}
     registry = load_registry(plugins)
     for ledger in ledgers.values():
-        decide += [f"{ledger.name}: {each}" for each in unkept(ledger, registry) if each.broken]
-    folders = _found(bundles)
+        decide += [f"{ledger.name}: {each}" for each in unmet_requirements(ledger, registry) if each.broken]
+    folders = _find_bundles(bundles)
     at: dict[tuple[Path, str], Path] = {}
     alone: list[Path] = []
     for folder in folders:
-        place = _place(folder, ledgers)
+        place = _ledger_position(folder, ledgers)
         if place is None:
             alone.append(folder)
         else:
             at[place] = folder
     releases = [
-        _entered(ledger, file, own, entry, at.get((file, own)), policies, day)
+        _ledger_release(ledger, file, own, entry, at.get((file, own)), policies, day)
         for file, ledger in ledgers.items()
         for own, entry in ledger.entries.items()
-        if isinstance(entry, Release)
+        if isinstance(entry, ReleaseEntry)
     ]
-    releases += [_alone(folder, policies, day) for folder in alone]
+    releases += [_unlisted_bundle(folder, policies, day) for folder in alone]
     known = {one.policy.rpartition(" ")[0] for one in releases}
     return Inventory(day.isoformat(), tuple(releases), tuple(n for n in policies if n not in known), tuple(decide))
 
 
-def _found(folders: Sequence[Path]) -> list[Path]:
+def _find_bundles(folders: Sequence[Path]) -> list[Path]:
     """Return the bundles below some folders, each once."""
     released = (file for folder in folders for file in sorted(folder.rglob(f"public/{NAME}")))
     return list(dict.fromkeys(file.parent.parent for file in released))
 
 
-def _place(bundle: Path, ledgers: Mapping[Path, Ledger]) -> tuple[Path, str] | None:
+def _ledger_position(bundle: Path, ledgers: Mapping[Path, Ledger]) -> tuple[Path, str] | None:
     """Return where a bundle stands in a ledger."""
     with suppress(RRPolicyError):
         manifest = sealed_manifest(bundle)
         for file, ledger in ledgers.items():
-            own = find(ledger, manifest)
+            own = find_entry(ledger, manifest)
             if own is not None:
                 return file, own
     return None
 
 
-def _entered(  # noqa: PLR0917 each is another thing
+def _ledger_release(  # noqa: PLR0917 each is another thing
     ledger: Ledger,
     file: Path,
     own: str,
-    entry: Release,
+    entry: ReleaseEntry,
     bundle: Path | None,
     policies: Mapping[str, Policy],
     day: date,
-) -> Listed:
+) -> InventoryEntry:
     """Return a release of a ledger, with its bundle where that is at hand."""
-    settled, gone = ledger.settled.get(own), no_longer_used(ledger, own, entry.name)
-    older = outdated_by(ledger, entry)
+    settled, gone = ledger.settled.get(own), withdrawal_notice(ledger, own, entry.name)
+    older = newer_version(ledger, entry)
     outcome = "open" if settled is None else settled.outcome
     state = {"open": "open", "withdrawn": "withdrawn"}.get(outcome, "in use" if older is None else "an older version")
     state = state if gone is None else "recalled" if own in ledger.recalled else "replaced"
@@ -193,13 +201,13 @@ def _entered(  # noqa: PLR0917 each is another thing
     manifest = None
     if bundle is not None:
         manifest = sealed_manifest(bundle)
-        differs = unlike(ledger, manifest, str(bundle))
+        differs = entry_mismatch(ledger, manifest, str(bundle))
         decide += [] if differs is None else [differs.message]
         decide += [] if gone is None else [f"{gone.message}; its bundle is still at {bundle}"]
     policy = policies.get(entry.policy)
     known = policy.governance if manifest is None and policy is not None else None
-    return _with_bundle(
-        Listed(
+    return _add_bundle_details(
+        InventoryEntry(
             f"{entry.policy} {entry.version}",
             entry.label,
             state,
@@ -217,27 +225,29 @@ def _entered(  # noqa: PLR0917 each is another thing
     )
 
 
-def _alone(bundle: Path, policies: Mapping[str, Policy], day: date) -> Listed:
+def _unlisted_bundle(bundle: Path, policies: Mapping[str, Policy], day: date) -> InventoryEntry:
     """Return a bundle that no ledger has."""
     try:
         manifest = sealed_manifest(bundle)
     except RRPolicyError as error:
-        return Listed(str(bundle), None, "unreadable", bundle=str(bundle), decide=(error.problems[0].message,))
+        return InventoryEntry(str(bundle), None, "unreadable", bundle=str(bundle), decide=(error.problems[0].message,))
     policy = policies.get(manifest.policy.name)
     lost = policy is not None and policy.ledger is not None
     decide = (f"it stands in no ledger, and the policy keeps {policy.ledger.file}",) if lost else ()  # type: ignore[union-attr]
     head = manifest.policy
-    one = Listed(f"{head.name} {head.version}", manifest.release, "in no ledger", digest=manifest.digest, decide=decide)
-    return _with_bundle(one, bundle, manifest, None, day)
+    one = InventoryEntry(
+        f"{head.name} {head.version}", manifest.release, "in no ledger", digest=manifest.digest, decide=decide
+    )
+    return _add_bundle_details(one, bundle, manifest, None, day)
 
 
-def _with_bundle(
-    one: Listed, bundle: Path | None, manifest: Manifest | None, known: Governance | None, day: date
-) -> Listed:
+def _add_bundle_details(
+    one: InventoryEntry, bundle: Path | None, manifest: Manifest | None, known: Governance | None, day: date
+) -> InventoryEntry:
     """Return a release with what its bundle says; without one, with what its policy declares now."""
     governance = known if manifest is None else manifest.governance
     if governance is not None and one.state not in {"withdrawn", "recalled", "replaced"}:
-        overdue, soon = _ends(governance, day)
+        overdue, soon = _deadlines(governance, day)
         one = replace(one, soon=soon, decide=(*one.decide, *overdue))
     if governance is not None:
         context = governance.context
@@ -250,11 +260,11 @@ def _with_bundle(
     except RequirementError as error:
         decide.append(error.problems[0].message)
         one = replace(one, state="recalled")
-    facts = attested(bundle)
+    facts = attestation_facts(bundle)
     signed = any(fact.name == "Signed" for fact in facts)
     if not signed and (manifest.require_signatures or manifest.require_roles):
         decide.append("it requires signatures, and nobody has signed it")
-    grade, risks = _risks(bundle)
+    grade, risks = _risk_summary(bundle)
     return replace(
         one,
         bundle=str(bundle),
@@ -263,12 +273,12 @@ def _with_bundle(
         grade=grade,
         risks=risks,
         attested=facts,
-        attacked=_attacked(bundle),
+        attacked=_attack_summary(bundle),
         decide=tuple(decide),
     )
 
 
-def _ends(governance: Governance, day: date) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _deadlines(governance: Governance, day: date) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what has ended by a day, and what ends soon: the review, and waivers."""
     review = governance.context.review
     days = [] if review is None else [("the review is due", review)]
@@ -279,7 +289,7 @@ def _ends(governance: Governance, day: date) -> tuple[tuple[str, ...], tuple[str
     return overdue, tuple(f"{what}: {until}" for what, until in days if day <= until <= day + SOON)
 
 
-def _risks(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
+def _risk_summary(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
     """Return the grade of a release, and what an attacker attains without it and with it."""
     path = bundle / "audit" / "report.json"
     if not path.is_file():
@@ -293,7 +303,7 @@ def _risks(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
     return panel.grade, tuple(f"{row.name}: {row.told}".replace("`", "") for row in panel.rows)
 
 
-def _attacked(bundle: Path) -> str:
+def _attack_summary(bundle: Path) -> str:
     path = bundle / "audit" / ATTACKED
     if not path.is_file():
         return ""
@@ -305,21 +315,21 @@ def _attacked(bundle: Path) -> str:
     return f"{right} of {len(attacks)} attacks came out as predicted"
 
 
-def lines(found: Inventory) -> Iterator[str]:
+def inventory_lines(found: Inventory) -> Iterator[str]:
     """Yield an inventory for people: what has to be decided first."""
     yield f"{len(found.releases)} releases, on {found.day}; {len(found.decisions)} to decide"
     for whose, what in found.decisions:
         yield f"DECIDE {whose}: {what}" if whose else f"DECIDE: {what}"
     for one in found.releases:
         yield ""
-        yield f"{called(one)}: {one.state}" + (f", entered {one.date}" if one.date else "")
-        yield from (f"  {name}: {value}" for name, value in facts(one))
+        yield f"{release_label(one)}: {one.state}" + (f", entered {one.date}" if one.date else "")
+        yield from (f"  {name}: {value}" for name, value in inventory_facts(one))
     if found.unreleased:
         yield ""
         yield f"never released: {', '.join(found.unreleased)}"
 
 
-def facts(one: Listed) -> Iterator[tuple[str, str]]:
+def inventory_facts(one: InventoryEntry) -> Iterator[tuple[str, str]]:
     """Yield what is known of a release, in words."""
     if one.purpose:
         yield "purpose", one.purpose

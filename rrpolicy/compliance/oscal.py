@@ -17,26 +17,32 @@ from functools import cached_property
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from rrpolicy.canonical import Json, canonical
-from rrpolicy.compliance.evidence import Answer, Citation, Evidence, Judgement, Kind
+from rrpolicy.canonical_json import Json, canonical
+from rrpolicy.compliance.evidence import (
+    Citation,
+    CitationKind,
+    ClauseAnswer,
+    ComplianceEvidence,
+    RequirementDecision,
+)
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.markdown import prose
 from rrpolicy.escaping.printable import listed, visible
 from rrpolicy.finding import CONDITION, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 VERSION = "1.2.3"
 OWN = "urn:rrpolicy:oscal"
 """The namespace of names that are not OSCAL's."""
 CATALOGUE = "NIST SP 800-53 rev. 5, Security and Privacy Controls for Information Systems and Organizations"
 AUDIT = "audit/"
-_METHODS = {Kind.FINDING: "TEST", Kind.DECLARATION: "EXAMINE", Kind.RECORD: "EXAMINE"}
+_METHODS = {CitationKind.FINDING: "TEST", CitationKind.DECLARATION: "EXAMINE", CitationKind.RECORD: "EXAMINE"}
 _STATES = {
     Verdict.SATISFIED: ("satisfied", "pass"),
     Verdict.FAILED: ("not-satisfied", "fail"),
     Verdict.UNDECIDED: ("not-satisfied", "other"),
 }
-_HOW_READ = (
+_READING_NOTE = (
     "No control is said to be met: that is for people to decide. A finding says of one requirement of the release's "
     "policy whether it holds; what nothing computed decides is not satisfied for the reason other, as OSCAL has no "
     "third state. What holds only under a condition is satisfied, and the condition is an observation beside it. Times "
@@ -48,7 +54,7 @@ _NO_PLAN = (
 )
 
 
-def as_oscal(evidence: Evidence) -> dict[str, Json]:
+def as_oscal(evidence: ComplianceEvidence) -> dict[str, Json]:
     """Return the evidence as an OSCAL document of assessment results.
 
     Raises:
@@ -77,7 +83,7 @@ class _Objective:
     """
 
     id: str
-    answer: Answer
+    answer: ClauseAnswer
     citation: Citation | None
 
     @property
@@ -97,7 +103,7 @@ class _Results:
         released: when the release was made.
     """
 
-    evidence: Evidence
+    evidence: ComplianceEvidence
     released: str
 
     def document(self) -> dict[str, Json]:
@@ -112,8 +118,8 @@ class _Results:
                 "oscal-version": VERSION,
                 "props": [
                     {"name": "marking", "value": self.marking(AUDIT if found.page == "audit" else "public/")},
-                    _own("release-digest", found.digest),
-                    _own("regime", found.regime),
+                    _own_property("release-digest", found.digest),
+                    _own_property("regime", found.regime),
                 ],
                 "remarks": f"Paths of files are relative to the folder of the bundle.{confidential}",
             },
@@ -129,7 +135,7 @@ class _Results:
                     "reviewed-controls": self.reviewed(),
                     "observations": [self.observation(citation) for citation in self.observed],
                     "findings": [self.finding(objective) for objective in self.all_objectives],
-                    "remarks": _HOW_READ,
+                    "remarks": _READING_NOTE,
                 }
             ],
             "back-matter": {"resources": [*self.resources()]},
@@ -140,10 +146,10 @@ class _Results:
         root = uuid5(uuid5(NAMESPACE_URL, OWN), canonical(self.evidence.to_json()).decode())
         return lambda name: str(uuid5(root, name))
 
-    def control(self, answer: Answer) -> str:
+    def control(self, answer: ClauseAnswer) -> str:
         return answer.control or self.own_id(answer)
 
-    def own_id(self, answer: Answer) -> str:
+    def own_id(self, answer: ClauseAnswer) -> str:
         words = re.sub(r"[^0-9a-z]+", "-", answer.clause.lower()).strip("-")
         return f"{self.evidence.regime}-{words}"
 
@@ -151,18 +157,18 @@ class _Results:
     def all_objectives(self) -> tuple[_Objective, ...]:
         return tuple(objective for answer in self.evidence.answers for objective in self.objectives_of(answer))
 
-    def objectives_of(self, answer: Answer) -> Iterator[_Objective]:
+    def objectives_of(self, answer: ClauseAnswer) -> Iterator[_Objective]:
         judged = [citation for citation in answer.citations if citation.judgement is not None]
         for number, citation in enumerate(judged, 1):
             yield _Objective(f"{self.own_id(answer)}.{number}", answer, citation)
         if not judged:
             yield _Objective(f"{self.own_id(answer)}.0", answer, None)
 
-    def objectives(self, answer: Answer) -> Json:
+    def objectives(self, answer: ClauseAnswer) -> Json:
         return {
             "control-id": self.control(answer),
             "description": prose(f"{answer.clause}: {answer.title}"),
-            "props": [_own("clause", answer.clause)],
+            "props": [_own_property("clause", answer.clause)],
             "parts": [
                 {"id": objective.id, "name": "objective", "ns": OWN, "prose": prose(objective.asks)}
                 for objective in self.objectives_of(answer)
@@ -178,7 +184,7 @@ class _Results:
         }
         clauses: dict[str, Json] = {
             "description": "Clauses that are no controls of a catalogue, by ids of rrpolicy's own.",
-            "props": [_own("ids", "rrpolicy")],
+            "props": [_own_property("ids", "rrpolicy")],
             "links": [{"href": f"#{self.id('regime')}", "rel": "reference"}],
         }
         chosen = ((catalogue, nist), (clauses, own))
@@ -202,12 +208,12 @@ class _Results:
         return {c: self.id(f"observation {n}") for n, c in enumerate(dict.fromkeys((*cited, *conditions)))}
 
     def observation(self, citation: Citation) -> Json:
-        files = [file for file in self.evidence.files if _in(file.path, citation.file)]
+        files = [file for file in self.evidence.files if _path_matches(file.path, citation.file)]
         until = self.evidence.holds_until
         return {
             "uuid": self.observed[citation],
             "description": prose(citation.text),
-            "props": [_own("kind", citation.kind.value)],
+            "props": [_own_property("kind", citation.kind.value)],
             "methods": [_METHODS[citation.kind]],
             "types": ["control-objective"],
             "relevant-evidence": [
@@ -272,18 +278,18 @@ class _Results:
         return "confidential" if path.startswith(AUDIT) else "public"
 
 
-def _in(path: str, cited: str) -> bool:
+def _path_matches(path: str, cited: str) -> bool:
     return path.startswith(cited) if cited.endswith("/") else path == cited
 
 
-def _own(name: str, value: str) -> Json:
+def _own_property(name: str, value: str) -> Json:
     return {"name": name, "ns": OWN, "value": visible(value)}
 
 
-def _condition(judged: Judgement) -> Citation:
+def _condition(judged: RequirementDecision) -> Citation:
     """Return the condition of what holds conditionally, as something observed."""
     text = (
         f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {listed(judged.given)}. An attacker "
         "who knows all other records can recompute them."
     )
-    return Citation(Kind.RECORD, text, "public/release.json, derived")
+    return Citation(CitationKind.RECORD, text, "public/release.json, derived")

@@ -7,7 +7,7 @@ import tomllib
 from functools import cache
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _FOLDER = "regimes"
 
@@ -48,20 +48,22 @@ class Regime:
 
 
 @cache
-def regimes() -> tuple[str, ...]:
+def regime_names() -> tuple[str, ...]:
     """Return the names of all regimes."""
     folder = importlib.resources.files(__package__).joinpath(_FOLDER)
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
-def regime(name: str) -> Regime:
+def load_regime(name: str) -> Regime:
     """Return a regime.
 
     Raises:
         PolicyError: RR250 if there is none of that name.
     """
-    if name not in regimes():
-        raise PolicyError(Problem("RR250", f"there is no regime '{name}'", expected=f"one of: {', '.join(regimes())}"))
+    if name not in regime_names():
+        raise PolicyError(
+            Problem("RR250", f"there is no regime '{name}'", expected=f"one of: {', '.join(regime_names())}")
+        )
     file = importlib.resources.files(__package__).joinpath(_FOLDER, f"{name}.toml")
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     clauses = tuple(Clause(c["id"], c["title"], tuple(c["needs"]), c.get("control")) for c in document["clause"])

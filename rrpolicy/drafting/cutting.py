@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.drafting.profile import Cut, Profile
 from rrpolicy.policy.file import moment
 from rrpolicy.policy.model import intervals

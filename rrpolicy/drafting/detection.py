@@ -17,14 +17,14 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings
 from rrpolicy.source.duckdb.delimited import DECIMAL, unlike_records, with_comma
 from rrpolicy.source.duckdb.files import refuse_pipe, shown
 from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
 
 LOOKED_AT = 200
 """Lines from which fields are told."""

@@ -19,11 +19,11 @@ from rrpolicy.drafting.protection import Protection
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import ROWS, CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
 from rrpolicy.source.memory.kinds import SCHEME
 from rrpolicy.source.opening import engine, snapshot_of
@@ -74,7 +74,7 @@ def draft(  # noqa: PLR0917 what a draft is made of
     """
     source, resolved = engine(uri, sources, Path())
     csv = settings_of(resolved)
-    with scratch() as spilled:
+    with scratch_folder() as spilled:
         with snapshot_of(source, resolved, table, spilled.folder, Reading(csv, column_wise=True)) as snapshot:
             named = _each(snapshot.columns(), "looking for missing values", 0.0, progress)
             codes = {name: found for name in named if (found := _codes(snapshot, name, csv))}

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.drafting.cutting import edges, merged_bins, merged_values
 from rrpolicy.drafting.detection import date_format, says_nothing
 from rrpolicy.drafting.profile import MOST_CATEGORIES, Profile
 from rrpolicy.engine.column_types import Family
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.names import LINKING, SENSITIVE, UNITS, holds, identifies_people

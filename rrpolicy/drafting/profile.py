@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family, family
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.missing_codes import coded_numbers
 
 if TYPE_CHECKING:

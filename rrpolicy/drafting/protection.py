@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.unfilled import MARK
 
 _SETS = "l-diversity"

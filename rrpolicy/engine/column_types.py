@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 
 class Family(StrEnum):

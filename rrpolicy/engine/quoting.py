@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import DataError, Problem
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")

@@ -44,7 +44,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Constant: TypeAlias = Any
 """A constant as DuckDB reads it: str, int, Decimal, float, bool, date, …"""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pandas as pd

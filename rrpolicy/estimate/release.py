@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
@@ -23,7 +23,7 @@ from rrpolicy.estimate.results.table import BIASED_ESTIMATOR_METHOD, Crosstab
 from rrpolicy.estimate.results.target import WEIGHTS_INSIDE, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.source.counts import Array
 

@@ -16,7 +16,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.missing import average
 from rrpolicy.exports.weights import WeightFile, axes_of, weight_files
 from rrpolicy.formats.format import CORE, Format
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.exports.weights import WeightFile
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 
 @frozen

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell, Decoder
 from rrpolicy.channels.table import Column, type_of
 from rrpolicy.errors import PolicyError
@@ -16,7 +16,7 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 WEIGHT_ROWS = 1_000_000
 """A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""

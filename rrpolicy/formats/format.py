@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from rrpolicy.escaping.formulas import Handling
-from rrpolicy.plugin_errors.returned import returning
-from rrpolicy.plugin_spec import Lazy, Offer
+from rrpolicy.plugin_errors.type_checks import check_return_type
+from rrpolicy.plugin_spec import LazyMapping, Offer
 
 if TYPE_CHECKING:
     import duckdb
@@ -149,7 +149,7 @@ OFFERS = tuple(
     )
 )
 """The core's own formats."""
-CORE: Formats = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
+CORE: Formats = LazyMapping({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
 """For who has no plugins."""
 
 
@@ -185,9 +185,9 @@ def relation(
 
     try:
         if isinstance(form, Cut):
-            return returning(str, form.relation_of)(connection, paths, spec, handling)
+            return check_return_type(str, form.relation_of)(connection, paths, spec, handling)
         (path,) = paths
-        return returning(str, form.relation)(connection, path, spec, handling)
+        return check_return_type(str, form.relation)(connection, path, spec, handling)
     except UnlikeSpecError:
         raise
     except (duckdb.Error, ValueError, OSError) as error:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.background import Beside
 from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.concurrency import BackgroundRunner
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.engine.quoting import literal
 from rrpolicy.engine.scan import plain as plain_path
@@ -78,7 +78,7 @@ class ParquetTable:
                 for f in schema
             ]
         )
-        self._encoder = Beside()
+        self._encoder = BackgroundRunner()
         self._file = path.open("xb")
         lists = {f.name for f in schema if pa.types.is_list(f.type)}
         self._writer = pq.ParquetWriter(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.format import Format, TableWriter, file_name
 from rrpolicy.formats.grouping import Files, Grouping
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import hold_members
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class FileParts:
 
     def _writer(self, path: Path) -> TableWriter:
         writer = self.form.writer(path, self.spec, self.handling)
-        hold_members(writer, ("write", "close", "abandon"), self.form.writer)
+        check_protocol(writer, ("write", "close", "abandon"), self.form.writer)
         return writer
 
 

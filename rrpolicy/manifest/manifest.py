@@ -13,12 +13,12 @@ from datetime import date
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from rrpolicy.canonical import Json, Value, own_digest
+from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.decoders import Decoder, WithheldDecoder
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import DesignPart, Role
@@ -285,7 +285,7 @@ class Manifest:
     def sealed(self, files: Mapping[str, str]) -> Manifest:
         """Return the manifest with the digests of the files that it covers, and its own."""
         whole = replace(self, files=dict(sorted(files.items())))
-        return replace(whole, digest=own_digest(whole.to_json()))
+        return replace(whole, digest=record_digest(whole.to_json()))
 
     def to_json(self) -> dict[str, Json]:
         """Return release.json; what a release need not have stands in it only where it has it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rrpolicy.canonical import Json, file_digest, own_digest
+from rrpolicy.canonical_json import Json, file_digest, record_digest
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
@@ -51,7 +51,7 @@ def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str],
     Raises:
         PolicyError: RR284 if one is not what was written.
     """
-    if document.get("digest") != own_digest(document):
+    if document.get("digest") != record_digest(document):
         raise _changed(name, "its field 'digest' is not its own digest")
     files = document.get("files")
     for path in paths:

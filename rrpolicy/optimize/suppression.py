@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import Place, Problem, RequirementError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Task

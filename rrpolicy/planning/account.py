@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Decided, Problem
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.finding import Finding
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Together:
 
 
 @frozen
-class Weighed(Decided):
+class Weighed(GatedResult):
     """A release beside the earlier ones of the same people.
 
     Attributes:

@@ -10,10 +10,10 @@ from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.promises import on_word
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline
-from rrpolicy.plugin_errors.installed import author
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.distributions import find_author
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.protection.ladder import Protection
@@ -75,7 +75,7 @@ def outline_of(channel: Channel) -> Outline:
 
 def words(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement in words with its limit and its subgroup."""
-    text = returning(str, registry.privacy_models[requirement.model].describe)(requirement.options)
+    text = check_return_type(str, registry.privacy_models[requirement.model].describe)(requirement.options)
     if requirement.max_records > 1:
         text += f", for units of up to {requirement.max_records} records"
     if not requirement.where:
@@ -142,7 +142,7 @@ def _finding(  # noqa: PLR0917 what it passes on
     assessor = registry.assessor(requirement, policy, outline_of(channel))
     rereads = assessor.rests_on(requirement) <= Basis.RELEASE
     if written is not None and assessor.measure is not None and rereads:
-        finding = returning(Finding, assessor.measure)(requirement, policy, channel, written)
+        finding = check_return_type(Finding, assessor.measure)(requirement, policy, channel, written)
     else:
         finding = assessor.finding(requirement, channel, original)
     return replace(
@@ -167,7 +167,7 @@ def _described(profile: Profile | None, least: int) -> Profile | None:
 def _promise(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement as its model says it to people; "" if that says nothing."""
     said = getattr(registry.privacy_models[requirement.model], "promise", None)
-    text = "" if said is None else returning(str, said)(requirement.options)
+    text = "" if said is None else check_return_type(str, said)(requirement.options)
     if text and requirement.where:
         whom = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
         text = f"{text.removesuffix('.')}, for {whom} only."
@@ -180,12 +180,12 @@ def _on_word(channel: Channel) -> Iterator[str]:
         if isinstance(own, Channel):
             yield (
                 f"How '{own.kind}' releases records, and how counts of them are undone, rests on the word of "
-                f"{author(own)}: a channel of its own has no matrix to be compared with."
+                f"{find_author(own)}: a channel of its own has no matrix to be compared with."
             )
         else:
             yield (
-                f"What is said of {', '.join(own.attributes)} rests on the word of {author(own)}: its matrix was not "
-                "listed, so that the ratios of its probabilities were not recomputed."
+                f"What is said of {', '.join(own.attributes)} rests on the word of {find_author(own)}: its matrix was "
+                "not listed, so that the ratios of its probabilities were not recomputed."
             )
 
 
@@ -203,11 +203,11 @@ def _measured(
 
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
     metric = registry.utility_metrics[gate.metric]
-    expected = returning(Measure | None, metric.expected)(gate.options, channel, original)
+    expected = check_return_type(Measure | None, metric.expected)(gate.options, channel, original)
     beside = getattr(metric, "beside", None)
     companions: tuple[Companion, ...] = ()
     if beside is not None and not isinstance(original, int):
-        companions = returning(tuple[Companion, ...], beside)(gate.options, channel, original)
+        companions = check_return_type(tuple[Companion, ...], beside)(gate.options, channel, original)
     return UtilityFinding(
         gate.metric,
         gate.options.model_dump(mode="json"),

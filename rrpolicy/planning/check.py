@@ -10,16 +10,21 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from rrpolicy.canonical import canonical
+from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.promises import hold_protocols
 from rrpolicy.channels.withheld import withholdable
-from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
+from rrpolicy.errors import (
+    GatedResult,
+    PolicyError,
+    Problem,
+    RRPolicyError,
+)
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MOST_FILES, Cut, files_of
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.assess import words
 from rrpolicy.planning.derived import impossible, possible
@@ -28,7 +33,7 @@ from rrpolicy.planning.kept_formulas import foreseen
 from rrpolicy.planning.opening import Opened
 from rrpolicy.planning.series import unfit
 from rrpolicy.planning.waivers import MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, Terms, Waived, due, part, unfounded
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
@@ -42,7 +47,7 @@ MANY_RECORDS = 2**62
 
 
 @frozen
-class Checked(Decided):
+class Checked(GatedResult):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `outline` what the mechanism will plan. `terms` are the day on
@@ -182,7 +187,7 @@ def outlined(policy: Policy, registry: Registry) -> Outline:
         RefusedError: RR413 if it is no outline.
     """
     mechanism = registry.mechanisms[policy.mechanism.name]
-    outline = returning(Outline, mechanism.outline)(policy.mechanism.options, policy)
+    outline = check_return_type(Outline, mechanism.outline)(policy.mechanism.options, policy)
     if outline.fixed is not None:
         hold_protocols(outline.fixed)
     return outline
@@ -213,7 +218,7 @@ def demand(policy: Policy, baseline: str) -> None:
 def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
     """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
     for gate in policy.gates:
-        unfit = returning(str | None, registry.utility_metrics[gate.metric].unfit)
+        unfit = check_return_type(str | None, registry.utility_metrics[gate.metric].unfit)
         reason = unfit(gate.options, outline.channel, outline.axes)
         if reason is not None:
             hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
@@ -237,7 +242,7 @@ def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
 def _said(requirement: Requirement, method: str, registry: Registry) -> str | None:
     """Return what an optional method of a model returns of a requirement; None without the method."""
     found = getattr(registry.privacy_models[requirement.model], method, None)
-    return None if found is None else returning(str | None, found)(requirement.options)
+    return None if found is None else check_return_type(str | None, found)(requirement.options)
 
 
 def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
@@ -291,13 +296,13 @@ def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Ite
         if other is requirement:
             earlier = False
         elif other.model == requirement.model and canonical(dict(other.where)) == canonical(dict(requirement.where)):
-            order = returning(Order, model.compare)(other.options, requirement.options)
+            order = check_return_type(Order, model.compare)(other.options, requirement.options)
             if order is Order.WEAKER or (order is Order.EQUAL and earlier):
                 yield other
 
 
 def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
-    compare = returning(Order, registry.privacy_models[requirement.model].compare)
+    compare = check_return_type(Order, registry.privacy_models[requirement.model].compare)
     compared = compare(other.options, requirement.options)
     than = "the same as" if compared is Order.EQUAL else "weaker than"
     where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
@@ -347,7 +352,7 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
             found.append(Problem("RR227", f"{requirement.model}: {reason}", place))
     for gate in policy.gates:
         asked = getattr(registry.utility_metrics[gate.metric], "refuses", None)
-        reason = None if asked is None else returning(str | None, asked)(gate.options, policy)
+        reason = None if asked is None else check_return_type(str | None, asked)(gate.options, policy)
         found += _other_side(gate, registry)
         if reason is not None:
             place = policy.place_of(reason, gate.place)
@@ -371,7 +376,9 @@ def _such_as(registry: Registry) -> str:
 
 
 def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
-    return returning(str | None, registry.privacy_models[requirement.model].refuses)(requirement.options, policy)
+    return check_return_type(str | None, registry.privacy_models[requirement.model].refuses)(
+        requirement.options, policy
+    )
 
 
 def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:

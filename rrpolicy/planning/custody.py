@@ -18,9 +18,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 PASSPHRASE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase of a key file where nobody can be asked."""

@@ -13,7 +13,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import Basis, Derived, Measure, Origin
 from rrpolicy.mechanism import Outline, Proposal, parameters_of
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.registry import Registry
@@ -65,7 +65,7 @@ def derived(
         hint = "report it to the plugin's authors: an outline names what is `solved` or `derived`"
         raise RefusedError(Problem("RR409", message, policy.place("mechanism"), hint=hint))
     metrics = registry.utility_metrics
-    expected = ((returning(Measure | None, metrics[g.metric].expected), g.options) for g in policy.gates)
+    expected = ((check_return_type(Measure | None, metrics[g.metric].expected), g.options) for g in policy.gates)
     gated = any(expectation(options, proposal.channel, records) is None for expectation, options in expected)
     found = _listed(policy, outline, assessors, gated=gated, chosen=chosen)
     spared = {parameters_of(name).id for name in outline.solved if name not in chosen}

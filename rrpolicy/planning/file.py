@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.canonical_json import Json, canonical, digest, pretty
 from rrpolicy.collection.questionnaire import Questionnaire
-from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.errors import Problem, RefusedError, write_error
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.check import stated
 from rrpolicy.planning.gate import gate
@@ -27,8 +27,8 @@ from rrpolicy.policy.stored import mechanism_from_json
 from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.safe_io.appearing import appear, refuse_existing
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
-from rrpolicy.safe_io.interrupts import token, unfinished
-from rrpolicy.safe_io.tempdirs import identity_of
+from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.safe_io.tempdirs import directory_identity
 from rrpolicy.serialization.reading import read
 
 LARGEST = 2**30
@@ -85,17 +85,17 @@ def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile
         RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
             missing or cannot be written to, RR408 if the disk is full.
     """
-    made = path.with_name(f".{path.name}.{token()}")
+    made = path.with_name(f".{path.name}.{random_suffix()}")
     try:
-        with unfinished(made):
+        with cleanup_on_exit(made):
             with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(pretty(dict(document)))
-            identity = identity_of(made)
+            identity = directory_identity(made)
             appeared = partial(_is, path, identity)
             with nullcontext() if key is None else fresh_key(*key, appeared):
                 appear(made, path)
     except OSError as error:
-        raise unwritable(str(path), error) from error
+        raise write_error(str(path), error) from error
 
 
 def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[[], None]) -> None:
@@ -110,20 +110,20 @@ def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[
         RefusedError: RR402 if there is a file already; RR407 if it cannot be written, RR408 if the disk is full.
     """
     refuse_existing(path)
-    made, done = path.with_name(f".{path.name}.{token()}"), False
+    made, done = path.with_name(f".{path.name}.{random_suffix()}"), False
     try:
-        with unfinished(made):
+        with cleanup_on_exit(made):
             made.write_bytes(pretty(questionnaire.to_json()))
             appear(made, path)
-        with unfinished(path, lambda: done):
+        with cleanup_on_exit(path, lambda: done):
             plan()
             done = True
     except OSError as error:
-        raise unwritable(str(path), error) from error
+        raise write_error(str(path), error) from error
 
 
 def _is(path: Path, identity: object) -> bool:
-    return identity_of(path) == identity
+    return directory_identity(path) == identity
 
 
 def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:

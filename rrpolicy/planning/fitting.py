@@ -22,13 +22,13 @@ def fitting(opened: Opened, outline: Outline) -> tuple[int, tuple[Remark, ...]]:
         DataError: RR3xx, everything that the policy does not foresee, at once.
         RefusedError: RR410 if the table changes meanwhile; RR421 if there can be no scratch folder.
     """
-    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.source.opening import open_original
     from rrpolicy.source.units import refuse_repeated
 
     with (
         opened.registry.naming_engines(),
-        scratch() as spilled,
+        scratch_folder() as spilled,
         open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
     ):
         refuse_repeated(original.policy, original)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
-from rrpolicy.errors import Decided, Problem
+from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.derived import accept_line
@@ -27,7 +27,7 @@ EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the r
 
 
 @frozen
-class Decision(Decided):
+class Decision(GatedResult):
     """Whether a release may be made.
 
     Attributes:

@@ -21,13 +21,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from rrpolicy.canonical import Json, canonical, pretty
-from rrpolicy.errors import Problem, RefusedError, unwritable
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Json, canonical, pretty
+from rrpolicy.errors import Problem, RefusedError, write_error
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
 from rrpolicy.safe_io.document import faults
-from rrpolicy.safe_io.interrupts import unfinished
-from rrpolicy.safe_io.passphrase import NoPassphraseError, passphrase
+from rrpolicy.safe_io.interrupts import cleanup_on_exit
+from rrpolicy.safe_io.passphrase import NoPassphraseError, read_passphrase
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -122,7 +122,7 @@ def file_passphrase() -> bytes:
         RefusedError: RR403 if there is none.
     """
     try:
-        return passphrase(PASSPHRASE, "the key file", new=True)
+        return read_passphrase(PASSPHRASE, "the key file", new=True)
     except NoPassphraseError as error:
         hint = "set it, run the command in a terminal, or take --key-passphrase out"
         raise RefusedError(Problem("RR403", f"the key cannot be protected: {error}", hint=hint)) from error
@@ -185,7 +185,7 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
     except FileExistsError as error:
         raise _taken(path) from error
     except OSError as error:
-        raise unwritable(f"the key file {path}", error) from error
+        raise write_error(f"the key file {path}", error) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(document)
@@ -193,7 +193,7 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise unwritable(f"the key file {path}", error) from error
+        raise write_error(f"the key file {path}", error) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -223,7 +223,7 @@ def fresh_key(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]
     """
     refuse_existing_key(path)
     theirs = False
-    with unfinished(path, lambda: theirs or finished()):
+    with cleanup_on_exit(path, lambda: theirs or finished()):
         try:
             write_key(path, key)
         except RefusedError:
@@ -286,7 +286,7 @@ def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]
     if "key" in document:
         return bytes.fromhex(document["key"]), stated, None
     try:
-        secret = passphrase(PASSPHRASE, f"the key file {path}")
+        secret = read_passphrase(PASSPHRASE, f"the key file {path}")
         return opened(document["protected"], secret, canonical(stated)), stated, secret
     except NoPassphraseError as error:
         raise _refused(path, f"cannot be opened: {error}", hint) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.baseline.inherit import Alter
 from rrpolicy.policy.catalogue import Catalogue

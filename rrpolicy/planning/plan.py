@@ -10,13 +10,13 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import rrpolicy
-from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.promises import contradictions, hold_protocols, settled
 from rrpolicy.channels.reading import channel_from_json
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Derived, Origin
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
 from rrpolicy.planning.check import (
@@ -41,8 +41,8 @@ from rrpolicy.planning.judgement import associated, held_by_one, survey_design
 from rrpolicy.planning.kept_formulas import kept_formulas
 from rrpolicy.planning.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.planning.waivers import unfounded
-from rrpolicy.plugin_errors.installed import author
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.distributions import find_author
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.stored import policy_from_json
@@ -224,7 +224,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
     task = Task(resolved, seen, requirements, progress)
     proposal = (
-        returning(Proposal, mechanism.plan)(resolved.mechanism.options, task)
+        check_return_type(Proposal, mechanism.plan)(resolved.mechanism.options, task)
         if begun is None
         else continued(begun, resolved)
     )
@@ -284,7 +284,7 @@ def refuse_unreachable(
     if isinstance(original, int):
         return
     asked = ((r, a.least) for r, a in requirements if a.least is not None)
-    told = (returning(Problem | None, least)(requirement, channel, original) for requirement, least in asked)
+    told = (check_return_type(Problem | None, least)(requirement, channel, original) for requirement, least in asked)
     problems = [problem for problem in told if problem is not None]
     if problems:
         raise RequirementError(problems)
@@ -303,7 +303,7 @@ def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = 
     """
     told = list(contradictions(channel, policy.released))
     if told:
-        by = "the plan" if mechanism is None else author(mechanism)
+        by = "the plan" if mechanism is None else find_author(mechanism)
         raise RefusedError([Problem("RR414", f"{by}: {each}", policy.place("mechanism")) for each in told])
 
 

@@ -7,11 +7,11 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.collection.questionnaire import Questionnaire, uncollectable
-from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.account import Account, Accounts
 from rrpolicy.planning.custody import KeyAt, Secret
 from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
@@ -31,7 +31,7 @@ Progress = Callable[[str, float], None]
 
 
 @frozen
-class Planned(Decided):
+class Planned(GatedResult):
     """What would be released, at what risk and with what error; `rrpolicy.release` executes exactly it.
 
     It may hold the key that the release is drawn with, so it is not shown and cannot be pickled: between processes a
@@ -170,14 +170,14 @@ def _looked(
     written: bool,
 ) -> tuple[Outlook, KeyFile | None]:
     """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
-    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
 
     sources = made.registry.sources
     with (
         made.registry.naming_engines(),
-        scratch() as spilled,
+        scratch_folder() as spilled,
         open_original(made.policy, sources, spilled.folder) as original,
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):

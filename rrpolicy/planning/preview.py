@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, exact
+from rrpolicy.canonical_json import Json, exact
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
@@ -19,8 +19,8 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
 )
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.errors import DataError, Decided, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.errors import DataError, GatedResult, Problem
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.planning.account import Account, Weighed
 from rrpolicy.planning.assess import Assessment, assess
@@ -32,7 +32,7 @@ from rrpolicy.planning.waivers import JUDGED, Terms, warning_id
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.fields import UNWRITTEN, called
+from rrpolicy.serialization.fields import UNWRITTEN, document_key
 from rrpolicy.serialization.writing import plain
 from rrpolicy.source.units import UNTOLD, untold
 
@@ -54,7 +54,7 @@ class MarginalError:
     """
 
     attributes: tuple[str, ...]
-    error: float | None = field(metadata=called("rmse"))
+    error: float | None = field(metadata=document_key("rmse"))
     cells: int = field(default=1, metadata=UNWRITTEN)
 
     @property
@@ -83,7 +83,7 @@ class MarginalError:
 
 
 @frozen
-class Outlook(Decided):
+class Outlook(GatedResult):
     """A plan, what was found of it, whether it passes, and what it will still be good for.
 
     Attributes:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.finding import Origin
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Proposal, Remark
 from rrpolicy.serialization.writing import plain
 

@@ -13,7 +13,7 @@ from itertools import permutations
 
 from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.planning.judgement import ASSOCIATED, GIVEN_AWAY, HELD_BY_ONE, SURVEY_DESIGN
 from rrpolicy.planning.kept_formulas import KEPT

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.scale import Scale
 
 Ends: TypeAlias = Literal["interval", "certain", "none"]
 
 
 @frozen
-class Mark:
+class IntervalMark:
     """An estimate, with its interval.
 
     Attributes:
@@ -47,7 +47,7 @@ class Mark:
 
 
 @frozen
-class Line:
+class ChartReferenceLine:
     """A number that marks are compared with: where it stands, and what it is."""
 
     at: float
@@ -67,8 +67,8 @@ class Panel:
 
     title: str
     scale: Scale
-    line: Line | None
-    marks: tuple[Mark, ...]
+    line: ChartReferenceLine | None
+    marks: tuple[IntervalMark, ...]
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROOM = 0.04
@@ -90,12 +90,12 @@ class Scale:
         return (math.log(self.low), math.log(self.high)) if self.factors else (self.low, self.high)
 
 
-def rounded(value: float) -> float:
+def round_to_two_digits(value: float) -> float:
     """Return a number with two digits, for where the end of an axis is told."""
     return float(f"{value:.2g}")
 
 
-def written(value: float) -> str:
+def tick_label(value: float) -> str:
     """Return a round number as an axis shows it: thousands parted, a true minus."""
     plain = f"{value + 0.0:,.10g}" if abs(value) < _WRITTEN_OUT else f"{value:.4g}"
     return plain.replace("-", "\u2212")

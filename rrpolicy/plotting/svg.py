@@ -10,9 +10,14 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Chart, Line, Mark, Panel
-from rrpolicy.plotting.scale import Scale, written
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import (
+    Chart,
+    ChartReferenceLine,
+    IntervalMark,
+    Panel,
+)
+from rrpolicy.plotting.scale import Scale, tick_label
 
 WIDTH = 480
 NARROWEST = 240
@@ -30,7 +35,7 @@ _INK, _PAPER, _FAINT, _GREY = (
     ("#dddddd", "#3a4046"),
     ("#666666", "#a8a8a8"),
 )
-_CHARACTER, _BOLD, _LEADING, _ROW, _BESIDE, _EDGE = 6.6, 7.6, 16, 22, 11, 10
+_CHARACTER, _BOLD, _LEADING, _ROW, _LEGEND_GAP, _EDGE = 6.6, 7.6, 16, 22, 11, 10
 _LABELS = 0.42
 _MOST_LINES = 4
 _PARTS, _MORE_PARTS = 5, 9
@@ -85,10 +90,10 @@ def svg(chart: Chart, width: int = WIDTH) -> Figure:
     if chart.series:
         sheet.legend(chart.series)
     marks = [m for panel in chart.panels for m in panel.marks]
-    longest = max((max(_CHARACTER * _long(m.name), _BOLD * _long(m.heading)) for m in marks), default=0.0)
+    longest = max((max(_CHARACTER * _text_width(m.name), _BOLD * _text_width(m.heading)) for m in marks), default=0.0)
     left = math.ceil(min(longest + 8, _LABELS * sheet.width))
     for panel in chart.panels:
-        _panel(sheet, chart, panel, left)
+        _draw_panel(sheet, chart, panel, left)
     for note in chart.notes:
         sheet.text(note, "s")
     height = math.ceil(sheet.y) + _EDGE
@@ -101,10 +106,10 @@ def svg(chart: Chart, width: int = WIDTH) -> Figure:
     )
 
 
-def inline(mark: Mark, scale: Scale, line: Line | None, ends: str) -> str:
+def inline_interval(mark: IntervalMark, scale: Scale, line: ChartReferenceLine | None, ends: str) -> str:
     """Return one interval in a line of text, in the colour of the text; its numbers stand beside it."""
     wide, y = 140, 8
-    place = _Place(scale, 6, wide - 12)
+    place = _AxisPosition(scale, 6, wide - 12)
     parts = [
         f'<svg width="{wide}" height="16" viewBox="0 0 {wide} 16" aria-hidden="true" style="vertical-align:middle">'
     ]
@@ -113,9 +118,9 @@ def inline(mark: Mark, scale: Scale, line: Line | None, ends: str) -> str:
         x = place.at(compared)
         parts.append(f'<path d="M{x} 0v16" stroke="currentColor" stroke-opacity=".35" fill="none"/>')
     paint = 'stroke="currentColor" stroke-width="2" fill="none"'
-    parts += [f'<path d="{bar}" {paint}/>' for bar in _bars(mark, place, y, ends)]
+    parts += [f'<path d="{bar}" {paint}/>' for bar in _interval_paths(mark, place, y, ends)]
     if math.isfinite(mark.estimate):
-        fill = "none" if _hollow(mark, scale) else "currentColor"
+        fill = "none" if _is_hollow(mark, scale) else "currentColor"
         parts.append(f'<circle cx="{place.at(mark.estimate)}" cy="{y}" r="3.5" stroke="currentColor" fill="{fill}"/>')
     return "".join([*parts, "</svg>"])
 
@@ -129,7 +134,7 @@ class _Sheet:
 
     def text(self, said: str, kind: str, character: float = _CHARACTER) -> None:
         """Write text on as many lines as it needs."""
-        for line in _wrapped(said, self.width / character) if said else ():
+        for line in _wrap_text(said, self.width / character) if said else ():
             self.y += _LEADING
             self.parts.append(f'<text class="{kind}" x="0" y="{self.y - 4}">{escape(line)}</text>')
 
@@ -137,7 +142,7 @@ class _Sheet:
         """Show the shapes of marks with their names."""
         x, self.y = 6.0, self.y + 18
         for i, name in enumerate(series):
-            long = 28 + _CHARACTER * _long(name)
+            long = 28 + _CHARACTER * _text_width(name)
             if x > 6 and x + long > self.width:  # noqa: PLR2004 - where a line begins
                 x, self.y = 6.0, self.y + 18
             self.parts.append(SHAPES[i].format(c=f"p c{i}", x=x, y=self.y - 8))
@@ -146,7 +151,7 @@ class _Sheet:
 
 
 @frozen
-class _Place:
+class _AxisPosition:
     """Where an axis stands across."""
 
     scale: Scale
@@ -157,35 +162,35 @@ class _Place:
         return f"{self.left + self.wide * self.scale.at(value):.1f}"
 
 
-def _panel(sheet: _Sheet, chart: Chart, panel: Panel, left: int) -> None:
+def _draw_panel(sheet: _Sheet, chart: Chart, panel: Panel, left: int) -> None:
     sheet.y += 8
     sheet.text(panel.title, "h", _BOLD)
     ticks = _ticks(panel.scale, sheet.width - left)
-    overhang = _CHARACTER * _long(written(ticks[-1])) / 2 if ticks else 0.0
-    place = _Place(panel.scale, left + 4, sheet.width - left - 4 - max(overhang, 6))
+    overhang = _CHARACTER * _text_width(tick_label(ticks[-1])) / 2 if ticks else 0.0
+    place = _AxisPosition(panel.scale, left + 4, sheet.width - left - 4 - max(overhang, 6))
     sheet.y += _LEADING
     grid, top = len(sheet.parts), sheet.y + 2
     for tick in ticks:
-        text = escape(written(tick))
+        text = escape(tick_label(tick))
         sheet.parts.append(f'<text class="s" x="{place.at(tick)}" y="{sheet.y - 4}" text-anchor="middle">{text}</text>')
     for heading, under in groupby(panel.marks, key=lambda m: m.heading):
         sheet.y += 4 if heading else 0
         sheet.text(heading, "h", _BOLD)
         for name, marks in groupby(under, key=lambda m: m.name):
-            _row(sheet, chart, place, name, list(marks))
+            _draw_row(sheet, chart, place, name, list(marks))
     lines = [f'<path class="g" d="M{place.at(tick)} {top}V{sheet.y}"/>' for tick in ticks]
     compared = panel.line.at if panel.line else 0.0 if panel.scale.low < 0 < panel.scale.high else None
     if compared is not None and panel.scale.holds(compared):
         x = place.at(compared)
         lines.append(f'<path class="n" d="M{x} {top}V{sheet.y + 2}"/>')
         if panel.line:
-            _named(sheet, f"{written(compared)}: {panel.line.name}", float(x))
+            _draw_line_label(sheet, f"{tick_label(compared)}: {panel.line.name}", float(x))
     sheet.parts[grid:grid] = lines
 
 
-def _named(sheet: _Sheet, said: str, x: float) -> None:
+def _draw_line_label(sheet: _Sheet, said: str, x: float) -> None:
     """Write what a line is at its foot, inside the drawing."""
-    half = _CHARACTER * _long(said) / 2
+    half = _CHARACTER * _text_width(said) / 2
     if 4 * half > sheet.width:
         sheet.text(said, "s")
         return
@@ -198,40 +203,40 @@ def _ticks(scale: Scale, room: float) -> tuple[float, ...]:
     """Return the most grid lines whose numbers do not run into one another."""
     for most in range(_MORE_PARTS if scale.factors else _PARTS, 1, -1):
         ticks = scale.ticks(most)
-        widest = max((_long(written(t)) for t in ticks), default=0.0) * _CHARACTER + 8
+        widest = max((_text_width(tick_label(t)) for t in ticks), default=0.0) * _CHARACTER + 8
         places = [(room - widest / 2) * scale.at(t) for t in ticks]
         if all(b - a >= widest for a, b in pairwise(places)):
             return ticks
     return scale.ticks(1)[:1]
 
 
-def _row(sheet: _Sheet, chart: Chart, place: _Place, name: str, marks: Sequence[Mark]) -> None:
-    label = _wrapped(name, (place.left - 8) / _CHARACTER)
-    height = max(_ROW + _BESIDE * (len(marks) - 1), _LEADING * len(label) + 4)
+def _draw_row(sheet: _Sheet, chart: Chart, place: _AxisPosition, name: str, marks: Sequence[IntervalMark]) -> None:
+    label = _wrap_text(name, (place.left - 8) / _CHARACTER)
+    height = max(_ROW + _LEGEND_GAP * (len(marks) - 1), _LEADING * len(label) + 4)
     middle = sheet.y + height / 2
     first = middle - _LEADING * (len(label) - 1) / 2 + 4
     sheet.parts += [f'<text x="0" y="{first + _LEADING * i:g}">{escape(line)}</text>' for i, line in enumerate(label)]
     for i, mark in enumerate(marks):
-        y = middle + _BESIDE * (i - (len(marks) - 1) / 2)
+        y = middle + _LEGEND_GAP * (i - (len(marks) - 1) / 2)
         shape = chart.series.index(mark.series) if mark.series in chart.series else 0
-        sheet.parts.append(f"<g><title>{escape(mark.told)}</title>{_drawn(mark, place, y, shape, chart.ends)}</g>")
+        sheet.parts.append(f"<g><title>{escape(mark.told)}</title>{_mark_svg(mark, place, y, shape, chart.ends)}</g>")
     sheet.y += height
 
 
-def _drawn(mark: Mark, place: _Place, y: float, shape: int, ends: str) -> str:
+def _mark_svg(mark: IntervalMark, place: _AxisPosition, y: float, shape: int, ends: str) -> str:
     if math.isnan(mark.estimate):
         text = f'<text class="s" x="{place.left}" y="{y + 4:g}">not estimable</text>' if not mark.has_ends else ""
     else:
-        kind = "o" if _hollow(mark, place.scale) else "p"
+        kind = "o" if _is_hollow(mark, place.scale) else "p"
         text = SHAPES[shape].format(c=f"{kind} c{shape}", x=place.at(mark.estimate), y=f"{y:g}")
-    return "".join(f'<path class="i c{shape}" d="{bar}"/>' for bar in _bars(mark, place, y, ends)) + text
+    return "".join(f'<path class="i c{shape}" d="{bar}"/>' for bar in _interval_paths(mark, place, y, ends)) + text
 
 
-def _hollow(mark: Mark, scale: Scale) -> bool:
+def _is_hollow(mark: IntervalMark, scale: Scale) -> bool:
     return mark.outside or not scale.holds(mark.estimate)
 
 
-def _bars(mark: Mark, place: _Place, y: float, ends: str) -> list[str]:
+def _interval_paths(mark: IntervalMark, place: _AxisPosition, y: float, ends: str) -> list[str]:
     """Return the lines of an interval: bounds that are certain end in caps, what goes beyond the axis in an arrow."""
     if not (mark.has_ends and mark.low < mark.high):
         return []
@@ -245,23 +250,23 @@ def _bars(mark: Mark, place: _Place, y: float, ends: str) -> list[str]:
     return paths
 
 
-def _long(text: str) -> float:
+def _text_width(text: str) -> float:
     """Return how many characters of common width a text takes."""
     return sum(2.0 if unicodedata.east_asian_width(c) in "WF" else 1.6 if c in "mwMW@%" else 1.0 for c in text)
 
 
-def _wrapped(text: str, most: float) -> list[str]:
+def _wrap_text(text: str, most: float) -> list[str]:
     """Return text on lines of at most so many characters, between words where that is possible."""
     lines = [""]
     for word in text.split(" "):
         joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if _long(joined) <= most:
+        if _text_width(joined) <= most:
             lines[-1] = joined
             continue
         if lines[-1]:
             lines.append("")
         for character in word:
-            if _long(lines[-1] + character) > most:
+            if _text_width(lines[-1] + character) > most:
                 lines.append("")
             lines[-1] += character
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1][:-1]}…"]

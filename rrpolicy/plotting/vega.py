@@ -7,16 +7,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.plotting.chart import Chart, Mark, Panel
-from rrpolicy.plotting.scale import written
+from rrpolicy.plotting.chart import Chart, IntervalMark, Panel
+from rrpolicy.plotting.scale import tick_label
 from rrpolicy.plotting.svg import COLOURS
-from rrpolicy.plugin_errors.installed import install
+from rrpolicy.plugin_errors.distributions import install
 
 if TYPE_CHECKING:
     import altair as alt
 
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
-_STEP, _BESIDE, _WIDTH = 22, 13, 360
+_STEP, _LEGEND_WIDTH, _WIDTH = 22, 13, 360
 
 
 def vega_lite(chart: Chart) -> alt.VConcatChart:
@@ -72,9 +72,9 @@ def _panel(alt: Any, chart: Chart, panel: Panel) -> Any:
         line = alt.Chart(alt.Data(values=[{"at": panel.line.at, "line": panel.line.name}]))
         rule = line.mark_rule(color="#666666", strokeDash=[3, 3])
         layers.insert(0, rule.encode(x=alt.X("at:Q", scale=scale, title=None), tooltip=alt.Tooltip("line:N")))
-    named = f"line at {written(panel.line.at)}: {panel.line.name}" if panel.line else ""
+    named = f"line at {tick_label(panel.line.at)}: {panel.line.name}" if panel.line else ""
     title = alt.TitleParams(text="; ".join(filter(None, (panel.title, named))), anchor="start", fontSize=12)
-    return alt.layer(*layers, title=title, height=alt.Step(_BESIDE if chart.series else _STEP), width=_WIDTH)
+    return alt.layer(*layers, title=title, height=alt.Step(_LEGEND_WIDTH if chart.series else _STEP), width=_WIDTH)
 
 
 def _colour(alt: Any, chart: Chart) -> Any:
@@ -101,7 +101,7 @@ def _rows(panel: Panel) -> tuple[list[str], list[dict[str, object]]]:
     return names, rows
 
 
-def _numbers(mark: Mark, panel: Panel) -> dict[str, object]:
+def _numbers(mark: IntervalMark, panel: Panel) -> dict[str, object]:
     def known(value: float) -> float | None:
         return value if math.isfinite(value) else None
 

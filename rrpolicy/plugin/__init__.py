@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-def _listed(file: str, known: dict[str, Any]) -> tuple[list[str], Callable[[str], object]]:
+def _stub_exports(file: str, known: dict[str, Any]) -> tuple[list[str], Callable[[str], object]]:
     """Return the names that the stub beside a module lists, and what loads and keeps each of them.
 
     Args:
@@ -32,7 +32,7 @@ def _listed(file: str, known: dict[str, Any]) -> tuple[list[str], Callable[[str]
     return sorted(modules), load
 
 
-__all__, __getattr__ = _listed(__file__, globals())
+__all__, __getattr__ = _stub_exports(__file__, globals())
 
 
 def __dir__() -> list[str]:

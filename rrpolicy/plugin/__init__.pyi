@@ -1,5 +1,5 @@
 # What plugins import, and where it stands: `__init__.py` reads this list.
-from rrpolicy.canonical import Value as Value, exact as exact, pretty as pretty
+from rrpolicy.canonical_json import Value as Value, exact as exact, pretty as pretty
 from rrpolicy.channels.anatomy.channel import AnatomyChannel as AnatomyChannel
 from rrpolicy.channels.axes.identity import Identity as Identity
 from rrpolicy.channels.axes.matrix import Matrix as Matrix

@@ -1,5 +1,5 @@
 # What engines use that read, draw and write tables elsewhere, and where it stands: `engines.py` reads this list.
-from rrpolicy.plugin_errors.installed import install as install
+from rrpolicy.plugin_errors.distributions import install as install
 from rrpolicy.errors import RefusedError as RefusedError
 from rrpolicy.formats.parts import FileParts as FileParts, FileSink as FileSink
 from rrpolicy.formats.rows import divided as divided

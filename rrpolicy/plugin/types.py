@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from rrpolicy.plugin import _listed
+from rrpolicy.plugin import _stub_exports
 
-__all__, __getattr__ = _listed(__file__, globals())
+__all__, __getattr__ = _stub_exports(__file__, globals())
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 # Types that public signatures name, and where each stands: `types.py` reads this list.
-from rrpolicy.canonical import Json as Json
+from rrpolicy.canonical_json import Json as Json
 from rrpolicy.channels.axes.matrix import Invariance as Invariance
 from rrpolicy.channels.axes.mixed_in import MixedIn as MixedIn
 from rrpolicy.channels.axes.partition import (

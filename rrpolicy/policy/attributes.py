@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from pydantic_core import PydanticCustomError
 
-from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.errors import Problem
 from rrpolicy.policy.directions import REJECT
 from rrpolicy.policy.file import AttributeTable, category, moment

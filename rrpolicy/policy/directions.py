@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 NAME = "name"
 REJECT = "reject"

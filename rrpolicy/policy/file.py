@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.escaping.formulas import CONVENTION, Handling
 from rrpolicy.policy.directions import RELAXABLE
 from rrpolicy.policy.model import MOST_RECORDS, DesignPart

@@ -10,9 +10,9 @@ from dataclasses import field
 from datetime import date
 from typing import Literal
 
-from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.errors import Place
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import record
 

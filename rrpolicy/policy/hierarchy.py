@@ -9,7 +9,7 @@ import os.path
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.errors import Problem
 from rrpolicy.policy.file import category
 from rrpolicy.policy.folder.root import OutsideError, Root

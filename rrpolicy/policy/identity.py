@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from rrpolicy.canonical import category_text
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import category_text
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.governance import ASSOCIATION
 from rrpolicy.policy.model import Gate, Policy, Requirement

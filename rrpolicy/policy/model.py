@@ -16,11 +16,11 @@ from typing import Any, Generic, Literal, TypeAlias
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from rrpolicy.canonical import Json, Value, canonical, digest
+from rrpolicy.canonical_json import Json, Value, canonical, digest
 from rrpolicy.errors import Place
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.governance import Governance

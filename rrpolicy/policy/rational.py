@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 
 
 def rational(value: object) -> Fraction:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.canonical import Value, canonical, digest, exact, same_category
+from rrpolicy.canonical_json import Value, canonical, digest, exact, same_category
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
 from rrpolicy.policy.attributes import resolve_attribute

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import BudgetEntry, MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
 

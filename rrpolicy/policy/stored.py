@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import NotOfferedError, Problem, RefusedError
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import MissingNameError, Problem, RefusedError
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
@@ -60,7 +60,7 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
     source = read(SourceSettings, document["source"], {"uri": uri})
     form = document["release"]["format"]
     if form not in catalogue.formats:
-        raise NotOfferedError("format", form)
+        raise MissingNameError("format", form)
     return Policy(
         **{**document["policy"], "plugins": tuple(document["policy"]["plugins"])},
         source=source,
@@ -102,7 +102,7 @@ def _ledger(document: Mapping[str, Any], catalogue: Catalogue, max_records: int)
 
 def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:
     if name not in known:
-        raise NotOfferedError(what, name)
+        raise MissingNameError(what, name)
     read = known[name].model_validate(options)
     defaults = {key: field.get_default(call_default_factory=True) for key, field in known[name].model_fields.items()}
     # what stands at its default counts as not given: mechanisms refuse options that are given and have no use

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.exposure import DOUBTFUL
 from rrpolicy.privacy.epsilon.unlinkable import groups_by_rank

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Axis, Posterior, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.cells import contexts, occupied, runs
 

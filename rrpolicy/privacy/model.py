@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.canonical import Value, exact
+from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ class Assessor:
             adversary = requirement.adversary or self.adversary or "decided by who has the table"
             assumed = self.assumptions if requirement.assumptions is None else requirement.assumptions
             return conclude(requirement, None, None, basis, adversary, assumed, model=requirement.called)
-        return returning(Finding, self.assess)(requirement, channel, original)
+        return check_return_type(Finding, self.assess)(requirement, channel, original)
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
@@ -335,7 +335,7 @@ class Assessor:
         elif isinstance(original, int):
             return False
         if self.holds is not None:
-            return returning(bool, self.holds)(requirement, channel, original)
+            return check_return_type(bool, self.holds)(requirement, channel, original)
         return self.finding(requirement, channel, original).verdict is Verdict.SATISFIED
 
 
@@ -374,7 +374,7 @@ def refuse_layout(
     axes: Layout,
 ) -> None:
     """Raise `PolicyError` (RR227) if the `layout` of an assessor refuses how attributes stand together."""
-    refused = None if check is None else returning(tuple[str, str] | None, check)(requirement, policy, axes)
+    refused = None if check is None else check_return_type(tuple[str, str] | None, check)(requirement, policy, axes)
     if refused is not None:
         reason, hint = refused
         raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))

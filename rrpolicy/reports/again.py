@@ -9,9 +9,14 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.errors import NotOfferedError, PolicyError, Problem, unwritable
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.errors import (
+    MissingNameError,
+    PolicyError,
+    Problem,
+    write_error,
+)
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.safe_io.appearing import appear, refuse_existing
 
 if TYPE_CHECKING:
@@ -89,7 +94,7 @@ def printed(report: Report, registry: Registry, form: str, out: Path | None) -> 
     renderer = _renderer(registry, form, None)
     if out is not None:
         refuse_existing(out)
-    content = returning(bytes, renderer.render)(report)
+    content = check_return_type(bytes, renderer.render)(report)
     if out is not None:
         _save(content, out)
     return Rendered(report.page, form, content, out)
@@ -97,15 +102,15 @@ def printed(report: Report, registry: Registry, form: str, out: Path | None) -> 
 
 def _save(content: bytes, out: Path) -> None:
     """Write a file as a whole or not at all; nothing is overwritten."""
-    from rrpolicy.safe_io.interrupts import token, unfinished
+    from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
-    made = out.with_name(f".{out.name}.{token()}")
+    made = out.with_name(f".{out.name}.{random_suffix()}")
     try:
-        with unfinished(made):
+        with cleanup_on_exit(made):
             made.write_bytes(content)
             appear(made, out)
     except OSError as error:
-        raise unwritable(str(out), error) from error
+        raise write_error(str(out), error) from error
 
 
 def _folders(bundle: Path) -> tuple[Path, Path | None]:
@@ -117,14 +122,14 @@ def _folders(bundle: Path) -> tuple[Path, Path | None]:
 
 
 def _renderer(registry: Registry, form: str, public: Path | None) -> Renderer:
-    from rrpolicy.discovery import lacking
+    from rrpolicy.discovery import with_missing_plugins
     from rrpolicy.manifest.sealed import read_release
 
     renderers = registry.renderers
     if form not in renderers:
         if public is not None:
             with suppress(PolicyError):  # what is no release names no plugins
-                lacking(registry, read_release(public).software).refuse_absent("renderer", form)
+                with_missing_plugins(registry, read_release(public).software).refuse_absent("renderer", form)
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
         )
@@ -172,7 +177,7 @@ def _sections(manifest: Manifest, registry: Registry) -> tuple[Section, ...]:
 
     try:
         channel = channel_from_json(manifest.channel, registry.kinds)
-    except NotOfferedError as error:
+    except MissingNameError as error:
         flags = " or ".join(f"--plugin {name}" for name in manifest.made_with("rrpolicy_channels"))
         log.warning("the page lacks what the %s '%s' tells; %s loads it", error.what, error.name, flags or "an update")
         return ()

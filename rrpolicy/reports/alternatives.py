@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import ClassVar, Literal
 
-from rrpolicy.finding import AT, Bound, Measure
-from rrpolicy.frozen import frozen
+from rrpolicy.finding import BOUND_WORDS, Bound, Measure
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.protection.ladder import Protection
 from rrpolicy.report import AlternativeRow, Alternatives
 from rrpolicy.reports.before_after import guesses
@@ -41,7 +41,7 @@ class Quantity:
 
     def told(self, measure: Measure, *, conditional: bool = False) -> str:
         """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
-        text = worded(measure, AT[self.bound], digits=FEWER)
+        text = worded(measure, BOUND_WORDS[self.bound], digits=FEWER)
         return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE, Formats
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import (
-    AT,
+    BOUND_WORDS,
     VALUE,
     Companion,
     Finding,
@@ -128,13 +128,13 @@ def utility_row(
         attributes=visible(finding.over) or "every randomised attribute",
         expected=shown,
         standing=None if expected is None else expected.standing.value,
-        limit=f"{AT[finding.bound]} {rational(finding.limit)}",
+        limit=f"{BOUND_WORDS[finding.bound]} {rational(finding.limit)}",
         verdict=finding.verdict.value,
         realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
         waived=_waived(finding, waivers),
         companions=tuple(_beside(companion, None) for companion in finding.companions),
-        used=None if expected is None else used(expected.end(finding.bound), limit, AT[finding.bound]),
+        used=None if expected is None else used(expected.end(finding.bound), limit, BOUND_WORDS[finding.bound]),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each
 from rrpolicy.estimate.opening import is_countable, release_of

@@ -13,7 +13,7 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.report_blocks import Fact, figure, percent
 from rrpolicy.reports.attributes import GENERALISED, IN_PART, UNCHANGED, coarseness

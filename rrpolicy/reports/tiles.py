@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.finding import ERRORS, MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_by, likelihood_in, linked_by
 from rrpolicy.report import Tile

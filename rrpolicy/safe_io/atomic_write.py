@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from rrpolicy.errors import Problem, RefusedError, unwritable
-from rrpolicy.safe_io.interrupts import unfinished
+from rrpolicy.errors import Problem, RefusedError, write_error
+from rrpolicy.safe_io.interrupts import cleanup_on_exit
 
 
 def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tuple[Path, ...]:
@@ -40,10 +40,10 @@ def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tu
             path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as begun:
             for path in targets.values():
-                begun.enter_context(unfinished(path, lambda: whole))
+                begun.enter_context(cleanup_on_exit(path, lambda: whole))
             for name, path in targets.items():
                 files[name](path)
             whole = True
     except OSError as error:
-        raise unwritable(f"'{folder}'", error) from error
+        raise write_error(f"'{folder}'", error) from error
     return tuple(targets.values())

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LEFT = 128
+SIGNAL_EXIT_BASE = 128
 """Added to a signal's number: the exit status of a process that it ended."""
 TOKEN = 16
 """Characters of the random end of an unfinished folder's name."""
@@ -28,7 +28,7 @@ _PASSES, _PAUSE = 50, 0.005
 
 
 @frozen(eq=False)
-class _Unfinished:
+class _CleanupItem:
     """What goes with the process, unless it `stays`; `kept` then says so."""
 
     path: Path
@@ -37,12 +37,12 @@ class _Unfinished:
     remove: Callable[[Path], None]
 
 
-_unfinished: list[_Unfinished] = []
-_kept: list[str] = []
-_begun = threading.Event()
+_cleanup_items: list[_CleanupItem] = []
+_kept_messages: list[str] = []
+_cleanup_begun = threading.Event()
 
 
-def token() -> str:
+def random_suffix() -> str:
     """Return the end of a name that nobody guesses."""
     return os.urandom(TOKEN // 2).hex()
 
@@ -70,7 +70,7 @@ def remove_folder(path: Path) -> None:
 
 
 @contextmanager
-def unfinished(
+def cleanup_on_exit(
     path: Path,
     stays: Callable[[], bool] = lambda: False,
     kept: str = "",
@@ -84,68 +84,68 @@ def unfinished(
         kept: what an interrupt then says of it.
         remove: how it is removed.
     """
-    entry = _Unfinished(path, stays, kept, remove)
-    _unfinished.append(entry)
-    if _begun.is_set():
-        _park()
+    entry = _CleanupItem(path, stays, kept, remove)
+    _cleanup_items.append(entry)
+    if _cleanup_begun.is_set():
+        _block_main_thread()
     try:
         yield
     finally:
         if not stays():
             remove(path)
         elif kept:
-            _kept.append(kept)
-        _unfinished.remove(entry)
+            _kept_messages.append(kept)
+        _cleanup_items.remove(entry)
 
 
-def told() -> str:
+def interruption_summary() -> str:
     """Return what an interrupted process has done, in words."""
-    return "; ".join(_kept) or "nothing was written"
+    return "; ".join(_kept_messages) or "nothing was written"
 
 
-def take_over() -> None:
+def install_signal_handlers() -> None:
     """Take SIGINT, SIGTERM and SIGHUP over for the rest of the process; a SIGHUP that is ignored (nohup) stays so."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    threading.Thread(target=_wait, args=(reading,), daemon=True).start()
+    threading.Thread(target=_await_signal, args=(reading,), daemon=True).start()
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _park)
+            signal.signal(number, _block_main_thread)
 
 
-def let_go() -> None:
+def uninstall_signal_handlers() -> None:
     """Leave by the signal's exit status and nothing else: the interpreter is ending, and all is finished."""
     for number in SIGNALS:
-        if signal.getsignal(number) is _park:
-            signal.signal(number, lambda received, _: os._exit(LEFT + received))
+        if signal.getsignal(number) is _block_main_thread:
+            signal.signal(number, lambda received, _: os._exit(SIGNAL_EXIT_BASE + received))
 
 
-def _park(*_: object) -> None:
+def _block_main_thread(*_: object) -> None:
     """Keep the main thread from going on; the other one ends the process."""
     while True:
         time.sleep(1)
 
 
-def _wait(reading: int) -> None:
+def _await_signal(reading: int) -> None:
     number = 0
     while number not in SIGNALS:
         number = os.read(reading, 1)[0]
     try:
-        _clear()
+        _remove_unfinished()
         shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # progress hides the cursor
-        os.write(2, f"{shown}rrpolicy: interrupted; {told()}\n".encode())
+        os.write(2, f"{shown}rrpolicy: interrupted; {interruption_summary()}\n".encode())
     finally:
-        os._exit(LEFT + number)
+        os._exit(SIGNAL_EXIT_BASE + number)
 
 
-def _clear() -> None:
+def _remove_unfinished() -> None:
     """Remove what is unfinished, and look again: the main thread may have been about to begin something."""
-    _begun.set()
+    _cleanup_begun.set()
     for _ in range(2):
-        for entry in tuple(_unfinished):
+        for entry in tuple(_cleanup_items):
             if not entry.stays():
                 entry.remove(entry.path)
-            elif entry.kept and entry.kept not in _kept:
-                _kept.append(entry.kept)
+            elif entry.kept and entry.kept not in _kept_messages:
+                _kept_messages.append(entry.kept)
         time.sleep(_PAUSE)

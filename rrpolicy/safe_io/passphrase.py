@@ -6,7 +6,7 @@ import getpass
 import os
 import sys
 
-SHORTEST = 8
+MIN_LENGTH = 8
 """Characters below which a passphrase protects nothing."""
 
 
@@ -14,7 +14,7 @@ class NoPassphraseError(ValueError):
     """There is none; the message says why, and what to do."""
 
 
-def passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
+def read_passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
     """Return a passphrase.
 
     Args:
@@ -32,6 +32,6 @@ def passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
         told = getpass.getpass(f"Passphrase of {what}: ")
         if new and getpass.getpass("The same again: ") != told:
             raise NoPassphraseError("the two passphrases differ; nothing was written")
-    if new and len(told) < SHORTEST:
-        raise NoPassphraseError(f"a passphrase of fewer than {SHORTEST} characters protects nothing")
+    if new and len(told) < MIN_LENGTH:
+        raise NoPassphraseError(f"a passphrase of fewer than {MIN_LENGTH} characters protects nothing")
     return told.encode()

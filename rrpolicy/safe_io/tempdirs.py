@@ -16,10 +16,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen import frozen
-from rrpolicy.safe_io.interrupts import TOKEN, remove_folder, token, unfinished
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.safe_io.interrupts import (
+    TOKEN,
+    cleanup_on_exit,
+    random_suffix,
+    remove_folder,
+)
 
-PLACE = "RRPOLICY_SCRATCH"
+SCRATCH_VARIABLE = "RRPOLICY_SCRATCH"
 """Names the folder that scratch folders are made in; default: the folder for temporary files."""
 _PREFIX = "run-"
 _HEX = frozenset("0123456789abcdef")
@@ -41,24 +46,27 @@ class Scratch:
 
 
 @contextmanager
-def scratch() -> Iterator[Scratch]:
+def scratch_folder() -> Iterator[Scratch]:
     """Make a scratch folder, after removing those that killed runs left; it is gone afterwards.
 
     Raises:
         RefusedError: RR421 if there can be none, RR408 if its disk is full.
     """
-    place = _place()
+    place = _user_folder()
     umask = os.umask(0o077)
     try:
-        sweep(place, _PREFIX)
-        with refused_when_full(f"the disk of the scratch folder {place}"), held(place, _PREFIX) as folder:
+        remove_stale(place, _PREFIX)
+        with (
+            disk_full_as_refusal(f"the disk of the scratch folder {place}"),
+            locked_directory(place, _PREFIX) as folder,
+        ):
             yield Scratch(folder, umask)
     finally:
         os.umask(umask)
 
 
 @contextmanager
-def held(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path]:
+def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path]:
     """Make a folder of mode 0700 and hold it locked; it is gone afterwards, unless it was moved to its target.
 
     Args:
@@ -69,15 +77,15 @@ def held(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path
     identity: tuple[int, int] | None = None
 
     def moved() -> bool:
-        return target is not None and identity is not None and identity_of(target) == identity
+        return target is not None and identity is not None and directory_identity(target) == identity
 
     while True:
-        folder = parent / (prefix + token())
-        with unfinished(folder, moved, f"{target} was released", remove_folder):
+        folder = parent / (prefix + random_suffix())
+        with cleanup_on_exit(folder, moved, f"{target} was released", remove_folder):
             folder.mkdir(mode=0o700)
-            lock = _locked(folder)
+            lock = _lock_folder(folder)
             if lock >= 0:
-                identity = identity_of(folder)
+                identity = directory_identity(folder)
                 try:
                     yield folder
                 finally:
@@ -85,7 +93,7 @@ def held(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path
                 return
 
 
-def sweep(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
+def remove_stale(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
     """Remove what killed runs of this user left; what a living run holds is locked and stays.
 
     Args:
@@ -113,7 +121,7 @@ def sweep(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
     return tuple(swept)
 
 
-def identity_of(path: Path) -> tuple[int, int] | None:
+def directory_identity(path: Path) -> tuple[int, int] | None:
     """Return what tells a folder from every other one, wherever it is moved; None if there is none."""
     try:
         found = path.lstat()
@@ -123,7 +131,7 @@ def identity_of(path: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
-def refused_when_full(what: str) -> Iterator[None]:
+def disk_full_as_refusal(what: str) -> Iterator[None]:
     """Turn what the file system or the engine says of a full disk into a refusal.
 
     Raises:
@@ -132,19 +140,20 @@ def refused_when_full(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not says_full(error):
+        if not is_disk_full(error):
             raise
         raise RefusedError(
             Problem(
                 "RR408",
                 f"{what} is full; nothing was released",
-                hint=f"make room, or let {PLACE} name a folder on a larger disk: a release needs its own size where it "
-                "is written and, for tables of many distinct rows, that of the original where it is sorted",
+                hint=f"make room, or let {SCRATCH_VARIABLE} name a folder on a larger disk: a release needs its own "
+                "size where it is written and, for tables of many distinct rows, that of the original where it "
+                "is sorted",
             )
         ) from error
 
 
-def says_full(error: BaseException) -> bool:
+def is_disk_full(error: BaseException) -> bool:
     """Whether an error of the operating system or the engine says that a disk is full."""
     if isinstance(error, OSError):
         return error.errno in _FULL or any(words in str(error) for words in _FULL_IN_WORDS)
@@ -152,31 +161,33 @@ def says_full(error: BaseException) -> bool:
     return engine and any(words in str(error) for words in _FULL_IN_WORDS)
 
 
-def _place() -> Path:
+def _user_folder() -> Path:
     """Return this user's folder for scratch folders, made if missing.
 
     Raises:
         RefusedError: RR421 if it is not his alone: whoever else could write there could have anything removed.
     """
-    above = Path(os.environ.get(PLACE) or tempfile.gettempdir()).absolute()
+    above = Path(os.environ.get(SCRATCH_VARIABLE) or tempfile.gettempdir()).absolute()
     place = above / f"rrpolicy-{os.geteuid()}"
     try:
         with suppress(FileExistsError):
             place.mkdir(mode=0o700)
         found = place.lstat()
     except OSError as error:
-        raise _no_place(f"no scratch folder can be made in {above}: {(error.strerror or '').lower()}") from error
+        raise _no_folder_error(f"no scratch folder can be made in {above}: {(error.strerror or '').lower()}") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise _no_place(f"the scratch folder {place} is not a folder of this user alone")
+        raise _no_folder_error(f"the scratch folder {place} is not a folder of this user alone")
     return place
 
 
-def _no_place(message: str) -> RefusedError:
-    hint = f"let {PLACE} name a folder that exists and that you may write to, on a disk with room for the table"
+def _no_folder_error(message: str) -> RefusedError:
+    hint = (
+        f"let {SCRATCH_VARIABLE} name a folder that exists and that you may write to, on a disk with room for the table"
+    )
     return RefusedError(Problem("RR421", message, expected="a folder of mode 0700 that you own", hint=hint))
 
 
-def _locked(folder: Path) -> int:
+def _lock_folder(folder: Path) -> int:
     """Return the descriptor that holds a folder locked; -1 if another run took it for one that was left."""
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

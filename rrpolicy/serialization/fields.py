@@ -18,19 +18,19 @@ AUDIT: Mapping[str, Any] = MappingProxyType({"audit": True})
 """Metadata of a field that what is published does not hold."""
 
 
-def called(key: str) -> Mapping[str, Any]:
+def document_key(key: str) -> Mapping[str, Any]:
     """Return the metadata of a field that stands under another name in documents."""
     return {"key": key}
 
 
-def key_of(field: Field[Any]) -> str | None:
+def field_key(field: Field[Any]) -> str | None:
     """Return the key that a field stands under; None if documents do not hold it."""
     key: str | None = field.metadata.get("key", field.name)
     return key
 
 
 @cache
-def tags_of(kind: Any) -> tuple[str, ...]:
+def class_tags(kind: Any) -> tuple[str, ...]:
     """Return the constants of a class that are written; a field of such a name is a field."""
     own = {field.name for field in fields(kind)}
     return tuple(tag for tag in TAGS if tag not in own and isinstance(getattr(kind, tag, None), (str, int)))

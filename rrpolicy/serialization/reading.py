@@ -16,7 +16,7 @@ from functools import cache, partial
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from rrpolicy.serialization.fields import key_of, tags_of
+from rrpolicy.serialization.fields import class_tags, field_key
 from rrpolicy.serialization.writing import plain
 
 T = TypeVar("T")
@@ -65,9 +65,9 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
     if not isinstance(document, Mapping):
         raise MalformedError("must be an object")
     known: Any = kind
-    _expect(known, document)
-    readers, found = _readers(known), dict(given)
-    unknown = document.keys() - readers.keys() - set(tags_of(known))
+    _check_tags(known, document)
+    readers, found = _field_readers(known), dict(given)
+    unknown = document.keys() - readers.keys() - set(class_tags(known))
     if unknown:
         raise MalformedError("is unknown", min(map(str, unknown)))
     for key, (name, reader, needed) in readers.items():
@@ -84,14 +84,14 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
     return kind(**found)
 
 
-def _expect(kind: Any, document: Mapping[str, Any]) -> None:
+def _check_tags(kind: Any, document: Mapping[str, Any]) -> None:
     """Check the constants that tell kinds apart.
 
     Raises:
         UnknownVersionError: if the version is another one.
         MalformedError: if it is of another kind.
     """
-    for tag in tags_of(kind):
+    for tag in class_tags(kind):
         own, found = getattr(kind, tag), document.get(tag)
         if type(found) is type(own) and found == own:
             continue
@@ -103,60 +103,64 @@ def _expect(kind: Any, document: Mapping[str, Any]) -> None:
 
 
 @cache
-def _readers(kind: Any) -> Mapping[str, tuple[str, Reader, bool]]:
+def _field_readers(kind: Any) -> Mapping[str, tuple[str, Reader, bool]]:
     """Return key -> (field, how it is read, whether it must be there)."""
     hints = get_type_hints(kind, localns=_KNOWN)
     found: dict[str, tuple[str, Reader, bool]] = {}
     for field in fields(kind):
-        key = key_of(field)
+        key = field_key(field)
         if key is not None and field.init:
             needed = field.default is MISSING and field.default_factory is MISSING
-            found[key] = (field.name, _reader(hints[field.name]), needed)
+            found[key] = (field.name, _reader_for(hints[field.name]), needed)
     return found
 
 
 @cache
-def _reader(kind: Any) -> Reader:
+def _reader_for(kind: Any) -> Reader:
     """Return how a value of a type is read; one of any other type is always given."""
     if kind in _SCALARS:
         return _SCALARS[kind]
     if get_origin(kind) is not None:
-        return _of_several(get_origin(kind), get_args(kind))
+        return _container_reader(get_origin(kind), get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return partial(_one_of, {(str, plain(member)): member for member in kind})
+        return partial(_read_literal, {(str, plain(member)): member for member in kind})
     if is_dataclass(kind):
         own: Any = kind
         return getattr(kind, "from_json", partial(read, own))
-    return partial(_unreadable, kind)
+    return partial(_unsupported_type, kind)
 
 
-def _of_several(origin: Any, args: tuple[Any, ...]) -> Reader:
+def _container_reader(origin: Any, args: tuple[Any, ...]) -> Reader:
     if origin is Literal:
-        return partial(_one_of, {(type(a), a): a for a in args})
+        return partial(_read_literal, {(type(a), a): a for a in args})
     if origin in {Union, UnionType}:
-        return _any_of([a for a in args if a is not NoneType], none=NoneType in args)
+        return _union_reader([a for a in args if a is not NoneType], none=NoneType in args)
     if origin is tuple and args[-1] is Ellipsis:
-        return partial(_list, _reader(args[0]))
-    return partial(_row, tuple(map(_reader, args))) if origin is tuple else partial(_object, _reader(args[1]))
+        return partial(_read_list, _reader_for(args[0]))
+    return (
+        partial(_read_tuple, tuple(map(_reader_for, args)))
+        if origin is tuple
+        else partial(_read_mapping, _reader_for(args[1]))
+    )
 
 
-def _unreadable(kind: Any, value: Any) -> Any:
+def _unsupported_type(kind: Any, value: Any) -> Any:
     raise TypeError(f"documents hold no {kind!r}: {type(value).__name__}")
 
 
-def _any_of(kinds: list[Any], *, none: bool) -> Reader:
+def _union_reader(kinds: list[Any], *, none: bool) -> Reader:
     """Return the reader of a union: dataclasses are told apart by their first tag, all else by its type."""
     if len(kinds) == 1:
-        inner = _reader(kinds[0])
+        inner = _reader_for(kinds[0])
     elif all(map(is_dataclass, kinds)):
-        tag = tags_of(kinds[0])[0]
-        inner = partial(_tagged, tag, {getattr(kind, tag): _reader(kind) for kind in kinds})
+        tag = class_tags(kinds[0])[0]
+        inner = partial(_read_tagged, tag, {getattr(kind, tag): _reader_for(kind) for kind in kinds})
     else:
-        inner = partial(_typed, {kind: _reader(kind) for kind in kinds})
+        inner = partial(_read_typed, {kind: _reader_for(kind) for kind in kinds})
     return (lambda value: None if value is None else inner(value)) if none else inner
 
 
-def _tagged(tag: str, known: Mapping[str, Reader], value: Any) -> Any:
+def _read_tagged(tag: str, known: Mapping[str, Reader], value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise MalformedError("must be an object")
     found = value.get(tag)
@@ -165,19 +169,19 @@ def _tagged(tag: str, known: Mapping[str, Reader], value: Any) -> Any:
     return known[found](value)
 
 
-def _typed(known: Mapping[type[Any], Reader], value: Any) -> Any:
+def _read_typed(known: Mapping[type[Any], Reader], value: Any) -> Any:
     if type(value) not in known:
         raise MalformedError(f"must be {' or '.join(_NAMES[kind] for kind in known)}")
     return known[type(value)](value)
 
 
-def _one_of(known: Mapping[tuple[type, Any], Any], value: Any) -> Any:
+def _read_literal(known: Mapping[tuple[type, Any], Any], value: Any) -> Any:
     if not isinstance(value, (str, int)) or (type(value), value) not in known:
         raise MalformedError(f"must be {' or '.join(str(told) for _, told in known)}")
     return known[type(value), value]
 
 
-def _list(inner: Reader, value: Any) -> tuple[Any, ...]:
+def _read_list(inner: Reader, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise MalformedError("must be a list")
     found = []
@@ -189,13 +193,13 @@ def _list(inner: Reader, value: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _row(inner: tuple[Reader, ...], value: Any) -> tuple[Any, ...]:
+def _read_tuple(inner: tuple[Reader, ...], value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or len(value) != len(inner):
         raise MalformedError(f"must be a list of {len(inner)}")
     return tuple(reader(item) for reader, item in zip(inner, value, strict=True))
 
 
-def _object(inner: Reader, value: Any) -> dict[str, Any]:
+def _read_mapping(inner: Reader, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise MalformedError("must be an object")
     found = {}
@@ -207,13 +211,13 @@ def _object(inner: Reader, value: Any) -> dict[str, Any]:
     return found
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:  # no engine can store NUL
         raise MalformedError("must be text without NUL")
     return value
 
 
-def _number(value: Any) -> float:
+def _read_number(value: Any) -> float:
     if type(value) in {int, float}:
         return value  # type: ignore[no-any-return]
     if not isinstance(value, str) or value not in {"inf", "-inf"}:
@@ -221,7 +225,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _fraction(value: Any) -> Fraction:
+def _read_fraction(value: Any) -> Fraction:
     if not isinstance(value, str) or not _FRACTION.fullmatch(value):
         raise MalformedError('must be a rational such as "4/5"')
     found = Fraction(value)
@@ -230,7 +234,7 @@ def _fraction(value: Any) -> Fraction:
     return found
 
 
-def _exactly(kind: type[Any], value: Any) -> Any:
+def _read_exact_type(kind: type[Any], value: Any) -> Any:
     if type(value) is not kind:
         raise MalformedError(f"must be {_NAMES[kind]}")
     return value
@@ -240,9 +244,9 @@ _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 _SCALARS: Mapping[Any, Reader] = {
     object: lambda value: value,
     Any: lambda value: value,
-    str: _text,
-    int: partial(_exactly, int),
-    bool: partial(_exactly, bool),
-    float: _number,
-    Fraction: _fraction,
+    str: _read_text,
+    int: partial(_read_exact_type, int),
+    bool: partial(_read_exact_type, bool),
+    float: _read_number,
+    Fraction: _read_fraction,
 }

@@ -13,15 +13,15 @@ from fractions import Fraction
 from types import NoneType
 from typing import Any
 
-from rrpolicy.canonical import Json, number
-from rrpolicy.serialization.fields import key_of, tags_of
+from rrpolicy.canonical_json import Json, json_number
+from rrpolicy.serialization.fields import class_tags, field_key
 
-_AS_IT_IS = frozenset({str, int, bool, NoneType})
-_WRITTEN: tuple[tuple[type | tuple[type, ...], Callable[[Any], Json]], ...] = (
+_PLAIN_TYPES = frozenset({str, int, bool, NoneType})
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Json]], ...] = (
     (IntEnum, lambda value: value.name.lower()),
     (Enum, lambda value: value.value),
     ((str, int, NoneType), lambda value: value),
-    (float, number),
+    (float, json_number),
     (Fraction, str),
 )
 
@@ -37,10 +37,10 @@ def plain(value: Any, *, public: bool = False) -> Json:
         TypeError: if it holds something else.
     """
     if isinstance(value, (list, tuple)):
-        return [v if type(v) in _AS_IT_IS else plain(v, public=public) for v in value]
+        return [v if type(v) in _PLAIN_TYPES else plain(v, public=public) for v in value]
     if isinstance(value, Mapping):
         return {str(key): plain(inner, public=public) for key, inner in value.items()}
-    for kind, written in _WRITTEN:
+    for kind, written in _WRITERS:
         if isinstance(value, kind):
             return written(value)
     own = (public and getattr(value, "to_public_json", None)) or getattr(value, "to_json", None)
@@ -57,9 +57,9 @@ def record(value: Any, *, public: bool = False) -> dict[str, Json]:
         TypeError: if it is none.
     """
     kind: Any = type(value)
-    found: dict[str, Json] = {tag: getattr(value, tag) for tag in tags_of(kind)}
+    found: dict[str, Json] = {tag: getattr(value, tag) for tag in class_tags(kind)}
     for field in fields(value):
-        key = key_of(field)
+        key = field_key(field)
         if key is None or (public and field.metadata.get("audit")):
             continue
         held = getattr(value, field.name)

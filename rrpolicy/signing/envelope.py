@@ -8,8 +8,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.canonical import canonical, pretty
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import canonical, pretty
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.signing.statement import PAYLOAD
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import CryptoSigner, Key
 
-LARGEST = 1 << 26
+MAX_ENVELOPE_BYTES = 1 << 26
 
 
 @frozen
-class Signed:
+class SignedEnvelope:
     """An envelope, read: what was signed, and the ids of the keys that it says signed it.
 
     Attributes:
@@ -50,20 +50,20 @@ class Signed:
         return pretty(self.envelope.to_dict())
 
 
-def new_envelope(payload: bytes) -> Signed:
+def new_envelope(payload: bytes) -> SignedEnvelope:
     """Return an envelope that nobody has signed yet."""
     from securesystemslib.dsse import Envelope
 
-    return Signed(payload, json.loads(payload), (), Envelope(payload, PAYLOAD, {}))
+    return SignedEnvelope(payload, json.loads(payload), (), Envelope(payload, PAYLOAD, {}))
 
 
-def with_signature(signed: Signed, signer: CryptoSigner) -> Signed:
+def add_signature(signed: SignedEnvelope, signer: CryptoSigner) -> SignedEnvelope:
     """Return an envelope with one signature more."""
     signed.envelope.sign(signer)
-    return Signed(signed.payload, signed.statement, tuple(signed.envelope.signatures), signed.envelope)
+    return SignedEnvelope(signed.payload, signed.statement, tuple(signed.envelope.signatures), signed.envelope)
 
 
-def read_envelope(path: Path) -> Signed:
+def read_envelope(path: Path) -> SignedEnvelope:
     """Read an envelope: canonical payload, one signature a key, and nothing that the format does not know.
 
     Raises:
@@ -72,10 +72,10 @@ def read_envelope(path: Path) -> Signed:
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import Error
 
-    document = read_document(path, most=LARGEST)
+    document = read_document(path, most=MAX_ENVELOPE_BYTES)
     if document.keys() != {"payload", "payloadType", "signatures"} or document["payloadType"] != PAYLOAD:
         raise UnreadableError(f"{path.name} is no envelope of an in-toto statement")
-    if not _signatures(document["signatures"]) or not isinstance(document["payload"], str):
+    if not _well_formed_signatures(document["signatures"]) or not isinstance(document["payload"], str):
         raise UnreadableError(f"{path.name} holds signatures that are none")
     try:
         envelope = Envelope.from_dict(deepcopy(document))  # it writes into what it is given
@@ -85,10 +85,10 @@ def read_envelope(path: Path) -> Signed:
         raise UnreadableError(f"{path.name} is no envelope that can be read") from error
     if not spelled or not isinstance(statement, dict):
         raise UnreadableError(f"{path.name} does not hold a statement in its one spelling")
-    return Signed(envelope.payload, statement, tuple(envelope.signatures), envelope)
+    return SignedEnvelope(envelope.payload, statement, tuple(envelope.signatures), envelope)
 
 
-def _signatures(found: object) -> bool:
+def _well_formed_signatures(found: object) -> bool:
     """Return whether signatures have their form."""
     if not isinstance(found, list):
         return False
@@ -98,6 +98,6 @@ def _signatures(found: object) -> bool:
     )
 
 
-def all_signed(signed: Signed, keys: Sequence[Key]) -> tuple[str, ...]:
+def verified_key_ids(signed: SignedEnvelope, keys: Sequence[Key]) -> tuple[str, ...]:
     """Return the ids of those keys that signed, each once."""
     return tuple(dict.fromkeys(key.keyid for key in keys if signed.signed_by(key)))

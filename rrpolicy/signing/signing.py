@@ -8,14 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, unwritable
-from rrpolicy.frozen import frozen
+from rrpolicy.errors import (
+    PolicyError,
+    Problem,
+    RefusedError,
+    RequirementError,
+    write_error,
+)
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.safe_io.document import UnreadableError
-from rrpolicy.safe_io.interrupts import token, unfinished
-from rrpolicy.signing.envelope import Signed, new_envelope, read_envelope, with_signature
-from rrpolicy.signing.statement import APPROVAL, approval, recall, statement_of
-from rrpolicy.signing.verification import verification_statement
+from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.signing.envelope import (
+    SignedEnvelope,
+    add_signature,
+    new_envelope,
+    read_envelope,
+)
+from rrpolicy.signing.statement import (
+    APPROVAL,
+    approval_statement,
+    bundle_statement,
+    recall_statement,
+)
+from rrpolicy.signing.verification_result import verification_statement
 from rrpolicy.verification.outcome import Verification
 from rrpolicy.verification.verify import APPROVED, ATTESTATIONS, verify
 
@@ -68,17 +84,17 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
         message = f"{bundle} has no audit/, and what is signed covers it"
         raise PolicyError(Problem("RR260", message, expected="the bundle that `rrpolicy release` wrote"))
     verify(bundle, plugins=plugins).require()
-    payload = statement_of(bundle)
-    with _alone(bundle) as folder:
+    payload = bundle_statement(bundle)
+    with _lock_statements(bundle) as folder:
         file = folder / RELEASE
         before = _read(file) if os.path.lexists(file) else new_envelope(payload)
         if before.payload != payload:
-            raise _refused(f"{file} is the statement of something else", "move it away, and ask who put it there")
+            raise _signing_error(f"{file} is the statement of something else", "move it away, and ask who put it there")
         keyid = signer.public_key.keyid
         if keyid in before.keyids:
-            raise _refused(f"this key has signed {bundle} already", "sign with another key, or leave it as it is")
+            raise _signing_error(f"this key has signed {bundle} already", "sign with another key, or leave it as it is")
         others = before.keyids
-        _put(file, with_signature(before, signer).written())
+        _replace_file(file, add_signature(before, signer).written())
     return Signature(file, keyid, others, read_release(bundle / "public").require_signatures)
 
 
@@ -99,15 +115,17 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
         raise RequirementError(found.problems)
     payload = verification_statement(bundle, found, now)
     keyid = signer.public_key.keyid
-    with _alone(bundle) as folder:
+    with _lock_statements(bundle) as folder:
         file = folder / f"verification-{keyid[:16]}-{found.level.word}{SUFFIX}"
         if os.path.lexists(file):
-            raise _refused(f"this key has signed a verification at level {found.level.word} already: {file}", "keep it")
-        _put(file, with_signature(new_envelope(payload), signer).written())
+            raise _signing_error(
+                f"this key has signed a verification at level {found.level.word} already: {file}", "keep it"
+            )
+        _replace_file(file, add_signature(new_envelope(payload), signer).written())
     return Signature(file, keyid)
 
 
-def approval_of(policy: Path) -> Path:
+def approval_path(policy: Path) -> Path:
     """Return where the approvals of a policy's file lie."""
     return policy.with_name(f"{policy.stem}.{APPROVED}")
 
@@ -123,17 +141,17 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
     Raises:
         RefusedError: RR431 if this key has approved it, or another thing lies there; RR407, RR408.
     """
-    payload = approval(policy.name, policy.version, policy.digest(), policy.governance.digest())
-    place, keyid = approval_of(file), signer.public_key.keyid
-    with held_alone(file.parent):
+    payload = approval_statement(policy.name, policy.version, policy.digest(), policy.governance.digest())
+    place, keyid = approval_path(file), signer.public_key.keyid
+    with lock_for_signing(file.parent):
         before = _read(place) if os.path.lexists(place) else new_envelope(payload)
         if before.statement.get("predicateType") != APPROVAL:
-            raise _refused(f"{place} is no approval of a policy", "move it away, and ask who put it there")
+            raise _signing_error(f"{place} is no approval of a policy", "move it away, and ask who put it there")
         before = before if before.payload == payload else new_envelope(payload)
         if keyid in before.keyids:
-            raise _refused(f"this key has approved {file} already", "leave it as it is")
+            raise _signing_error(f"this key has approved {file} already", "leave it as it is")
         others = before.keyids
-        _put(place, with_signature(before, signer).written())
+        _replace_file(place, add_signature(before, signer).written())
     return Signature(place, keyid, others)
 
 
@@ -153,36 +171,36 @@ def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) 
     if not reason.strip():
         raise PolicyError(Problem("RR250", "the reason is empty", expected="why the release is recalled"))
     read_release(bundle / "public")
-    payload = recall(bundle, reason, now.isoformat(timespec="seconds"))
-    with _alone(bundle) as folder:
+    payload = recall_statement(bundle, reason, now.isoformat(timespec="seconds"))
+    with _lock_statements(bundle) as folder:
         file = folder / RECALLED
         if os.path.lexists(file):
-            raise _refused(f"{bundle} was recalled already: {file}", "leave it as it is")
-        _put(file, with_signature(new_envelope(payload), signer).written())
+            raise _signing_error(f"{bundle} was recalled already: {file}", "leave it as it is")
+        _replace_file(file, add_signature(new_envelope(payload), signer).written())
     return Signature(file, signer.public_key.keyid)
 
 
 @contextmanager
-def _alone(bundle: Path) -> Iterator[Path]:
+def _lock_statements(bundle: Path) -> Iterator[Path]:
     """Yield the folder of the statements, held so that two who sign at once do not lose one another's signature."""
     folder = bundle / ATTESTATIONS
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise unwritable(str(folder), error) from error
-    with held_alone(folder):
+        raise write_error(str(folder), error) from error
+    with lock_for_signing(folder):
         yield folder
 
 
 @contextmanager
-def held_alone(folder: Path) -> Iterator[None]:
+def lock_for_signing(folder: Path) -> Iterator[None]:
     """Hold a folder so that nobody else signs what lies in it meanwhile."""
     import fcntl
 
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise unwritable(str(folder), error) from error
+        raise write_error(str(folder), error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -190,26 +208,26 @@ def held_alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _read(file: Path) -> Signed:
+def _read(file: Path) -> SignedEnvelope:
     try:
         return read_envelope(file)
     except UnreadableError as error:
-        raise _refused(f"{file}: {error}", "move it away, and ask who put it there") from error
+        raise _signing_error(f"{file}: {error}", "move it away, and ask who put it there") from error
 
 
-def _put(file: Path, content: bytes) -> None:
+def _replace_file(file: Path, content: bytes) -> None:
     """Write a file whole, in the place of an earlier one: a signature is added, none is lost."""
-    made = file.with_name(f".{file.name}.{token()}")
+    made = file.with_name(f".{file.name}.{random_suffix()}")
     try:
-        with unfinished(made):
+        with cleanup_on_exit(made):
             with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:  # noqa: PTH123
                 written.write(content)
                 written.flush()
                 os.fsync(written.fileno())
             made.replace(file)
     except OSError as error:
-        raise unwritable(str(file), error) from error
+        raise write_error(str(file), error) from error
 
 
-def _refused(message: str, hint: str) -> RefusedError:
+def _signing_error(message: str, hint: str) -> RefusedError:
     return RefusedError(Problem("RR431", message, hint=hint))

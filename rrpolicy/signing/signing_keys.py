@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.document import UnreadableError, read_regular
 from rrpolicy.safe_io.passphrase import NoPassphraseError
-from rrpolicy.safe_io.passphrase import passphrase as asked
+from rrpolicy.safe_io.passphrase import read_passphrase as asked
 from rrpolicy.verification.outcome import Level
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LARGEST = 1 << 16
 
 
 @frozen
-class Trusted:
+class TrustedKey:
     """A public key that a verifier trusts.
 
     Attributes:
@@ -46,7 +46,7 @@ class Trusted:
         return f"{self.name} ({self.key.keyid[:16]}…)"
 
 
-def passphrase(*, new: bool = False) -> bytes:
+def signing_passphrase(*, new: bool = False) -> bytes:
     """Return the passphrase of a signing key: from the environment, else asked for on the terminal.
 
     Args:
@@ -58,7 +58,7 @@ def passphrase(*, new: bool = False) -> bytes:
     try:
         return asked(PASSPHRASE, "the signing key", new=new)
     except NoPassphraseError as error:
-        raise _refused(str(error), "set it, or run the command in a terminal") from error
+        raise _key_error(str(error), "set it, or run the command in a terminal") from error
 
 
 def make_signing_key(path: Path, secret: bytes | None) -> str:
@@ -113,16 +113,16 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from securesystemslib.signer import CryptoSigner
 
-    content = _content(path)
+    content = _read_key_file(path)
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise _refused(f"{path} may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+        raise _key_error(f"{path} may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
     encrypted = b"ENCRYPTED" in content.partition(b"\n")[0]
     try:
-        key = load_pem_private_key(content, (secret or passphrase()) if encrypted else None)
+        key = load_pem_private_key(content, (secret or signing_passphrase()) if encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _refused(f"{path} cannot be opened: it is no signing key, or the passphrase is another one") from error
+        raise _key_error(f"{path} cannot be opened: it is no signing key, or the passphrase is another one") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise _refused(f"{path} is no Ed25519 key")
+        raise _key_error(f"{path} is no Ed25519 key")
     return CryptoSigner(key)
 
 
@@ -132,13 +132,13 @@ def read_public(path: Path) -> SSlibKey:
     Raises:
         RefusedError: RR430 if it is none.
     """
-    key = public_of(_content(path))
+    key = parse_public_key(_read_key_file(path))
     if key is None:
-        raise _refused(f"{path} is no public Ed25519 key")
+        raise _key_error(f"{path} is no public Ed25519 key")
     return key
 
 
-def public_of(content: bytes) -> SSlibKey | None:
+def parse_public_key(content: bytes) -> SSlibKey | None:
     """Return the public Ed25519 key of a PEM file's content; None if it is none."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -152,16 +152,16 @@ def public_of(content: bytes) -> SSlibKey | None:
     return SSlibKey.from_crypto(key) if isinstance(key, Ed25519PublicKey) else None
 
 
-def trusted(paths: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+def read_trusted_keys(paths: Iterable[str | os.PathLike[str]]) -> list[TrustedKey]:
     """Read the public keys that a verifier trusts.
 
     Raises:
         RefusedError: RR430 if one is none.
     """
-    return [Trusted(Path(path).name, read_public(Path(path))) for path in paths]
+    return [TrustedKey(Path(path).name, read_public(Path(path))) for path in paths]
 
 
-def trusted_to(stated: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+def read_auditor_keys(stated: Iterable[str | os.PathLike[str]]) -> list[TrustedKey]:
     """Read the public keys of auditors, each as `FILE` or, with the least level that it vouches for, `FILE=LEVEL`.
 
     Raises:
@@ -178,16 +178,16 @@ def trusted_to(stated: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
             raise PolicyError(
                 Problem("RR250", str(error), expected="FILE=LEVEL, such as auditor.pub=source")
             ) from error
-        found.append(Trusted(Path(file).name, read_public(Path(file)), level))
+        found.append(TrustedKey(Path(file).name, read_public(Path(file)), level))
     return found
 
 
-def _content(path: Path) -> bytes:
+def _read_key_file(path: Path) -> bytes:
     try:
         return read_regular(path, most=_LARGEST)
     except (OSError, UnreadableError) as error:
         why = (error.strerror or "no such file").lower() if isinstance(error, OSError) else str(error)
-        raise _refused(f"the key {path} cannot be read: {why}") from error
+        raise _key_error(f"the key {path} cannot be read: {why}") from error
 
 
 def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
@@ -195,5 +195,7 @@ def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
         file.write(content)
 
 
-def _refused(message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub beside it") -> RefusedError:
+def _key_error(
+    message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub beside it"
+) -> RefusedError:
     return RefusedError(Problem("RR430", message, hint=hint))

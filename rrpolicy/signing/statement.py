@@ -12,8 +12,8 @@ from typing import Any
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.manifest import with_tag
-from rrpolicy.canonical import Json, canonical, file_digest
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Json, canonical, file_digest
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.safe_io.document import read_document
@@ -27,7 +27,7 @@ APPROVAL = "urn:rrpolicy:attestation:approval:1"
 """What an approver states of a policy."""
 RECALL = "urn:rrpolicy:attestation:recall:1"
 """What a steward states of a release that is not to be used any more."""
-SIGNED = (
+SIGNED_AT = (
     *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
     *("findings", "utility", "derived", "assumptions"),
 )
@@ -49,7 +49,7 @@ class AuditDigests:
     plan: str
 
 
-def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
+def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
     """Return the statement of a release.
 
     Args:
@@ -61,7 +61,7 @@ def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, J
     subjects = {f"public/{NAME}": _hex(file), **public, f"audit/{auditing.NAME}": audit.record}
     stated = plain(record(manifest))
     assert isinstance(stated, dict)
-    predicate: dict[str, Json] = {key: stated[key] for key in SIGNED}
+    predicate: dict[str, Json] = {key: stated[key] for key in SIGNED_AT}
     predicate["plan"] = {"digest": {"sha256": audit.plan}}
     predicate["policy_file"] = (
         None
@@ -76,7 +76,7 @@ def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, J
     }
 
 
-def approval(name: str, version: str, policy: str, governance: str) -> bytes:
+def approval_statement(name: str, version: str, policy: str, governance: str) -> bytes:
     """Return the bytes by which a policy is approved: what it means, and what was declared and decided.
 
     Args:
@@ -96,7 +96,7 @@ def approval(name: str, version: str, policy: str, governance: str) -> bytes:
     )
 
 
-def recall(bundle: Path, reason: str, when: str) -> bytes:
+def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
     """Return the bytes by which a release is recalled.
 
     Args:
@@ -114,7 +114,7 @@ def recall(bundle: Path, reason: str, when: str) -> bytes:
     )
 
 
-def statement_of(bundle: Path) -> bytes:
+def bundle_statement(bundle: Path) -> bytes:
     """Return the bytes that a bundle's release is signed by.
 
     Args:
@@ -127,7 +127,7 @@ def statement_of(bundle: Path) -> bytes:
     public = bundle / "public"
     manifest = read_release(public)
     audit = audit_digests(bundle / "audit", withheld=manifest.withholds)
-    return canonical(statement(manifest, file_digest(public / NAME), audit))
+    return canonical(release_statement(manifest, file_digest(public / NAME), audit))
 
 
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
@@ -150,7 +150,7 @@ def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
     return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(plan))
 
 
-def stated_digests(document: Mapping[str, Any]) -> AuditDigests:
+def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
     """Return what a statement says of audit/, believed: for who has public/ alone.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.opening import open_original

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import hold_members, returning
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
 from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
@@ -100,8 +100,8 @@ def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, read
     Raises:
         RefusedError: RR413 if the engine is a plugin's and gives something else.
     """
-    with returning(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
-        hold_members(snapshot, SNAPSHOT, source.open)
+    with check_return_type(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
+        check_protocol(snapshot, SNAPSHOT, source.open)
         yield snapshot
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rrpolicy.canonical import Json, canonical
+from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.cells import Cells

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rrpolicy.background import Beside
+from rrpolicy.concurrency import BackgroundRunner
 from rrpolicy.engine.arrays import as_numpy, numbers, occurring
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RowDigest:
         self._header: bytes | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
-        self._beside = Beside()
+        self._beside = BackgroundRunner()
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Take the next distinct rows, the last column `MULTIPLICITY` with their multiplicities.

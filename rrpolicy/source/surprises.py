@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES

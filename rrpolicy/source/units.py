@@ -16,7 +16,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import MOST_RECORDS, ROWS, Role
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.names import LINKING, UNITS, holds, identifies_people, numbers_rows

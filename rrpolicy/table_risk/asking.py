@@ -14,7 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.planning.opening import PolicyLike, opened
 from rrpolicy.policy.model import Requirement
 from rrpolicy.registry import Registry
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.table_risk.measure import class_models
 from rrpolicy.table_risk.risks import Said
@@ -39,7 +39,7 @@ def check(  # noqa: PLR0917 each is another thing
     loaded = load_registry([*listed, *plugins]) if found is None or plugins else found.registry
     reference = {} if said.reference is None else said.reference.engines
     registry = loaded.opening({**handed.engines, **reference})
-    with registry.naming_engines(), scratch() as spilled:
+    with registry.naming_engines(), scratch_folder() as spilled:
         asked = Asked(
             handed.uri or "",
             table,

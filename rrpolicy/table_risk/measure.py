@@ -8,7 +8,7 @@ from dataclasses import replace
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Finding, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.assessor import ClassModel, Protected, named

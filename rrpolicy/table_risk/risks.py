@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN
 from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.population.attackers import with_population, without_population

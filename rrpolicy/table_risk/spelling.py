@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.drafting.detection import is_csv, path_of, settings_of
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import PLAIN, CsvSettings, Policy, Reading

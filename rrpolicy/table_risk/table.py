@@ -9,13 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, Value, category_text
+from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.engine.column_types import Family
 from rrpolicy.engine.quoting import literal
-from rrpolicy.errors import DataError, Decided, PolicyError, Problem
+from rrpolicy.errors import (
+    DataError,
+    GatedResult,
+    PolicyError,
+    Problem,
+)
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.gate import in_the_way
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
@@ -68,7 +73,7 @@ class Asked:
 
 
 @frozen
-class TableCheck(Decided):
+class TableCheck(GatedResult):
     """What was found of a table.
 
     Attributes:

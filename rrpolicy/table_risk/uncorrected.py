@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
 from rrpolicy.estimate.uncorrected.pair_validity import what_holds_of_pair
 from rrpolicy.estimate.uncorrected.validity_table import Holds
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.counts import Array
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.table_risk.table import Asked, grouped, of_values
@@ -36,7 +36,7 @@ def what_holds(  # noqa: PLR0917 each is another thing
     """Say what holds of two columns; see `rrpolicy.what_holds` for the arguments and errors."""
     drawn = _declared(columns, randomised, doubly_stochastic, half)
     registry = load_registry(plugins).opening(handed.engines)
-    with registry.naming_engines(), scratch() as spilled:
+    with registry.naming_engines(), scratch_folder() as spilled:
         asked = Asked(handed.uri or "", table, tuple(columns))
         with grouped(asked, registry, spilled.folder) as (snapshot, _):
             of_values(columns, snapshot)

@@ -15,10 +15,10 @@ in memory; `policy_text` and `write_csv` for files, which `rrpolicy.release` and
 checked in the time of one within `shared_releases`.
 """
 
+from rrpolicy.testing.assertions import demand
 from rrpolicy.testing.assessors import check_assessor
 from rrpolicy.testing.axes import check_axis
 from rrpolicy.testing.channels import check_channel
-from rrpolicy.testing.demand import demand
 from rrpolicy.testing.estimators import check_estimator
 from rrpolicy.testing.formats import check_format, check_sink
 from rrpolicy.testing.mechanisms import check_mechanism

@@ -20,11 +20,11 @@ from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import deterministic
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
-from rrpolicy.testing.channels import written_down
-from rrpolicy.testing.demand import asking, demand
-from rrpolicy.testing.memory import tables_of
-from rrpolicy.testing.releases import drawn, plan_of, untouched
-from rrpolicy.testing.strength import Asked
+from rrpolicy.testing.assertions import convert_to_assertion, demand
+from rrpolicy.testing.channels import json_round_trip
+from rrpolicy.testing.limit_monotonicity import AssessorProbe
+from rrpolicy.testing.memory import similar_tables
+from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -34,7 +34,7 @@ SMALL = 1e-6
 """Constraint values nearer to 0 than this decide nothing, nor do limits nearer to what is achieved."""
 
 
-@asking("what the assessor is asked")
+@convert_to_assertion("what the assessor is asked")
 def check_assessor(
     assessor: Assessor, policy: Opened, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
@@ -56,30 +56,32 @@ def check_assessor(
     demand(bool(requirements), f"the policy has no requirement of {assessor.model}")
     demand(bool(assessor.reference), "an assessor says where its formula stands")
     demand(assessor.measure is None or assessor.basis <= Basis.RELEASE, "it measures what no release tells")
-    tables = tables_of(policy.policy, *tables)
-    channels = channels or [plan_of(policy, tables[0]).channel]
+    tables = similar_tables(policy.policy, *tables)
+    channels = channels or [plan_kit_release(policy, tables[0]).channel]
     findings = []
     for requirement in requirements:
         for channel in channels:
             demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
             kinds = [type(axis) for axis in getattr(channel, "axes", ())]
-            with asking("supports()"):
+            with convert_to_assertion("supports()"):
                 refused = assessor.supports(requirement, tables[0].policy, kinds)
             demand(refused is None or bool(refused.strip()), "supports() refuses without a reason")
             if refused is None:
                 findings.append(_check_case(assessor, requirement, channel, policy, tables))
     demand(bool(findings), "supports() refuses every example")
-    plain = untouched(tables[0].policy)
+    plain = identity_channel(tables[0].policy)
     by_classes = assessor.per_class is not None or assessor.sufficient is not None
-    for requirement in requirements if plain is not None and _reads(assessor, plain) else ():
+    for requirement in requirements if plain is not None and _can_assess(assessor, plain) else ():
         if plain is not None and assessor.supports(requirement, tables[0].policy, [Identity]) is None:
             if by_classes:
                 _check_case(assessor, requirement, plain, policy, tables)
-            Asked(assessor, policy.registry.privacy_models[assessor.model], plain, tables[0]).check_heeded(requirement)
+            AssessorProbe(assessor, policy.registry.privacy_models[assessor.model], plain, tables[0]).check_heeded(
+                requirement
+            )
     return tuple(findings)
 
 
-def _reads(assessor: Assessor, channel: Channel) -> bool:
+def _can_assess(assessor: Assessor, channel: Channel) -> bool:
     kinds = {type(axis) for axis in getattr(channel, "axes", ())}
     known = not assessor.axes or all(issubclass(kind, assessor.axes) for kind in kinds)
     return isinstance(channel, assessor.channel) and known and not assessor.needs
@@ -94,8 +96,8 @@ def _check_case(
     for other in tables[1:] if isinstance(channel, Product) else ():
         _check_shortcuts(assessor, requirement, channel, other, _check_finding(assessor, requirement, channel, other))
     model = policy.registry.privacy_models[requirement.model]
-    elsewhere = _check_options(Asked(assessor, model, channel, original), requirement, finding)
-    for moved, expected in () if elsewhere else _both_sides(model, requirement, finding):
+    elsewhere = _check_options(AssessorProbe(assessor, model, channel, original), requirement, finding)
+    for moved, expected in () if elsewhere else _limits_around(model, requirement, finding):
         found = assessor.finding(moved, channel, original)
         limit = "" if moved.limit is None else f" of {float(moved.limit):.6g}"
         said = f"{finding.achieved.value:.6g} is achieved, and a limit{limit} is" if finding.achieved else ""
@@ -107,13 +109,13 @@ def _check_case(
     if assessor.monotone and requirement.monotone and finding.verdict is Verdict.SATISFIED:
         _check_monotone(assessor, requirement, channel, original)
     if assessor.measure is not None or assessor.attained is not None:
-        _check_written(assessor, requirement, channel, policy, original)
+        _check_realised(assessor, requirement, channel, policy, original)
     if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
         _check_smooth(assessor.smooth(requirement, channel, original), channel, finding)
     return finding
 
 
-def _check_options(asked: Asked, requirement: Requirement, finding: Finding) -> bool:
+def _check_options(asked: AssessorProbe, requirement: Requirement, finding: Finding) -> bool:
     """Assess requirements that differ in one option; return whether it fails by another option than its limit."""
     elsewhere = False
     for moved in asked.variants(requirement).values():
@@ -126,12 +128,14 @@ def _check_options(asked: Asked, requirement: Requirement, finding: Finding) -> 
 
 
 def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> Finding:
-    with asking("assess()"):
+    with convert_to_assertion("assess()"):
         finding = assessor.finding(requirement, channel, original)
     again = assessor.finding(requirement, channel, original)
     demand(finding.to_json() == again.to_json(), "two assessments of one channel differ")
     demand(bool(finding.code), "the finding has no code")
-    limited = requirement.limit is None or finding.limit == requirement.limit or _several(requirement.options)
+    limited = (
+        requirement.limit is None or finding.limit == requirement.limit or _has_per_value_limits(requirement.options)
+    )
     demand(limited, f"the finding's limit is {finding.limit}, and the requirement's {requirement.limit}")
     demand(finding.model.partition("/")[0] == assessor.model, "the finding is of another model")
     basis = assessor.rests_on(requirement)
@@ -150,7 +154,7 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     for companion in finding.companions:
         demand(isinstance(companion, Companion) and bool(companion.meaning), "a companion does not say what it means")
         _check_number(f"'{companion.name}'", companion.measure)
-    written = written_down("the finding", cast("Any", finding.to_json()))
+    written = json_round_trip("the finding", cast("Any", finding.to_json()))
     read = Finding.from_json(written)
     demand(read.to_json() == {**finding.to_json(), "place": read.to_json()["place"]}, "the finding reads otherwise")
     for least in Basis:
@@ -161,7 +165,7 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     return finding
 
 
-def _several(options: BaseModel) -> bool:
+def _has_per_value_limits(options: BaseModel) -> bool:
     """Return whether options state limits of single values besides."""
     return any(isinstance(getattr(options, name), Mapping) for name in type(options).model_fields)
 
@@ -180,7 +184,7 @@ def _check_number(what: str, measure: Measure | None) -> None:
 def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel, tables: Sequence[Original]) -> None:
     """Assess with the number of records alone: the table adds nothing, or there is no verdict."""
     records = tables[0].records
-    with asking("without the table, assess()"):
+    with convert_to_assertion("without the table, assess()"):
         alone = assessor.finding(requirement, channel, records)
     if assessor.rests_on(requirement) > Basis.CHANNEL:
         rests = assessor.basis > Basis.CHANNEL
@@ -191,7 +195,7 @@ def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel,
         demand(told == own, "it reads the table, and says that the channel is enough (basis)")
 
 
-def _both_sides(
+def _limits_around(
     model: PrivacyModel[Any], requirement: Requirement, finding: Finding
 ) -> Iterator[tuple[Requirement, Verdict]]:
     """Yield the requirement with limits at what is achieved and on both sides of it, with the verdict of each."""
@@ -316,7 +320,7 @@ def _check_floor(
 
 def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> None:
     """Assess what is computed from the channel's releases: two labels of a column taken together."""
-    for coarser in _coarser(channel, original.policy):
+    for coarser in _coarsen(channel, original.policy):
         kinds = [type(axis) for axis in coarser.axes]
         known = all(issubclass(kind, assessor.axes) for kind in kinds)
         if known and assessor.supports(requirement, original.policy, kinds) is None:
@@ -324,7 +328,7 @@ def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Chann
             demand(verdict is Verdict.SATISFIED, f"monotone: with two labels taken together it is {verdict}")
 
 
-def _coarser(channel: Channel, policy: Policy) -> Iterator[Product]:
+def _coarsen(channel: Channel, policy: Policy) -> Iterator[Product]:
     for place, axis in enumerate(channel.axes if isinstance(channel, Product) else ()):
         columns = axis.columns()
         if not isinstance(axis, Transition) or len(columns) > 1 or len(columns[0].labels) < 3:  # noqa: PLR2004 two left
@@ -338,12 +342,12 @@ def _coarser(channel: Channel, policy: Policy) -> Iterator[Product]:
         yield replace(channel, axes=(*channel.axes[:place], merged, *channel.axes[place + 1 :]))
 
 
-def _check_written(
+def _check_realised(
     assessor: Assessor, requirement: Requirement, channel: Channel, policy: Opened, original: Original
 ) -> None:
     """Release, and measure what was written."""
-    plan = plan_of(policy, original, channel)
-    with drawn(plan, policy, original, 1) as made, made.written() as written:
+    plan = plan_kit_release(policy, original, channel)
+    with draw_release(plan, policy, original, 1) as made, made.written() as written:
         if assessor.measure is not None and assessor.rests_on(requirement) <= Basis.RELEASE:
             measured = assessor.measure(requirement, original.policy, plan.channel, written)
             expected = assessor.finding(requirement, plan.channel, original).up_to(Basis.RELEASE)
@@ -357,7 +361,7 @@ def _check_written(
                     "attained() decides: what one draw came to never does",
                 )
                 _check_number("what was attained", found.achieved)
-                written_down("what was attained", cast("Any", found.to_json()))
+                json_round_trip("what was attained", cast("Any", found.to_json()))
 
 
 def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from rrpolicy.canonical import Json, canonical
+from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.base import Axis, Posterior, Readable, Transition
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.channels.promises import of_itself
@@ -20,7 +20,7 @@ from rrpolicy.report_blocks import Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 from rrpolicy.source.counts import Codes, Ints
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 DRAWS = 300_000
 CELLS = 20_000
@@ -30,7 +30,7 @@ SEEDS = 64
 ROUNDING = 1e-9
 
 
-@asking("what the axis is asked")
+@convert_to_assertion("what the axis is asked")
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
     """Check that an axis keeps the promises of `Axis`, and of `Transition`, `Posterior` and `Readable` if it is one.
 
@@ -67,7 +67,7 @@ def _check_description(axis: Axis) -> None:
     demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
     told = axis.discloses()
     demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
-    with asking("sections()"):
+    with convert_to_assertion("sections()"):
         demand(
             all(isinstance(s, Section) for s in axis.sections(1000)), "sections() returns something else than sections"
         )
@@ -102,11 +102,11 @@ def _check_documents(axis: Axis) -> None:
     demand(whole.to_json() == axis.to_json(), "from_json(to_json()) is another axis")
 
 
-def _split(axis: Axis, codes: Ints, n: Ints, seed: int) -> tuple[Ints, Codes, Ints]:
+def _run_split(axis: Axis, codes: Ints, n: Ints, seed: int) -> tuple[Ints, Codes, Ints]:
     return axis.split(codes, n, Streams.for_tests(seed).stream("axis", *axis.attributes))
 
 
-def _alike(one: tuple[Ints, Codes, Ints], other: tuple[Ints, Codes, Ints]) -> bool:
+def _same_split(one: tuple[Ints, Codes, Ints], other: tuple[Ints, Codes, Ints]) -> bool:
     return all(np.array_equal(one[part], other[part]) for part in range(3))
 
 
@@ -115,7 +115,7 @@ def _check_split(axis: Axis, seed: int) -> None:
     codes: Ints = generator.integers(0, axis.original_size, size=40)
     n: Ints = generator.integers(0, 30, size=40)
     n[:3] = (0, 1, 63)
-    cell, released, count = _split(axis, codes, n, seed)
+    cell, released, count = _run_split(axis, codes, n, seed)
     if type(axis).values is Axis.values:
         demand(
             released.shape == (len(cell), len(axis.columns())), "split() returns one released code a part and column"
@@ -133,7 +133,7 @@ def _check_split(axis: Axis, seed: int) -> None:
     demand(bool(np.all(count > 0)), "split() returns a part without records")
     kept = np.bincount(cell, weights=count, minlength=len(n))
     demand(bool(np.array_equal(kept, n)), "split() loses or makes up records")
-    same = _alike((cell, released, count), _split(axis, codes, n, seed))
+    same = _same_split((cell, released, count), _run_split(axis, codes, n, seed))
     demand(same, "split() gives other results from the same bits")
 
 
@@ -142,15 +142,15 @@ def _check_one_number(axis: Axis, seed: int) -> None:
     generator = np.random.default_rng(seed)
     codes: Ints = generator.integers(0, axis.original_size, size=400)
     people = generator.integers(0, 1 << 63, size=(len(codes), 2), dtype=np.uint64)
-    whole = _lasting(axis, codes, people)
-    parts = [_lasting(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
-    backwards = _lasting(axis, codes[::-1].copy(), people[::-1].copy())
+    whole = _persistent_split(axis, codes, people)
+    parts = [_persistent_split(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
+    backwards = _persistent_split(axis, codes[::-1].copy(), people[::-1].copy())
     said = "split() does not draw a record by one number of its own, as `one_number` says"
     demand(bool(np.array_equal(np.concatenate(parts), whole)), said)
     demand(bool(np.array_equal(backwards[::-1], whole)), said)
 
 
-def _lasting(axis: Axis, codes: Ints, people: Marks) -> Codes:
+def _persistent_split(axis: Axis, codes: Ints, people: Marks) -> Codes:
     numbers = Lasting(lambda place: hashlib.sha256(b"%d" % place).digest(), people, codes)
     try:
         _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), numbers)
@@ -160,7 +160,7 @@ def _lasting(axis: Axis, codes: Ints, people: Marks) -> Codes:
     return released
 
 
-def _inexact(number: object) -> str:
+def _inexact_type(number: object) -> str:
     """Return what a number is of that is not exact in any size; nothing for int, and Fraction of ints."""
     if type(number) is int:
         return ""
@@ -172,9 +172,9 @@ def _check_matrix(axis: Axis, transition: Transition) -> None:
     entries = {v: transition.column(v) for v in range(axis.original_size)}
     dense = np.zeros((transition.released_size, axis.original_size))
     for name, value in (("max_ratio()", axis.max_ratio()), ("min_cross_ratio()", axis.min_cross_ratio())):
-        demand(value is None or not _inexact(value), f"{name} is of type {_inexact(value)}, not a Fraction")
+        demand(value is None or not _inexact_type(value), f"{name} is of type {_inexact_type(value)}, not a Fraction")
     for v, column in entries.items():
-        strange = {_inexact(x) for x in (*column, *column.values())} - {""}
+        strange = {_inexact_type(x) for x in (*column, *column.values())} - {""}
         demand(not strange, f"column {v} of the matrix holds {sorted(strange)}, not int and Fraction")
         demand(sum(column.values(), Fraction(0)) == 1, f"column {v} of the matrix does not sum to exactly 1")
         demand(all(p > 0 for p in column.values()), f"column {v} lists an entry that is not positive")
@@ -201,16 +201,16 @@ def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
     n: Ints = np.full(size, BIG, dtype=np.int64)
     if BIG * (1 - surest) < 1:
         return  # what changes so rarely may well come out the same
-    first = _split(axis, codes, n, seed)
+    first = _run_split(axis, codes, n, seed)
     for other in range(SEEDS):
-        if not _alike(first, _split(axis, codes, n, seed + 1 + other)):
+        if not _same_split(first, _run_split(axis, codes, n, seed + 1 + other)):
             return
     raise AssertionError("split() gives the same results from other bits: it does not draw from its stream")
 
 
 def _check_frequencies(axis: Axis, transition: Transition, codes: Ints, n: Ints, seed: int) -> None:
     """Hold every frequency to Bernstein's bound at 1e-7 over all of them."""
-    cell, released, count = _split(axis, codes, n, seed)
+    cell, released, count = _run_split(axis, codes, n, seed)
     places = np.ravel_multi_index(tuple(released.T), [len(column.labels) for column in axis.columns()])
     chance = math.log(2e7 * axis.original_size * transition.released_size)
     for v in range(axis.original_size):

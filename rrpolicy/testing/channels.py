@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rrpolicy.canonical import Json, canonical
+from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.channels.product.channel import Product
@@ -23,10 +23,10 @@ from rrpolicy.report_blocks import Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.axes import check_axis
-from rrpolicy.testing.demand import asking, demand
-from rrpolicy.testing.draws import check_law, drawn
-from rrpolicy.testing.memory import RECORDS, TableInMemory, tables_of
+from rrpolicy.testing.draws import check_law, draw_tables
+from rrpolicy.testing.memory import RECORDS, TableInMemory, similar_tables
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import TableSpec
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 
-@asking("what the channel is asked")
+@convert_to_assertion("what the channel is asked")
 def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] = ()) -> Channel:
     """Check that a channel is what its descriptions say, and is drawn and tested as promised.
 
@@ -55,7 +55,7 @@ def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] =
     Raises:
         AssertionError: saying what is not as promised.
     """
-    whole = tables_of(policy.policy, *tables)
+    whole = similar_tables(policy.policy, *tables)
     made = (whole[0], TableInMemory.random(policy.policy, RECORDS, 3, uneven=1.0)) if not tables else ()
     tables = (*tables, *made, *(whole[-1:] if isinstance(channel, Product) else ()))
     for axis in getattr(channel, "axes", ()):
@@ -63,7 +63,7 @@ def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] =
     _check_documents(channel, policy)
     _check_names(channel, policy.policy)
     _check_decoders(channel, policy.policy)
-    settled = _settled(channel, tables)
+    settled = _check_settle(channel, tables)
     told = settled.discloses()
     demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
     for original in tables:
@@ -76,7 +76,7 @@ def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] =
     return settled
 
 
-def written_down(what: str, document: Json) -> Any:
+def json_round_trip(what: str, document: Json) -> Any:
     """Return a document as a file gives it back.
 
     Raises:
@@ -88,13 +88,13 @@ def written_down(what: str, document: Json) -> Any:
         raise AssertionError(f"{what} is no JSON: {error}") from error
 
 
-def described(channel: Channel) -> Any:
+def channel_round_trip(channel: Channel) -> Any:
     """Return what `to_json` writes, as a file gives it back."""
     try:
         document = channel.to_json()
     except (TypeError, ValueError, AttributeError) as error:
         raise AssertionError(f"to_json() fails: {error}; numbers are int and Fraction, not numpy's") from error
-    return written_down("to_json()", document)
+    return json_round_trip("to_json()", document)
 
 
 def _check_documents(channel: Channel, policy: Opened) -> None:
@@ -102,11 +102,13 @@ def _check_documents(channel: Channel, policy: Opened) -> None:
     for part in (channel, *getattr(channel, "axes", ())):
         offered = part.kind in kinds and kinds[part.kind] is type(part)
         demand(offered, f"no plugin of the policy offers the kind '{part.kind}' of {type(part).__name__}")
-    document, public = described(channel), written_down("to_public_json()", channel.to_public_json())
+    document, public = channel_round_trip(channel), json_round_trip("to_public_json()", channel.to_public_json())
     whole = _read(document, kinds, "to_json()")
-    demand(described(whole) == document, "the channel reads back as another one")
+    demand(channel_round_trip(whole) == document, "the channel reads back as another one")
     shown = _read(public, kinds, "to_public_json()")
-    demand(written_down("to_public_json()", shown.to_public_json()) == public, "the public description reads otherwise")
+    demand(
+        json_round_trip("to_public_json()", shown.to_public_json()) == public, "the public description reads otherwise"
+    )
     for name, same in (
         ("tables()", shown.tables() == channel.tables() == whole.tables()),
         ("decoders()", shown.decoders() == channel.decoders() == whole.decoders()),
@@ -148,7 +150,7 @@ def _check_decoders(channel: Channel, policy: Policy) -> None:
     undone: list[str] = []
     for decoder in channel.decoders():
         demand(type(decoder).__name__ in FORMS, f"{type(decoder).__name__} is not one of the six decoders")
-        written = written_down("a decoder", plain(decoder))
+        written = json_round_trip("a decoder", plain(decoder))
         try:
             demand(read(type(decoder), written) == decoder, "a decoder reads back as another one")
         except ValueError as error:
@@ -160,41 +162,46 @@ def _check_decoders(channel: Channel, policy: Policy) -> None:
     demand(not without, f"no decoder undoes {without}")
 
 
-def _settled(channel: Channel, tables: Sequence[Original]) -> Channel:
+def _check_settle(channel: Channel, tables: Sequence[Original]) -> Channel:
     demand(len({t.records for t in tables}) == 1, "`tables` have different numbers of records")
     settled = channel.settle(tables[0])
     demand(type(settled) is type(channel), "settle() returns a channel of another class")
-    demand(described(settled.settle(tables[0])) == described(settled), "a settled channel settles otherwise")
+    demand(
+        channel_round_trip(settled.settle(tables[0])) == channel_round_trip(settled),
+        "a settled channel settles otherwise",
+    )
     for other in tables[1:]:
         if other.types == tables[0].types:
-            same = described(channel.settle(other)) == described(settled)
+            same = channel_round_trip(channel.settle(other)) == channel_round_trip(settled)
             demand(same, "settle() reads the table: it differs between two of as many records and the same types")
     return settled
 
 
 def _check_draw(channel: Channel, original: Original) -> None:
-    first, again = drawn(channel, original, 7), drawn(channel, original, 7)
+    first, again = draw_tables(channel, original, 7), draw_tables(channel, original, 7)
     for spec in channel.tables():
         _check_rows(spec, first[spec.name])
         demand(first[spec.name].equals(again[spec.name]), "two draws from the same bits differ")
         if spec.name == "data":
             n = sum(first["data"].column(MULTIPLICITY).to_pylist())
             demand(n == original.records, f"draw() releases {n} records of {original.records}")
-    demand(_conforms(channel, original, first).verdict is Verdict.SATISFIED, "conforms() refuses what was drawn")
-    for what, wrong in _tampered(first):
+    demand(
+        _conformance_finding(channel, original, first).verdict is Verdict.SATISFIED, "conforms() refuses what was drawn"
+    )
+    for what, wrong in _tampered_releases(first):
         try:
-            verdict = channel.conforms(original, _readers(wrong)).verdict
+            verdict = channel.conforms(original, _batch_readers(wrong)).verdict
         except (RRPolicyError, ValueError):
             continue
         demand(verdict is not Verdict.SATISFIED, f"conforms() finds nothing wrong where {what}")
 
 
-def _conforms(channel: Channel, original: Original, drawn: Mapping[str, pa.Table]) -> Finding:
-    with asking("conforms() of what was drawn"):
-        return channel.conforms(original, _readers(drawn))
+def _conformance_finding(channel: Channel, original: Original, drawn: Mapping[str, pa.Table]) -> Finding:
+    with convert_to_assertion("conforms() of what was drawn"):
+        return channel.conforms(original, _batch_readers(drawn))
 
 
-def _readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchReader]:
+def _batch_readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchReader]:
     return {name: rows.to_reader() for name, rows in drawn.items()}
 
 
@@ -211,17 +218,20 @@ def _check_rows(spec: TableSpec, rows: pa.Table) -> None:
             demand(not strange, f"draw() releases values of '{column.name}' outside its labels: {sorted(strange)[:3]}")
 
 
-def _tampered(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
+def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
     """Yield releases that nobody can have drawn: a record less, and all records alike."""
     for name, rows in drawn.items():
         n = rows.column(MULTIPLICITY).to_pylist()
         if sum(n) > 1:
-            yield f"a record of '{name}' is missing", {**drawn, name: _times(rows, [n[0] - 1, *n[1:]])}
+            yield f"a record of '{name}' is missing", {**drawn, name: _with_multiplicities(rows, [n[0] - 1, *n[1:]])}
         if len(n) > 5:  # noqa: PLR2004 so many different rows are not all alike by chance
-            yield f"all records of '{name}' are alike", {**drawn, name: _times(rows, [sum(n), *[0] * (len(n) - 1)])}
+            yield (
+                f"all records of '{name}' are alike",
+                {**drawn, name: _with_multiplicities(rows, [sum(n), *[0] * (len(n) - 1)])},
+            )
 
 
-def _times(rows: pa.Table, n: Sequence[int]) -> pa.Table:
+def _with_multiplicities(rows: pa.Table, n: Sequence[int]) -> pa.Table:
     """Return rows that stand so often; none that stands nowhere."""
     place = rows.schema.get_field_index(MULTIPLICITY)
     return rows.set_column(place, MULTIPLICITY, pa.array(n, pa.int64())).filter(pa.array([k > 0 for k in n]))

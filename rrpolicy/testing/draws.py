@@ -11,20 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, cells
 from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.channels.values import read_codes
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.assertions import demand
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
-Listed: TypeAlias = IdentityDecoder | RetentionDecoder | MatrixDecoder
+ListedDecoder: TypeAlias = IdentityDecoder | RetentionDecoder | MatrixDecoder
 """The decoders that tell how many records are released with each value, on average."""
 DRAWS = 100
 ERRORS = 8
@@ -33,7 +33,7 @@ FEW = 30 / DRAWS
 """Records that a mean may be off besides: what happens so rarely may not have happened yet."""
 
 
-class Collected:
+class RowCollector:
     """A sink that counts distinct rows."""
 
     def __init__(self) -> None:
@@ -59,9 +59,9 @@ class Collected:
         return grouped.sort_by([(name, "ascending") for name in names])
 
 
-def drawn(channel: Channel, original: Original, seed: int) -> dict[str, pa.Table]:
+def draw_tables(channel: Channel, original: Original, seed: int) -> dict[str, pa.Table]:
     """Return the released tables of one draw: distinct rows in order, with their counts."""
-    sink = Collected()
+    sink = RowCollector()
     channel.draw(original, Streams.for_tests(seed), sink)
     names = {table.name for table in channel.tables()}
     demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
@@ -81,25 +81,27 @@ def check_law(channel: Channel, original: Original) -> None:
     Raises:
         AssertionError: if the mean counts of a decoder are not its matrix applied to the original's counts.
     """
-    listed = [decoder for decoder in channel.decoders() if isinstance(decoder, Listed)]
+    listed = [decoder for decoder in channel.decoders() if isinstance(decoder, ListedDecoder)]
     laws = [
-        _Law(decoder, channel, original) for decoder in listed if isinstance(decoder, MatrixDecoder) or decoder.labels
+        _ExpectedCounts(decoder, channel, original)
+        for decoder in listed
+        if isinstance(decoder, MatrixDecoder) or decoder.labels
     ]
     if not laws:
         return
     for seed in range(DRAWS if any(law.decoder.drawn for law in laws) else 1):
-        tables = drawn(channel, original, seed)
+        tables = draw_tables(channel, original, seed)
         for law in laws:
             law.see(tables)
     for law in laws:
         law.check()
 
 
-def _text(cell: Cell) -> tuple[str, ...]:
+def _cell_text(cell: Cell) -> tuple[str, ...]:
     return tuple(map(category_text, cell))
 
 
-def _told(decoder: Listed) -> tuple[Sequence[Cell], Sequence[Cell]]:
+def _decoder_cells(decoder: ListedDecoder) -> tuple[Sequence[Cell], Sequence[Cell]]:
     """Return the released cells and the original ones."""
     match decoder:
         case MatrixDecoder(released=released, original=original):
@@ -110,21 +112,21 @@ def _told(decoder: Listed) -> tuple[Sequence[Cell], Sequence[Cell]]:
             return cells(labels), cells(labels)
 
 
-class _Law:
+class _ExpectedCounts:
     """What a decoder says of released counts, beside those that were drawn."""
 
-    def __init__(self, decoder: Listed, channel: Channel, original: Original) -> None:
+    def __init__(self, decoder: ListedDecoder, channel: Channel, original: Original) -> None:
         self.decoder = decoder
-        self.table, self.columns = _place(decoder, channel)
+        self.table, self.columns = _decoder_table(decoder, channel)
         self.seen: list[Array] = []
-        told, undone = _told(decoder)
-        self.cells = [_text(cell) for cell in told]
+        told, undone = _decoder_cells(decoder)
+        self.cells = [_cell_text(cell) for cell in told]
         self.places = {cell: u for u, cell in enumerate(self.cells)}
-        codes = {_text(cell): v for v, cell in enumerate(undone)}
+        codes = {_cell_text(cell): v for v, cell in enumerate(undone)}
         true = original.counts(*decoder.attributes)
         domains: list[tuple[Value, ...]] = [original.policy.attributes[a].domain or () for a in decoder.attributes]
         occurring = [
-            codes[_text(tuple(d[c] for d, c in zip(domains, row, strict=True)))] for row in true.codes.tolist()
+            codes[_cell_text(tuple(d[c] for d, c in zip(domains, row, strict=True)))] for row in true.codes.tolist()
         ]
         if isinstance(decoder, IdentityDecoder):
             entries = np.eye(len(told))[:, occurring]
@@ -138,7 +140,7 @@ class _Law:
         rows = tables[self.table]
         codes = [read_codes(column, rows.column(column.name).combine_chunks()) for column in self.columns]
         released = product(*(column.labels for column in self.columns))
-        places = np.array([self.places.get(_text(cell), -1) for cell in released])
+        places = np.array([self.places.get(_cell_text(cell), -1) for cell in released])
         flat = places[np.ravel_multi_index(tuple(codes), [len(column.labels) for column in self.columns])]
         demand(bool(np.all(flat >= 0)), f"draw() releases a value of {self} that its decoder does not know")
         n = rows.column(MULTIPLICITY).to_numpy()
@@ -161,7 +163,7 @@ class _Law:
         return ", ".join(f"'{column.name}'" for column in self.columns)
 
 
-def _place(decoder: Listed, channel: Channel) -> tuple[str, tuple[Column, ...]]:
+def _decoder_table(decoder: ListedDecoder, channel: Channel) -> tuple[str, tuple[Column, ...]]:
     """Return the table that holds a decoder's columns, and these."""
     for table in channel.tables():
         columns = {column.name: column for column in table.columns}

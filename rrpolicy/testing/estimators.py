@@ -16,10 +16,10 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
 from rrpolicy.planning.opening import Opened
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.policies import open_policy, policy_of
-from rrpolicy.testing.releases import drawn, plan_of, untouched
+from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -34,7 +34,7 @@ RECORDS = 600
 KEEP = Fraction(3, 5)
 
 
-@asking("what the estimator is asked")
+@convert_to_assertion("what the estimator is asked")
 def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool = True) -> None:
     """Check that an estimator estimates tables of releases that the kit makes.
 
@@ -51,10 +51,10 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
     demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` says what it is in a few words")
     policy, original = _policy(), TableInMemory.random(_policy().policy, RECORDS, 3)
     true = original.counts("a", "b").dense()
-    plain = untouched(policy.policy)
+    plain = identity_channel(policy.policy)
     assert plain is not None
-    for channel in (plain, _randomised()):
-        with drawn(plan_of(policy, original, channel), policy, original, 0) as made:
+    for channel in (plain, _example_channel()):
+        with draw_release(plan_kit_release(policy, original, channel), policy, original, 0) as made:
             release = replace(made.release, estimators={estimator.name: estimator})
             found = _estimate(estimator, release, ("a", "b"))
             demand(
@@ -73,7 +73,7 @@ def _policy() -> Opened:
     return open_policy(policy_of(DOMAINS))
 
 
-def _randomised() -> Product:
+def _example_channel() -> Product:
     """Return a channel with a retention, a matrix that releases other categories, and a column as it is."""
     rows = [[Fraction(p, 10) for p in row] for row in ((7, 1), (1, 7), (2, 2))]
     a = Retention.uniform("a", DOMAINS["a"], KEEP)
@@ -84,7 +84,7 @@ def _randomised() -> Product:
 
 def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where: str | None = None) -> Array:
     asked = ", ".join(by) + (f" where {where}" if where else "")
-    with asking(f"counts() of {asked}"):
+    with convert_to_assertion(f"counts() of {asked}"):
         table = release.crosstab(by, where, estimator=estimator.name)
     found = np.asarray(table.estimate)
     demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")
@@ -105,9 +105,9 @@ def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
 
 
 def _check_mean(estimator: Estimator, policy: Opened, original: TableInMemory, true: Any) -> None:
-    plan, found = plan_of(policy, original, _randomised()), []
+    plan, found = plan_kit_release(policy, original, _example_channel()), []
     for seed in range(DRAWS):
-        with drawn(plan, policy, original, seed) as made:
+        with draw_release(plan, policy, original, seed) as made:
             release = replace(made.release, estimators={estimator.name: estimator})
             found.append(_estimate(estimator, release, ("a", "b")))
     mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / math.sqrt(DRAWS)

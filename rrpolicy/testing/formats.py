@@ -22,7 +22,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import CORE, Format, UnlikeSpecError
 from rrpolicy.formats.parts import HERE, FileParts, FileSink
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 if TYPE_CHECKING:
     from rrpolicy.escaping.formulas import Handling
@@ -50,7 +50,7 @@ KINDS: Mapping[str, tuple[Column, Sequence[Any]]] = {
 ROWS = 60
 
 
-@asking("what the format is asked")
+@convert_to_assertion("what the format is asked")
 def check_format(form: Format) -> None:
     """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
 
@@ -73,7 +73,7 @@ def check_format(form: Format) -> None:
         _check_refusals(form, spec, Path(made))
 
 
-@asking("what the sink is asked")
+@convert_to_assertion("what the sink is asked")
 def check_sink(sink: FileSink) -> None:
     """Check that a sink writes the files that this process writes, cut into several or not, and nothing else.
 
@@ -90,7 +90,7 @@ def check_sink(sink: FileSink) -> None:
             for starts in ([0], [0, 1, 2], []):
                 with TemporaryDirectory() as made:
                     found, expected = (
-                        _sunk(one, FileParts(spec, Path(made) / name, form, "escape", most), starts)
+                        _write_with_sink(one, FileParts(spec, Path(made) / name, form, "escape", most), starts)
                         for one, name in ((sink, "theirs"), (HERE, "ours"))
                     )
                 case = f"{form.name}, {len(starts)} writes, rows_per_file {most}"
@@ -99,19 +99,21 @@ def check_sink(sink: FileSink) -> None:
                 other = min((name for name in found if found[name] != expected[name]), default="")
                 demand(not other, f"{case}: {other} has other bytes than in this process")
     with TemporaryDirectory() as made:
-        _sunk(sink, FileParts(spec, Path(made) / "public", CORE["parquet"], "escape", 1), [0], abandon=True)
+        _write_with_sink(sink, FileParts(spec, Path(made) / "public", CORE["parquet"], "escape", 1), [0], abandon=True)
 
 
-def _sunk(sink: FileSink, parts: FileParts, starts: Sequence[int], *, abandon: bool = False) -> dict[str, bytes]:
+def _write_with_sink(
+    sink: FileSink, parts: FileParts, starts: Sequence[int], *, abandon: bool = False
+) -> dict[str, bytes]:
     """Write a table by a sink and return the files that it leaves; or begin to, and abandon it."""
     scratch = parts.folder.with_name(f"{parts.folder.name}-scratch")
     for folder in (parts.folder, scratch):
         folder.mkdir()
     writer = sink.writer(parts, scratch)
     for start in starts:
-        with asking("write()"):
+        with convert_to_assertion("write()"):
             writer.write(*_rows(parts.spec, start))
-    with asking("abandon()" if abandon else "close()"):
+    with convert_to_assertion("abandon()" if abandon else "close()"):
         writer.abandon() if abandon else writer.close()
     files = (path for path in parts.folder.rglob("*") if path.is_file())
     return {path.relative_to(parts.folder).as_posix(): path.read_bytes() for path in files}
@@ -135,14 +137,14 @@ def _write(
     writer = form.writer(path, spec, handling)
     for start in parts:
         batch, n = _rows(spec, start)
-        writer.write(batch if start else _coded(batch), n)
+        writer.write(batch if start else _dictionary_encode(batch), n)
         whole = [tuple(row.values()) for row in batch.to_pylist()]
         rows += [row for row, times in zip(whole, n, strict=True) for _ in range(int(times))]
     writer.close()
     return rows
 
 
-def _coded(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _dictionary_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows with their text as dictionary arrays, as a draw may hand them over."""
     coded = [c.dictionary_encode() if pa.types.is_string(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(coded, names=batch.schema.names)
@@ -177,7 +179,7 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
     folder.mkdir()
     for number, parts in enumerate(([0], [0, 1, 2], [])):
         path = folder / f"data{number}.{form.name}"
-        with asking(f"writing {len(parts)} parts"):
+        with convert_to_assertion(f"writing {len(parts)} parts"):
             rows = _write(form, path, spec, handling, parts)
         demand(path.is_file(), "writer() does not write the file that it is told to")
         beside = sorted(p.name for p in folder.iterdir() if p != path)
@@ -250,7 +252,7 @@ def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: P
     path.unlink()
     begun = form.writer(path, spec, handling)
     begun.write(*_rows(spec, 0))
-    with asking("abandon()"):
+    with convert_to_assertion("abandon()"):
         begun.abandon()
     path.unlink(missing_ok=True)
 

@@ -20,16 +20,16 @@ from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.writing import plain
-from rrpolicy.testing.channels import check_channel, described, written_down
-from rrpolicy.testing.demand import asking, demand
-from rrpolicy.testing.memory import TableInMemory, tables_of
+from rrpolicy.testing.assertions import convert_to_assertion, demand
+from rrpolicy.testing.channels import channel_round_trip, check_channel, json_round_trip
+from rrpolicy.testing.memory import TableInMemory, similar_tables
 from rrpolicy.testing.options import check_options
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@asking("what the mechanism is asked")
+@convert_to_assertion("what the mechanism is asked")
 def check_mechanism(
     mechanism: Mechanism[Any],
     policy: Opened,
@@ -62,18 +62,18 @@ def check_mechanism(
     check_options(mechanism.options)
     demand(isinstance(settings.options, mechanism.options), "the options are of another class than the mechanism's")
     for options in refused:
-        taken = _taken(mechanism, options, policy.policy)
+        taken = _accepts_options(mechanism, options, policy.policy)
         demand(not taken, f"options {dict(options)} are taken, and should be refused")
     outline = mechanism.outline(settings.options, policy.policy)
     demand(outline == mechanism.outline(settings.options, policy.policy), "two outlines of one policy differ")
     _check_outline(outline, policy)
-    others = tables_of(policy.policy, *tables)
-    proposal = _planned(mechanism, policy, others[0])
+    others = similar_tables(policy.policy, *tables)
+    proposal = _reachable_plan(mechanism, policy, others[0])
     _check_proposal(outline, proposal, policy.policy)
     check_channel(
         proposal.channel, policy, others[:1] if not isinstance(proposal.channel, Product) else tables or others[:1]
     )
-    _check_announced(mechanism, outline, policy, others)
+    _check_data_disclosure(mechanism, outline, policy, others)
     _check_without_data(mechanism, outline, policy, others[0], proposal)
     _check_undecided(mechanism, policy, others[0])
     _check_observed(mechanism, policy, others[0])
@@ -83,9 +83,9 @@ def check_mechanism(
     return proposal
 
 
-def _taken(mechanism: Mechanism[Any], options: Mapping[str, object], policy: Policy) -> bool:
+def _accepts_options(mechanism: Mechanism[Any], options: Mapping[str, object], policy: Policy) -> bool:
     try:
-        with asking(f"refusing options {dict(options)}", ValidationError, PolicyError):
+        with convert_to_assertion(f"refusing options {dict(options)}", ValidationError, PolicyError):
             mechanism.outline(mechanism.options.model_validate(options), policy)
     except (ValidationError, PolicyError):
         return False
@@ -108,7 +108,9 @@ def _check_outline(outline: Outline, policy: Opened) -> None:
         demand(not outline.solved, "the outline fixes the channel, and solves parameters of it")
 
 
-def _required(policy: Opened, original: Original, outline: Outline) -> tuple[tuple[Requirement, Assessor], ...]:
+def _requirement_assessors(
+    policy: Opened, original: Original, outline: Outline
+) -> tuple[tuple[Requirement, Assessor], ...]:
     resolved = original.policy
     return tuple((r, policy.registry.assessor(r, resolved, outline)) for r in policy.policy.requirements)
 
@@ -116,18 +118,18 @@ def _required(policy: Opened, original: Original, outline: Outline) -> tuple[tup
 def _task(mechanism: Mechanism[Any], policy: Opened, original: Original) -> tuple[BaseModel, Task]:
     resolved, options = original.policy, policy.policy.mechanism.options
     outline = mechanism.outline(options, resolved)
-    return options, Task(resolved, original, _required(policy, original, outline))
+    return options, Task(resolved, original, _requirement_assessors(policy, original, outline))
 
 
-def _planned(mechanism: Mechanism[Any], policy: Opened, original: Original) -> Proposal:
+def _reachable_plan(mechanism: Mechanism[Any], policy: Opened, original: Original) -> Proposal:
     """Return the plan of a table for which the requirements can be reached."""
     options, task = _task(mechanism, policy, original)
     try:
-        with asking("plan()", RequirementError, PolicyError):
+        with convert_to_assertion("plan()", RequirementError, PolicyError):
             proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
     except (RequirementError, PolicyError) as error:
         raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
-    same = described(proposal.channel) == described(again.channel)
+    same = channel_round_trip(proposal.channel) == channel_round_trip(again.channel)
     same = same and (proposal.origins, proposal.remarks) == (again.origins, again.remarks)
     demand(same, "two plans of one table differ: a mechanism is deterministic")
     _check_reached(proposal, task)
@@ -152,7 +154,7 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
     planned = tuple((axis.attributes, type(axis)) for axis in axes)
     demand(planned == outline.axes, f"the plan's axes are not the outline's: {planned} against {outline.axes}")
     if outline.fixed is not None:
-        fixed = described(outline.fixed) == described(channel)
+        fixed = channel_round_trip(outline.fixed) == channel_round_trip(channel)
         demand(fixed, "the outline fixes another channel than the one that is planned")
     known = {a for axis in axes for a in axis.attributes} | {a.name for a in policy.released}
     demand(set(proposal.origins) <= known, "origins name attributes that are not released")
@@ -164,28 +166,30 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
         demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark says nothing")
     for name, said in (("unrounded", proposal.unrounded), ("remarks", proposal.remarks)):
         try:
-            written_down(name, plain(said))
+            json_round_trip(name, plain(said))
         except (TypeError, AttributeError) as error:
             raise AssertionError(f"{name} hold what no plan can: {error}; numbers are int and float") from error
 
 
-def _check_announced(mechanism: Mechanism[Any], outline: Outline, policy: Opened, tables: Sequence[Original]) -> None:
+def _check_data_disclosure(
+    mechanism: Mechanism[Any], outline: Outline, policy: Opened, tables: Sequence[Original]
+) -> None:
     """Compare plans of tables of as many records: what is not announced as chosen from the data is the same."""
-    plans = [_attempted(mechanism, policy, table) for table in tables]
+    plans = [_plan_or_none(mechanism, policy, table) for table in tables]
     chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
     silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
     demand(not silent, f"the parameters of {silent} are chosen from the data, and the outline does not announce it")
-    announced = possible(policy.policy, outline, [a for _, a in _required(policy, tables[0], outline)])
+    announced = possible(policy.policy, outline, [a for _, a in _requirement_assessors(policy, tables[0], outline)])
     refused = None in plans and RELEASED not in announced
     demand(not refused, "of two tables of as many records one is refused, and no requirement reads the table")
     if not outline.solved and not outline.derived:
-        found = {str(described(plan.channel)) for plan in plans if plan}
+        found = {str(channel_round_trip(plan.channel)) for plan in plans if plan}
         demand(len(found) == 1, "two tables of as many records get other plans, and the outline announces nothing")
     for plan in (plan for plan in plans if plan is not None):
-        _check_unread(plans[0], plan, chosen)
+        _check_data_independence(plans[0], plan, chosen)
 
 
-def _check_unread(one: Proposal | None, other: Proposal, chosen: set[str]) -> None:
+def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[str]) -> None:
     """Compare the axes of two plans whose parameters are said not to be chosen from the data."""
     if one is None:
         return
@@ -197,11 +201,11 @@ def _check_unread(one: Proposal | None, other: Proposal, chosen: set[str]) -> No
             demand(same, f"the parameters of {names} differ between two tables, and no origin says that data do it")
 
 
-def _attempted(mechanism: Mechanism[Any], policy: Opened, table: Original) -> Proposal | None:
+def _plan_or_none(mechanism: Mechanism[Any], policy: Opened, table: Original) -> Proposal | None:
     """Return the plan of a table, or None if the requirements are said to be out of reach for it."""
     options, task = _task(mechanism, policy, table)
     try:
-        with asking("plan() of another table", RequirementError, PolicyError):
+        with convert_to_assertion("plan() of another table", RequirementError, PolicyError):
             proposal = mechanism.plan(options, task)
     except (RequirementError, PolicyError):
         return None
@@ -215,14 +219,14 @@ def _check_without_data(
     """Plan with the number of records alone: it is refused, or gives what does not depend on the data."""
     options, task = _task(mechanism, policy, table)
     try:
-        with asking(
+        with convert_to_assertion(
             "planning with the number of records alone, not PolicyError (RR255),", RequirementError, PolicyError
         ):
             planned = mechanism.plan(options, replace(task, original=task.records))
     except (PolicyError, RequirementError):
         return
     if not outline.solved and not outline.derived:
-        same = described(planned.channel) == described(proposal.channel)
+        same = channel_round_trip(planned.channel) == channel_round_trip(proposal.channel)
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
 
 
@@ -232,12 +236,12 @@ def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original)
     known = [(r, a) for r, a in task.requirements if a.rests_on(r) <= Basis.CHANNEL]
     asked = (
         *task.requirements,
-        *(_of_the_table(mechanism, policy, table) if len(known) == len(task.requirements) else ()),
+        *(_table_requirement(mechanism, policy, table) if len(known) == len(task.requirements) else ()),
     )
     whole = replace(task, requirements=asked)
     alone = replace(whole, original=task.records)
-    if _plans(mechanism, options, alone) is False:
-        turned = _plans(mechanism, options, whole) and _plans(
+    if _is_planned(mechanism, options, alone) is False:
+        turned = _is_planned(mechanism, options, whole) and _is_planned(
             mechanism, options, replace(alone, requirements=tuple(known))
         )
         demand(
@@ -247,7 +251,7 @@ def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original)
         )
 
 
-def _of_the_table(
+def _table_requirement(
     mechanism: Mechanism[Any], policy: Opened, table: Original
 ) -> tuple[tuple[Requirement, Assessor], ...]:
     """Return a requirement that every channel meets and that is decided by the table; none where it cannot be asked."""
@@ -262,10 +266,10 @@ def _of_the_table(
         return ()
 
 
-def _plans(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
+def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
     """Return whether something is planned; None if the policy does not fit, or needs data."""
     try:
-        with asking("plan()", RequirementError, PolicyError):
+        with convert_to_assertion("plan()", RequirementError, PolicyError):
             mechanism.plan(options, task)
     except RequirementError:
         return False
@@ -283,10 +287,12 @@ def _check_observed(mechanism: Mechanism[Any], policy: Opened, table: Original) 
     resolved = replace(table.policy, attributes={**table.policy.attributes, changed.name: observed})
     options, asked = policy.policy.mechanism.options, f"where the domain of '{changed.name}' is observed, "
     try:
-        with asking(asked + "outline()", PolicyError):
+        with convert_to_assertion(asked + "outline()", PolicyError):
             outline = mechanism.outline(options, resolved)
         required = tuple((r, policy.registry.assessor(r, resolved, outline)) for r in resolved.requirements)
-        with asking(asked + "planning with the number of records alone, not PolicyError (RR255),", RRPolicyError):
+        with convert_to_assertion(
+            asked + "planning with the number of records alone, not PolicyError (RR255),", RRPolicyError
+        ):
             mechanism.plan(options, Task(resolved, table.records, required))
     except RRPolicyError:
         return
@@ -299,7 +305,9 @@ def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -
     renamed = replace(table.policy, attributes=attributes)
     options = policy.policy.mechanism.options
     try:
-        with asking("planning for columns that are released under other names", RequirementError, PolicyError):
+        with convert_to_assertion(
+            "planning for columns that are released under other names", RequirementError, PolicyError
+        ):
             task = _task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed))[1]
             proposal = mechanism.plan(options, task)
     except (RequirementError, PolicyError):
@@ -310,9 +318,11 @@ def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -
 
 def _check_impossible(mechanism: Mechanism[Any], policy: Opened, tables: Sequence[Original]) -> None:
     demand(policy.policy.mechanism.name == mechanism.name, "an impossible policy chooses another mechanism")
-    for table in tables or tables_of(policy.policy)[:1]:
+    for table in tables or similar_tables(policy.policy)[:1]:
         try:
-            with asking("planning what is impossible, not RequirementError (RR102),", RequirementError, PolicyError):
+            with convert_to_assertion(
+                "planning what is impossible, not RequirementError (RR102),", RequirementError, PolicyError
+            ):
                 options, task = _task(mechanism, policy, table)
                 proposal = mechanism.plan(options, task)
         except (RequirementError, PolicyError):

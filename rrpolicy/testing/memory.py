@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channels.table import type_of
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.source.sample import systematic
 from rrpolicy.source.units import Units
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.assertions import demand
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -160,7 +160,7 @@ class TableInMemory:
 RECORDS = 400
 
 
-def tables_of(policy: Policy, *given: Original) -> tuple[Original, ...]:
+def similar_tables(policy: Policy, *given: Original) -> tuple[Original, ...]:
     """Return tables of as many records that differ a little, or altogether; those that are given come first.
 
     Args:

@@ -13,14 +13,14 @@ from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.assess import outline_of
 from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Policy
-from rrpolicy.testing.demand import asking, demand
-from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.assertions import convert_to_assertion, demand
+from rrpolicy.testing.memory import similar_tables
 from rrpolicy.testing.options import check_options
-from rrpolicy.testing.releases import drawn, plan_of, untouched
+from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ LOW, HIGH = 5.5, 10
 and their squares each is passed with a chance below 5e-7 (squares are skewed: small means come with small deviations).
 The seeds are fixed, so that the same metric passes or fails every time."""
 ROUNDING = 1e-9
-STRANGE = "no such attribute"
+UNKNOWN_NAME = "no such attribute"
 
 
-@asking("what the metric is asked")
+@convert_to_assertion("what the metric is asked")
 def check_metric(
     metric: UtilityMetric[Any],
     policy: Opened,
@@ -60,31 +60,31 @@ def check_metric(
     demand(bool(entries), f"the policy has no [[utility]] entry of {metric.name}")
     demand(isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric says what its number means")
     check_options(metric.options, refused)
-    tables = tables_of(policy.policy, *tables)
-    channels = channels or [plan_of(policy, tables[0]).channel]
+    tables = similar_tables(policy.policy, *tables)
+    channels = channels or [plan_kit_release(policy, tables[0]).channel]
     for options in entries:
-        case = _Case(metric, options, policy, tables[0])
+        case = _MetricCase(metric, options, policy, tables[0])
         for kind in (AnatomyChannel, SuppressionChannel):
-            _unfit(metric, options, kind, ())
-        fit = [c for c in channels if _unfit(metric, options, type(c), outline_of(c).axes) is None]
+            _unfit_reason(metric, options, kind, ())
+        fit = [c for c in channels if _unfit_reason(metric, options, type(c), outline_of(c).axes) is None]
         demand(bool(fit), "unfit() refuses every example")
-        for strange in _strange(options, policy.policy):
-            _check_strange(metric, strange, fit, policy.policy)
+        for strange in _unknown_attribute_options(options, policy.policy):
+            _check_unknown_attribute(metric, strange, fit, policy.policy)
         expected = [_check_expected(metric, options, channel, tables) for channel in fit]
         case.check_untouched()
         for channel, told in zip(fit, expected, strict=True):
             case.check_draws(channel, told)
 
 
-def _strange(options: BaseModel, policy: Policy) -> Iterator[BaseModel]:
+def _unknown_attribute_options(options: BaseModel, policy: Policy) -> Iterator[BaseModel]:
     """Yield options in which the name of a released attribute is replaced by one that no attribute has."""
     released = {a.name for a in policy.released}
     stated = {name: getattr(options, name) for name in options.model_fields_set}
     for name, value in stated.items():
         if isinstance(value, str) and value in released:
-            other: object = STRANGE
+            other: object = UNKNOWN_NAME
         elif isinstance(value, (tuple, list)) and value and all(isinstance(v, str) and v in released for v in value):
-            other = [*value[:-1], STRANGE]
+            other = [*value[:-1], UNKNOWN_NAME]
         else:
             continue
         try:
@@ -93,19 +93,21 @@ def _strange(options: BaseModel, policy: Policy) -> Iterator[BaseModel]:
             continue
 
 
-def _check_strange(metric: UtilityMetric[Any], strange: BaseModel, fit: Sequence[Channel], policy: Policy) -> None:
+def _check_unknown_attribute(
+    metric: UtilityMetric[Any], strange: BaseModel, fit: Sequence[Channel], policy: Policy
+) -> None:
     """Ask of an attribute that is not there."""
     refuses: Any = getattr(metric, "refuses", None)
-    with asking(f"refuses() of {strange!r}"):
+    with convert_to_assertion(f"refuses() of {strange!r}"):
         refused = None if refuses is None else refuses(strange, policy)
     for channel in fit if refused is None else ():
         if isinstance(channel, Product):
-            known = _unfit(metric, strange, Product, outline_of(channel).axes) is None
+            known = _unfit_reason(metric, strange, Product, outline_of(channel).axes) is None
             demand(not known, f"unfit() takes an attribute that is not there: {strange!r}")
 
 
-def _unfit(metric: UtilityMetric[Any], options: BaseModel, channel: type[Channel], axes: Any) -> str | None:
-    with asking(f"unfit() of a '{channel.kind}' channel"):
+def _unfit_reason(metric: UtilityMetric[Any], options: BaseModel, channel: type[Channel], axes: Any) -> str | None:
+    with convert_to_assertion(f"unfit() of a '{channel.kind}' channel"):
         reason = metric.unfit(options, channel, axes)
     demand(reason is None or (isinstance(reason, str) and bool(reason.strip())), "unfit() returns a reason, or None")
     return reason
@@ -126,11 +128,11 @@ def _check_number(what: str, measure: Measure | None) -> None:
 def _check_expected(
     metric: UtilityMetric[Any], options: BaseModel, channel: Channel, tables: Sequence[Original]
 ) -> Measure | None:
-    with asking("expected()"):
+    with convert_to_assertion("expected()"):
         expected = metric.expected(options, channel, tables[0])
     _check_number("what is expected", expected)
     demand(metric.expected(options, channel, tables[0]) == expected, "what is expected differs when it is asked again")
-    with asking("expected() of the number of records alone"):
+    with convert_to_assertion("expected() of the number of records alone"):
         alone = metric.expected(options, channel, tables[0].records)
     _check_number("what is expected of the number of records alone", alone)
     for table in tables if alone is not None else ():
@@ -140,7 +142,7 @@ def _check_expected(
 
 
 @frozen(slots=False)
-class _Case:
+class _MetricCase:
     """A metric that is asked of a table."""
 
     metric: UtilityMetric[Any]
@@ -150,11 +152,11 @@ class _Case:
 
     def realised(self, channel: Channel, draws: int) -> list[float]:
         """Return what draws come to; nothing where the metric does not tell."""
-        plan = plan_of(self.policy, self.original, channel)
+        plan = plan_kit_release(self.policy, self.original, channel)
         found: list[float] = []
         for seed in range(draws):
-            with drawn(plan, self.policy, self.original, seed) as made:
-                with asking("realised()"):
+            with draw_release(plan, self.policy, self.original, seed) as made:
+                with convert_to_assertion("realised()"):
                     measure = self.metric.realised(self.options, made.release, self.original)
                 again = self.metric.realised(self.options, made.release, self.original) if seed == 0 else measure
             _check_number("what is realised", measure)
@@ -170,8 +172,8 @@ class _Case:
         values = self.realised(channel, DRAWS if expected else 1)
         if expected is None or not values:
             return
-        low, _ = _mean(values)
-        _, square = _mean([v * v for v in values])
+        low, _ = _mean_bounds(values)
+        _, square = _mean_bounds([v * v for v in values])
         bounded = expected.standing is Standing.UPPER_BOUND
         high, slack = math.inf if bounded else math.sqrt(square), HIGH * expected.error + ROUNDING
         on_average = sum(values) / len(values)
@@ -182,7 +184,7 @@ class _Case:
 
     def check_untouched(self) -> None:
         """Expect nothing of a release that is the table."""
-        channel = untouched(self.original.policy)
+        channel = identity_channel(self.original.policy)
         if channel is None or self.metric.unfit(self.options, Product, outline_of(channel).axes) is not None:
             return
         expected = self.metric.expected(self.options, channel, self.original)
@@ -194,7 +196,7 @@ class _Case:
             demand(value <= ROUNDING, "a release that is the table itself comes to more than 0")
 
 
-def _mean(values: Sequence[float]) -> tuple[float, float]:
+def _mean_bounds(values: Sequence[float]) -> tuple[float, float]:
     """Return bounds of the mean that some numbers were drawn with."""
     mean = sum(values) / len(values)
     error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))

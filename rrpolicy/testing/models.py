@@ -16,7 +16,7 @@ from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.privacy.model import Order, PrivacyModel
 from rrpolicy.report_blocks import figure, percent
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.options import check_options
 from rrpolicy.testing.policies import policy_of
 
@@ -25,7 +25,7 @@ NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:/[1-9]\d*)?)(\s?%)?")
 CHAINS = {(Order.STRONGER, Order.STRONGER): Order.STRONGER, (Order.WEAKER, Order.WEAKER): Order.WEAKER}
 
 
-@asking("what the privacy model is asked")
+@convert_to_assertion("what the privacy model is asked")
 def check_privacy_model(
     model: PrivacyModel[Any],
     examples: Sequence[Mapping[str, object]],
@@ -49,28 +49,28 @@ def check_privacy_model(
     demand(isinstance(model.name, str) and bool(model.name), "a privacy model has a name")
     check_options(model.options, refused)
     demand(len(examples) > 1, "`examples` are two at least")
-    options = [_read(model, example) for example in examples]
-    asked = [*_policies(), *(p.policy for p in policies)]
+    options = [_read_example(model, example) for example in examples]
+    asked = [*_foreign_policies(), *(p.policy for p in policies)]
     taken = [_refusal(model, each, policy) is None for each in options for policy in asked]
     demand(any(taken), "refuses() refuses every example of every policy; give `policies` of which they can be asked")
     for each in options:
-        with asking("describe()"):
+        with convert_to_assertion("describe()"):
             _check_words(model, each)
     for one, other in combinations(options, 2):
         same = model.describe(one) == model.describe(other)
         demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
     _check_order(model, options)
     _check_example(model)
-    for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measures(model)):
+    for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measure_texts(model)):
         demand(not isinstance(said, str), f"{name} are sentences, not one text")
         demand(all(isinstance(s, str) and bool(s.strip()) for s in said), f"{name} are sentences")
 
 
-def _measures(model: PrivacyModel[Any]) -> list[tuple[str, Any]]:
+def _measure_texts(model: PrivacyModel[Any]) -> list[tuple[str, Any]]:
     return [(f"measures['{name}']", said) for name, said in getattr(model, "measures", {}).items()]
 
 
-def _read(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:
+def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:
     try:
         options: BaseModel = model.options.model_validate(example)
     except ValidationError as error:
@@ -84,12 +84,12 @@ def _check_example(model: PrivacyModel[Any]) -> None:
     """Read the example that hints show."""
     example = getattr(model, "example", "")
     try:
-        _read(model, tomllib.loads(example, parse_float=Decimal)) if example else None
+        _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
     except tomllib.TOMLDecodeError as error:
         raise AssertionError(f"`example` is no TOML: {error}") from error
 
 
-def _limit(options: BaseModel) -> Fraction | None:
+def _exact_limit(options: BaseModel) -> Fraction | None:
     stated = getattr(options, "limit", None)
     exact = stated is None or isinstance(stated, (Fraction, int))
     demand(exact, f"limit is {type(stated).__name__}, not an exact Fraction")
@@ -99,7 +99,7 @@ def _limit(options: BaseModel) -> Fraction | None:
 def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
     words = model.describe(options)
     demand(isinstance(words, str) and bool(words.strip()), "describe() returns words")
-    limit = _limit(options)
+    limit = _exact_limit(options)
     if limit is not None:
         spelled = {
             str(limit),
@@ -111,7 +111,7 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
         demand(any(s in words for s in spelled), f"describe() does not tell the limit {limit}: '{words}'")
 
 
-def _policies() -> tuple[Policy, ...]:
+def _foreign_policies() -> tuple[Policy, ...]:
     """Return policies that a model may have nothing to say of."""
     of = Attribute("a", Role.QUASI_IDENTIFIER, ("x", "y"), release_as="a")
     secret = Attribute("s", Role.SENSITIVE, ("u", "v"), release_as="s")
@@ -122,7 +122,7 @@ def _policies() -> tuple[Policy, ...]:
 
 def _refusal(model: PrivacyModel[Any], options: BaseModel, policy: Policy) -> str | None:
     named = ", ".join(f"{a.name}: {a.role.value}" for a in policy.attributes.values()) or "no attributes"
-    with asking(f"refuses() of a policy ({named})"):
+    with convert_to_assertion(f"refuses() of a policy ({named})"):
         reason = model.refuses(options, policy)
     demand(reason is None or (isinstance(reason, str) and bool(reason.strip())), "refuses() returns a reason, or None")
     return reason
@@ -130,7 +130,7 @@ def _refusal(model: PrivacyModel[Any], options: BaseModel, policy: Policy) -> st
 
 def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None:
     """Compare every two, and every three, examples."""
-    with asking("compare()"):
+    with convert_to_assertion("compare()"):
         order = {(a, b): model.compare(x, y) for (a, x), (b, y) in product(enumerate(options), repeat=2)}
     demand(all(isinstance(o, Order) for o in order.values()), "compare() returns an Order")
     stronger: set[bool] = set()
@@ -142,11 +142,11 @@ def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None
         demand(
             turned is OPPOSITE.get(found, found), f"compare() says {found} of '{one}' to '{other}', and {turned} back"
         )
-        limits = _limit(options[a]), _limit(options[b])
-        if limits[0] is not None and limits[1] is not None and _alike(options[a], options[b]):
+        limits = _exact_limit(options[a]), _exact_limit(options[b])
+        if limits[0] is not None and limits[1] is not None and _differ_in_limit_only(options[a], options[b]):
             demand(found in OPPOSITE, f"compare() says that '{other}' is {found} to '{one}', of another limit")
             stronger.add((limits[1] > limits[0]) == (found is Order.STRONGER))
-        same = found is not Order.EQUAL or options[a] == options[b] or _figures(one) == _figures(other)
+        same = found is not Order.EQUAL or options[a] == options[b] or _mask_numbers(one) == _mask_numbers(other)
         demand(same, f"compare() says that '{one}' is equal to '{other}', and describe() words them differently")
     demand(len(stronger) < 2, "compare() takes now the greater limit for stronger, now the smaller one")  # noqa: PLR2004
     for a, b, c in product(range(len(options)), repeat=3):
@@ -155,18 +155,18 @@ def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None
         demand(through in {None, order[a, c]}, f"compare() is not transitive: {said}")
 
 
-def _figures(words: str) -> tuple[str, list[Fraction]]:
+def _mask_numbers(words: str) -> tuple[str, list[Fraction]]:
     """Return words without their numbers, and these, however they are spelled."""
-    numbers = [_figure(number) / (100 if percents else 1) for number, percents in NUMBER.findall(words)]
+    numbers = [_canonical_number(number) / (100 if percents else 1) for number, percents in NUMBER.findall(words)]
     return NUMBER.sub("#", words), numbers
 
 
-def _figure(spelled: str) -> Fraction:
+def _canonical_number(spelled: str) -> Fraction:
     above, _, below = spelled.partition("/")
     return Fraction(above) / Fraction(below or 1)
 
 
-def _alike(one: BaseModel, other: BaseModel) -> bool:
+def _differ_in_limit_only(one: BaseModel, other: BaseModel) -> bool:
     """Return whether requirements differ in one option, by which their limits differ."""
     differing = [n for n in type(one).model_fields if getattr(one, n) != getattr(other, n)]
-    return len(differing) == 1 and _limit(one) != _limit(other)
+    return len(differing) == 1 and _exact_limit(one) != _exact_limit(other)

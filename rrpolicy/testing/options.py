@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
@@ -24,12 +24,12 @@ def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]]
     demand(kind.model_config.get("frozen") is True, f"{name} is not frozen: a plan could differ from its policy")
     demand(kind.model_config.get("extra") == "forbid", f"{name} takes unknown keys: a misspelt one is passed over")
     for table in refused:
-        demand(not _taken(kind, table), f"{name} takes {dict(table)}, which should be refused")
+        demand(not _accepts(kind, table), f"{name} takes {dict(table)}, which should be refused")
 
 
-def _taken(kind: type[BaseModel], table: Mapping[str, object]) -> bool:
+def _accepts(kind: type[BaseModel], table: Mapping[str, object]) -> bool:
     try:
-        with asking(f"refusing {dict(table)} by {kind.__name__}", ValidationError):
+        with convert_to_assertion(f"refusing {dict(table)} by {kind.__name__}", ValidationError):
             kind.model_validate(table)
     except ValidationError as error:
         demand(all(e["msg"].strip() for e in error.errors()), f"{kind.__name__} refuses {dict(table)} in no words")

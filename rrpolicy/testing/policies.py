@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place
 from rrpolicy.planning import opening
@@ -53,7 +53,7 @@ def open_policy(
         RefusedError: if a plugin is missing, broken, or takes a name that is taken.
     """
     names = [plugin for plugin in plugins if isinstance(plugin, str)]
-    held = {_named(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
+    held = {_plugin_name(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
 
     def find(
         listed: tuple[str, ...], place: Callable[[int], Place | None], planned: Software | None = None
@@ -73,7 +73,7 @@ def open_policy(
     return replace(opened, policy=replace(opened.policy, folder=str(folder or Path.cwd())))
 
 
-def _named(plugin: object) -> str:
+def _plugin_name(plugin: object) -> str:
     return str(plugin.__name__ if inspect.ismodule(plugin) else type(plugin).__name__)
 
 

@@ -19,7 +19,7 @@ from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.opening import Opened
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def plan_of(policy: Opened, original: Original, channel: Channel | None = None) -> Plan:
+def plan_kit_release(policy: Opened, original: Original, channel: Channel | None = None) -> Plan:
     """Return the plan of a table.
 
     Args:
@@ -50,7 +50,7 @@ def plan_of(policy: Opened, original: Original, channel: Channel | None = None) 
     return Plan(original.policy, policy.policy.digest(), settled, original.records, made)
 
 
-def untouched(policy: Policy) -> Product | None:
+def identity_channel(policy: Policy) -> Product | None:
     """Return the channel that releases the columns as they are; None if some have no domain."""
     released = policy.released
     if any(a.domain is None for a in released):
@@ -60,7 +60,7 @@ def untouched(policy: Policy) -> Product | None:
 
 
 @frozen(slots=False)
-class Drawn:
+class KitRelease:
     """A release.
 
     Attributes:
@@ -86,7 +86,9 @@ class Drawn:
 
 
 _Key: TypeAlias = tuple[str, int, int]
-_SHARED: ContextVar[tuple[ExitStack, dict[_Key, tuple[Original, Drawn]]] | None] = ContextVar("shared", default=None)
+_SHARED: ContextVar[tuple[ExitStack, dict[_Key, tuple[Original, KitRelease]]] | None] = ContextVar(
+    "shared", default=None
+)
 
 
 @contextmanager
@@ -99,7 +101,7 @@ def shared_releases() -> Iterator[None]:
 
 
 @contextmanager
-def drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[Drawn]:
+def draw_release(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[KitRelease]:
     """Draw once.
 
     Args:
@@ -110,18 +112,18 @@ def drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator
     """
     shared = _SHARED.get()
     if shared is None:
-        with _drawn(plan, policy, original, seed) as made:
+        with _draw_fresh(plan, policy, original, seed) as made:
             yield made
         return
     stack, found = shared
     key = (plan.digest(), id(original), seed)
     if key not in found:  # with the table, so that no other gets its id
-        found[key] = (original, stack.enter_context(_drawn(plan, policy, original, seed)))
+        found[key] = (original, stack.enter_context(_draw_fresh(plan, policy, original, seed)))
     yield found[key][1]
 
 
 @contextmanager
-def _drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[Drawn]:
+def _draw_fresh(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[KitRelease]:
     with TemporaryDirectory() as made:
         folder, scratch = Path(made) / "public", Path(made) / "scratch"
         for each in (folder, scratch):
@@ -130,4 +132,4 @@ def _drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterato
         files = draw_into(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
         told = manifest(plan, Assessment((), ()), files, label=None, test=True)
         release = release_of(folder, told, registry.formats, registry.estimators)
-        yield Drawn(folder, told, release, scratch, policy)
+        yield KitRelease(folder, told, release, scratch, policy)

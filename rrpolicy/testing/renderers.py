@@ -14,7 +14,7 @@ from typing import Any, Literal, get_origin, get_type_hints
 
 from rrpolicy.api import release, render
 from rrpolicy.report import Renderer, Report
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.policies import policy_text, write_csv
 
 HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066\x1b[8m'
@@ -25,7 +25,7 @@ CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 MARKUP = frozenset({".html", ".htm", ".xhtml", ".svg", ".xml", ".md"})
 """Suffixes of what is read as markup; other text may hold a `<` as it is."""
 LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
-BESIDE = re.compile(r"\./(?!/|\.\.)(?!.*/\.\./)[^\s:\\]+")
+NEIGHBOUR_FILE = re.compile(r"\./(?!/|\.\.)(?!.*/\.\./)[^\s:\\]+")
 """The address of a file that stands beside the page."""
 STYLED = re.compile(r"@import[^;]*|url\([^)]*\)|https?://[^\s\"')]*")
 LINKED = re.compile(
@@ -62,7 +62,7 @@ RECORDS = 600
 PAGES: tuple[Literal["audit"], Literal["public"]] = ("audit", "public")
 
 
-@asking("what the renderer is asked")
+@convert_to_assertion("what the renderer is asked")
 def check_renderer(renderer: Renderer) -> None:
     """Check that a renderer prints both pages of a release whatever their texts are, by themselves and always alike.
 
@@ -75,22 +75,22 @@ def check_renderer(renderer: Renderer) -> None:
     """
     demand(re.fullmatch(r"[a-z0-9-]+", renderer.name) is not None, "the name of a renderer is a word in small letters")
     demand(re.fullmatch(r"\.[a-z0-9]+", renderer.suffix) is not None, "the suffix of a renderer begins with a dot")
-    audit, public = pages()
+    audit, public = render_pages()
     for report in (audit, public):
-        with asking("render()"):
+        with convert_to_assertion("render()"):
             content = renderer.render(report)
         demand(type(content) is bytes and bool(content), "render() returns bytes")
         demand(renderer.render(report) == content, "the same report gives other bytes")
         other = renderer.render(replace(report, title=report.title + " again"))
         demand(other != content, "another report gives the same bytes")
-        _check_said(renderer, report)
+        _check_decision_shown(renderer, report)
         _check_text(renderer, report)
-    for secret in _secrets(renderer, audit, public):
+    for secret in _leaked_marks(renderer, audit, public):
         raise AssertionError(f"the public page holds a text of the audit page that was printed before: '{secret}'")
 
 
 @cache
-def pages() -> tuple[Report, Report]:
+def render_pages() -> tuple[Report, Report]:
     """Return the audit page and the public page of a release that is made up."""
     with TemporaryDirectory() as made:
         folder = Path(made)
@@ -104,14 +104,16 @@ def pages() -> tuple[Report, Report]:
     return Report.from_json(json.loads(audit)), Report.from_json(json.loads(public))
 
 
-def _marked(report: Report, suffix: str, mark: str = "") -> Report:
+def _mark_texts(report: Report, suffix: str, mark: str = "") -> Report:
     """Return a report with every text followed by a number of its own, if it is marked, and by a suffix."""
     numbers = count()
-    marked: Report = _each(report, Report, lambda text: text + (f"{mark}{next(numbers)}." if mark else "") + suffix)
+    marked: Report = _map_texts(
+        report, Report, lambda text: text + (f"{mark}{next(numbers)}." if mark else "") + suffix
+    )
     return marked
 
 
-def _each(value: Any, hint: Any, change: Any) -> Any:
+def _map_texts(value: Any, hint: Any, change: Any) -> Any:
     """Return data with its texts changed, but for those that are words of the format."""
     if get_origin(hint) is Literal:
         return value
@@ -119,13 +121,15 @@ def _each(value: Any, hint: Any, change: Any) -> Any:
         return change(value)
     if is_dataclass(value) and not isinstance(value, type):
         hints = get_type_hints(type(value))
-        return replace(value, **{f.name: _each(getattr(value, f.name), hints[f.name], change) for f in fields(value)})
+        return replace(
+            value, **{f.name: _map_texts(getattr(value, f.name), hints[f.name], change) for f in fields(value)}
+        )
     if isinstance(value, tuple):
-        return tuple(_each(inner, None, change) for inner in value)
+        return tuple(_map_texts(inner, None, change) for inner in value)
     return value
 
 
-def _check_said(renderer: Renderer, report: Report) -> None:
+def _check_decision_shown(renderer: Renderer, report: Report) -> None:
     """Look for the decision, and for what was required, on the page."""
     try:
         page = _words(" ".join(_texts(renderer.suffix, renderer.render(report).decode())))
@@ -141,10 +145,10 @@ def _texts(suffix: str, content: str) -> list[str]:
     """Return the texts of a page, however it spells them."""
     if suffix == ".json":
         return [json.dumps(json.loads(content), ensure_ascii=False).replace("\\n", " ")]
-    return _Page.of(_unescaped(suffix, content)).texts if suffix in MARKUP else [content]
+    return _Page.of(_without_backslashes(suffix, content)).texts if suffix in MARKUP else [content]
 
 
-def _unescaped(suffix: str, content: str) -> str:
+def _without_backslashes(suffix: str, content: str) -> str:
     """Return a page without what a backslash makes text of, if it is Markdown."""
     return ESCAPED.sub(" ", content) if suffix == ".md" else content
 
@@ -155,7 +159,7 @@ def _words(text: str) -> str:
 
 
 def _check_text(renderer: Renderer, report: Report) -> None:
-    hostile, harmless = (renderer.render(_marked(report, suffix)) for suffix in (HOSTILE, HARMLESS))
+    hostile, harmless = (renderer.render(_mark_texts(report, suffix)) for suffix in (HOSTILE, HARMLESS))
     try:
         text, plain = hostile.decode(), harmless.decode()
     except UnicodeDecodeError:
@@ -171,7 +175,7 @@ def _check_text(renderer: Renderer, report: Report) -> None:
                 raise AssertionError(f"it is no JSON: {error}") from error
     if renderer.suffix not in MARKUP:
         return
-    text, plain = (_unescaped(renderer.suffix, page) for page in (text, plain))
+    text, plain = (_without_backslashes(renderer.suffix, page) for page in (text, plain))
     demand("<script>run()" not in text, "a text of the report stands on the page as markup: it is not escaped")
     one, other = _Page.of(text), _Page.of(plain)
     demand(one.tags == other.tags, "a text of the report becomes markup: it is not escaped")
@@ -204,7 +208,7 @@ class _Page(HTMLParser):
             self.outside.append("meta refresh")
         self.texts += [value for _, value in attrs if value]
         for name, value in attrs:
-            beside = tag == "a" and BESIDE.fullmatch(value or "")  # a link that nothing follows by itself
+            beside = tag == "a" and NEIGHBOUR_FILE.fullmatch(value or "")  # a link that nothing follows by itself
             if name in LOADING and not beside and not (value or "").startswith(("#", "data:")):
                 self.outside.append(f"{tag} {name}={value}")
             if name == "style":
@@ -233,9 +237,9 @@ class _Page(HTMLParser):
         self.outside += [m for m in STYLED.findall(style) if "data:" not in m]
 
 
-def _secrets(renderer: Renderer, audit: Report, public: Report) -> list[str]:
+def _leaked_marks(renderer: Renderer, audit: Report, public: Report) -> list[str]:
     """Return the marks of the audit page that stand on a public page printed after it."""
-    before = renderer.render(_marked(audit, "", "AuditMark"))
-    content = renderer.render(_marked(public, "", "PublicMark"))
+    before = renderer.render(_mark_texts(audit, "", "AuditMark"))
+    content = renderer.render(_mark_texts(public, "", "PublicMark"))
     demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page holds no text of its report")
     return sorted({m.decode() for m in re.findall(rb"AuditMark\d+", content)})

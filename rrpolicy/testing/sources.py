@@ -21,7 +21,7 @@ from rrpolicy.policy.model import Attribute, Policy, Reading
 from rrpolicy.source.memory.encoded import encoded
 from rrpolicy.source.opening import engine
 from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
-from rrpolicy.testing.demand import asking, demand
+from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 Rows: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 RECORDS = 2_501
@@ -31,7 +31,7 @@ STRAY = ("no category of any domain", 'Ö, "quoted"\nnext line')
 MANY = 10_000
 
 
-@asking("what the source is asked")
+@convert_to_assertion("what the source is asked")
 def check_source(
     source: Source, policy: Opened, make: Callable[[pa.Table], str] | str, rows: Rows | None = None, *, table: str = ""
 ) -> None:
@@ -58,9 +58,9 @@ def check_source(
     """
     demand(bool(source.schemes), "a source names the schemes or endings that it opens")
     demand(rows is not None or callable(make), "`rows` say what the table holds")
-    whole = _table(rows) if rows is not None else rows_of(policy.policy)
+    whole = _table(rows) if rows is not None else make_rows(policy.policy)
     uri = make(whole) if callable(make) else make
-    read = _Read(source, table or None, policy.policy)
+    read = _SourceReader(source, table or None, policy.policy)
     with read.snapshot(uri) as found, read.expected(whole) as expected:
         _compare(found, expected, policy.policy)
         first = read.rows(found)
@@ -75,7 +75,7 @@ def _table(rows: Rows) -> pa.Table:
     return rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([dict(row) for row in rows])
 
 
-def rows_of(policy: Policy) -> pa.Table:
+def make_rows(policy: Policy) -> pa.Table:
     """Return records with everything that a policy speaks of, in no order; the last column comes late."""
     columns = {}
     for place, attribute in enumerate(policy.attributes.values()):
@@ -94,7 +94,7 @@ def _values(attribute: Attribute, reading: Reading) -> list[Any]:
     kept = {attribute.nulls, attribute.outside}
     values: list[Any] = [v for v in attribute.domain or () if v not in kept]
     if attribute.bins is not None:
-        values = _edges(attribute.bins.edges)
+        values = _edge_values(attribute.bins.edges)
     elif attribute.observed:
         values = ["b", "a", "c"]
     elif not values:
@@ -108,7 +108,7 @@ def _values(attribute: Attribute, reading: Reading) -> list[Any]:
     return [*values, None]
 
 
-def _edges(edges: Sequence[float | str]) -> list[Any]:
+def _edge_values(edges: Sequence[float | str]) -> list[Any]:
     """Return values at edges of bins, and between them."""
     if any(isinstance(e, str) for e in edges):
         read = (
@@ -121,7 +121,7 @@ def _edges(edges: Sequence[float | str]) -> list[Any]:
     return [*finite, *between, finite[0] - 1, finite[-1] + 0.5]
 
 
-class _Read:
+class _SourceReader:
     """A source that reads tables of one policy."""
 
     def __init__(self, source: Source, table: str | None, policy: Policy) -> None:
@@ -145,11 +145,11 @@ class _Read:
 
     def rows(self, snapshot: Snapshot) -> pa.Table:
         """Return all rows."""
-        coded = [_with_domain(a, snapshot) for a in self.coded]
+        coded = [_attribute_with_domain(a, snapshot) for a in self.coded]
         return snapshot.rows(coded, self.carried).read_all().combine_chunks()
 
 
-def _with_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
+def _attribute_with_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
     """Return an attribute with its observed domain."""
     if attribute.domain is not None:
         return attribute
@@ -165,7 +165,7 @@ def _compare(found: Snapshot, expected: Snapshot, policy: Policy) -> None:
     found.unchanged()
     for attribute in policy.released:
         _compare_column(found, expected, attribute)
-    coded = [_with_domain(a, expected) for a in policy.released if a.categorical]
+    coded = [_attribute_with_domain(a, expected) for a in policy.released if a.categorical]
     carried = [a.name for a in policy.released if not a.categorical]
     turned = [replace(a, domain=(a.domain or ())[::-1]) for a in coded if a.bins is None]
     for attributes, columns in (
@@ -184,7 +184,7 @@ def _compare(found: Snapshot, expected: Snapshot, policy: Policy) -> None:
 
 
 def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -> None:
-    kind, right = _told(found, attribute), _told(expected, attribute)
+    kind, right = _released_type(found, attribute), _released_type(expected, attribute)
     demand(kind == right, f"released_type() of '{attribute.name}' is {kind}, not {right}")
     values, known = found.distinct(attribute, MANY), expected.distinct(attribute, MANY)
     name = f"distinct() of '{attribute.name}'"
@@ -195,7 +195,7 @@ def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -
     demand(len(few) == min(2, len(known)), f"{name}, at most 1, returns {len(few)} values, not one more")
 
 
-def _told(snapshot: Snapshot, attribute: Attribute) -> str:
+def _released_type(snapshot: Snapshot, attribute: Attribute) -> str:
     """Return the type of released values, or the code of the refusal."""
     try:
         return snapshot.released_type(attribute)
@@ -240,7 +240,7 @@ def _compare_codes(what: str, attribute: Attribute, told: pa.ChunkedArray, true:
         )
 
 
-def _check_addresses(read: _Read, uri: str, first: pa.Table) -> None:
+def _check_addresses(read: _SourceReader, uri: str, first: pa.Table) -> None:
     """Open the table by a relative path, and one that is not there."""
     sources = dict.fromkeys(read.source.schemes, read.source)
     try:
@@ -256,42 +256,44 @@ def _check_addresses(read: _Read, uri: str, first: pa.Table) -> None:
             demand(read.rows(snapshot).equals(first), "by a relative path, it opens another table")
     _check_absent(read, uri + "-which-is-not-there", "a table that is not there is opened")
     if read.table:
-        other = _Read(read.source, read.table + "_which_is_not_there", read.policy)
+        other = _SourceReader(read.source, read.table + "_which_is_not_there", read.policy)
         _check_absent(other, uri, "`table` is passed over: under another name the same rows are read", first)
 
 
-def _check_absent(read: _Read, uri: str, opened: str, first: pa.Table | None = None) -> None:
+def _check_absent(read: _SourceReader, uri: str, opened: str, first: pa.Table | None = None) -> None:
     """Open what is not there: it is refused, or at least not read as another table's rows."""
     try:
-        with asking("opening a table that is not there, not DataError,", RRPolicyError):  # noqa: SIM117 one asks
+        with convert_to_assertion("opening a table that is not there, not DataError,", RRPolicyError):  # noqa: SIM117 one asks
             with read.snapshot(uri) as snapshot:
                 demand(first is not None and not read.rows(snapshot).equals(first), opened)
     except RRPolicyError:
         return
 
 
-def _check_changed(read: _Read, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
+def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
     """Change the table while it is open: that is noticed, or the old one is read, from a copy."""
     fewer = whole.slice(1)
     with read.snapshot(uri) as snapshot:
         before = read.rows(snapshot)
         demand(make(fewer) == uri, "`make` writes always at the same place, and returns the same uri")
-        noticed = _refused(lambda: read.rows(snapshot))
+        noticed = _refusal_code(lambda: read.rows(snapshot))
         if noticed is None:
             demand(read.rows(snapshot).equals(before), "the table changed, and it reads the new one (RR410)")
         else:
             demand(noticed == "RR410", f"the table changed, and it refuses to read it by {noticed}, not by RR410")
-            demand(_refused(snapshot.unchanged) == "RR410", "the table changed, and unchanged() says nothing (RR410)")
+            demand(
+                _refusal_code(snapshot.unchanged) == "RR410", "the table changed, and unchanged() says nothing (RR410)"
+            )
     with read.snapshot(uri) as snapshot, read.expected(fewer) as expected:
         same = read.rows(snapshot).equals(read.rows(expected))
         demand(same, "the table changed, and opened again it reads as it was")
     make(whole)
 
 
-def _refused(ask: Callable[[], object]) -> str | None:
+def _refusal_code(ask: Callable[[], object]) -> str | None:
     """Return the code of a refusal, None if nothing is refused."""
     try:
-        with asking("reading a table that changed", RefusedError):
+        with convert_to_assertion("reading a table that changed", RefusedError):
             ask()
     except RefusedError as error:
         return error.problems[0].code

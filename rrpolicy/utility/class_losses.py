@@ -10,7 +10,7 @@ import numpy as np
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import numbered
 from rrpolicy.utility.drawn import released_codes
 from rrpolicy.utility.simulation import Draws, Marginal, collected

@@ -28,13 +28,13 @@ from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
 from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
     from rrpolicy.source.counts import Array

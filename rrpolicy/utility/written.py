@@ -12,7 +12,7 @@ from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.source.counts import Array

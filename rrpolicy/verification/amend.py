@@ -14,13 +14,18 @@ from pathlib import Path
 from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.audit import NAME
 from rrpolicy.bundle.pages import rendered
-from rrpolicy.canonical import Json, pretty
-from rrpolicy.errors import PolicyError, Problem, RefusedError, unwritable
+from rrpolicy.canonical_json import Json, pretty
+from rrpolicy.errors import (
+    PolicyError,
+    Problem,
+    RefusedError,
+    write_error,
+)
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
 from rrpolicy.reports.fill import read_report
 from rrpolicy.safe_io.document import read_document, read_regular
-from rrpolicy.safe_io.interrupts import remove_folder, token, unfinished
+from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix, remove_folder
 from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
 
 
@@ -65,14 +70,14 @@ def put_into(
     files = {name: pretty(dict(document)), **pages}
     if all((audit / file).is_file() and read_regular(audit / file) == files[file] for file in files):
         return
-    made, placing = bundle / f".audit.{token()}", False
+    made, placing = bundle / f".audit.{random_suffix()}", False
     try:
-        with unfinished(made, lambda: placing, remove=remove_folder):
+        with cleanup_on_exit(made, lambda: placing, remove=remove_folder):
             _make(made, audit, files)
             placing = True
             _take_its_place(made, audit)
     except OSError as error:
-        raise unwritable(str(audit), error) from error
+        raise write_error(str(audit), error) from error
 
 
 def _make(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
@@ -95,7 +100,7 @@ def _private(path: Path, content: bytes) -> None:
 
 
 def _take_its_place(made: Path, audit: Path) -> None:
-    old = audit.with_name(f".audit.{token()}")
+    old = audit.with_name(f".audit.{random_suffix()}")
     audit.rename(old)
     try:
         made.rename(audit)

@@ -14,9 +14,9 @@ from rrpolicy.attacks.run import attacks, attacks_on_each, attacks_together
 from rrpolicy.attacks.target import ANOTHER
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.plan import fingerprint
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
 from rrpolicy.verification.attacked import target_of
 from rrpolicy.verification.audit import verify_stated
@@ -122,7 +122,7 @@ def _open(  # noqa: PLR0917 each is another thing
     if not (bundle / "public").is_dir() or not (bundle / "audit").is_dir():
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
-    spilled = stack.enter_context(scratch()).folder
+    spilled = stack.enter_context(scratch_folder()).folder
     side, audit = verify_stated(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
     if side.manifest.collected is not None:
         raise no_source(bundle)

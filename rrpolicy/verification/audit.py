@@ -14,13 +14,13 @@ from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.attained import attained
 from rrpolicy.bundle.audit import read_assessment
-from rrpolicy.canonical import file_digest, own_digest, pretty
+from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.channels.promises import settled
 from rrpolicy.collection.questionnaire import NAME as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire, uncollectable
-from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
+from rrpolicy.errors import MissingNameError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.plan import SCHEMA as PLAN_SCHEMA
@@ -190,7 +190,7 @@ def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -
     try:
         plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
     except RRPolicyError as error:
-        if isinstance(error, NotOfferedError):
+        if isinstance(error, MissingNameError):
             side.registry.refuse_absent(error.what, error.name)
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
@@ -261,7 +261,7 @@ def _check_modes(log: Log, folder: Path) -> None:
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> None:
     """Check that the audit record speaks of this public side."""
     public = {
-        "digest": own_digest(side.manifest.to_json()),
+        "digest": record_digest(side.manifest.to_json()),
         "file": file_digest(side.folder / NAME),
     }
     failure = "public/release.json is not the one that audit/audit.json was written for"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.bundle.audit import writers
 from rrpolicy.bundle.execute import draw_into, streams_of
-from rrpolicy.canonical import Json, file_digest
+from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Origin
 from rrpolicy.planning.account import draw_id

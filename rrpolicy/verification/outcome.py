@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Decided, Place, Problem
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.finding import Finding, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.serialization.writing import plain
 
@@ -96,7 +96,7 @@ class Claim:
 
 
 @frozen
-class Verification(Decided):
+class Verification(GatedResult):
     """What was verified of a bundle; it passes if everything that its level recomputes holds.
 
     Attributes:

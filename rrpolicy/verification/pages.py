@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.bundle.audit import POLICY
 from rrpolicy.bundle.manifest import in_full
-from rrpolicy.canonical import Json, digest
+from rrpolicy.canonical_json import Json, digest
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.report import SCHEMA
 from rrpolicy.safe_io.document import read_regular

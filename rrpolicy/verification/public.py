@@ -16,7 +16,7 @@ from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.execute import beside
 from rrpolicy.bundle.tables.read import ReleasedTable
 from rrpolicy.bundle.tables.written import open_data, open_written
-from rrpolicy.canonical import digest
+from rrpolicy.canonical_json import digest
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
@@ -30,14 +30,14 @@ from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import NAME, Data, Manifest, ReleasedAttribute, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.derived import RELEASED
 from rrpolicy.planning.plan import same_software
 from rrpolicy.planning.waivers import Terms
-from rrpolicy.plugin_errors.installed import GROUP, author
+from rrpolicy.plugin_errors.distributions import GROUP, find_author
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.attributes import KEEP
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
@@ -229,7 +229,7 @@ def _check_description(log: Log, side: PublicSide) -> bool:
             if isinstance(own, Channel)
             else f"ratios of {', '.join(own.attributes)}"
         )
-        log.undecided.append(f"{named}: on the word of {author(own)}")
+        log.undecided.append(f"{named}: on the word of {find_author(own)}")
     rows = {table.rows for name, table in manifest.data.tables.items() if name in ONE_A_RECORD}
     agree = rows == {manifest.records}
     log.check("records", agree, "RR115", "the field 'records' of release.json is not the number of rows that it states")

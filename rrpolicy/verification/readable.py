@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.safe_io.document import UnreadableError
-from rrpolicy.safe_io.tempdirs import says_full
+from rrpolicy.safe_io.tempdirs import is_disk_full
 from rrpolicy.verification.outcome import Log
 
 
@@ -18,7 +18,7 @@ def readable(log: Log) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
-        if says_full(error):
+        if is_disk_full(error):
             raise
         log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
 

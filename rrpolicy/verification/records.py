@@ -8,7 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json, canonical, file_digest, own_digest, pretty
+from rrpolicy.canonical_json import (
+    Json,
+    canonical,
+    file_digest,
+    pretty,
+    record_digest,
+)
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.safe_io.document import faults, read_document, read_regular
 from rrpolicy.serialization.writing import plain
@@ -38,7 +44,7 @@ def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     """Read a record that states its own digest, as `read_checked` does, and check that digest."""
     document, name = read_checked(log, path, schema), path.name
     if document is not None:
-        agrees = document["digest"] == own_digest(document)
+        agrees = document["digest"] == record_digest(document)
         failure = f"{name} was changed: its field 'digest' is not its own digest"
         log.check(f"{name}: own digest", agrees, "RR114", failure)
     return document

@@ -15,7 +15,7 @@ from rrpolicy.planning.custody import KeyAt, Secret
 from rrpolicy.planning.keys import KeyFile, SeriesKey, derived_key, inside_of, read_key, read_series_key, tag_of
 from rrpolicy.planning.plan import Plan
 from rrpolicy.privacy.units import UNDECIDED
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.protocol import Source
 from rrpolicy.verification.attacked import check_attacked
 from rrpolicy.verification.audit import AuditSide, verify_audit, verify_elsewhere, verify_reference, verify_source
@@ -102,7 +102,7 @@ def verify(
         hint = "add --source: people are counted in the classes of the table that was released"
         raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
     log, collected = Log(), False
-    with scratch() as spilled, readable(log):
+    with scratch_folder() as spilled, readable(log):
         if public != bundle:
             _check_top(log, bundle)
         progress("public", 0.1)

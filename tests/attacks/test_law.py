@@ -30,7 +30,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
-from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.draws import draw_tables
 from rrpolicy.testing.memory import TableInMemory
 
 SEX, AREA, DISEASE = ("F", "M"), tuple("abcdefgh"), ("none", "flu", "hiv")
@@ -157,7 +157,7 @@ def test_by_person_is_the_mean_of_value_read_correctly() -> None:
     original = people(500)
     promised = channel()
     evidence = gather(original, sides(promised, POLICY, "disease"))
-    found = attacked(promised, original, drawn(promised, original, 1)["data"])
+    found = attacked(promised, original, draw_tables(promised, original, 1)["data"])
     expected = float((evidence.histograms * success(evidence)).sum())
     assert found[BY_PERSON].predicted == pytest.approx(expected, rel=1e-9)
 
@@ -179,7 +179,7 @@ def test_membership_is_the_mean_advantage_over_all_pairs(blocked: bool) -> None:
     released = columns[:, own]
     apart = np.abs(released[:, :, None] - released[:, None, :]).sum(axis=0) / 2
     advantage = apart.sum() / (60 * 59)
-    found = attacked(promised, original, drawn(promised, original, 1)["data"])[MEMBERSHIP]
+    found = attacked(promised, original, draw_tables(promised, original, 1)["data"])[MEMBERSHIP]
     assert found.predicted == pytest.approx(60 * (1 + advantage) / 2, rel=1e-12)
     assert found.without == 30  # a coin tells half of them
 
@@ -189,14 +189,14 @@ def test_membership_stays_below_what_epsilon_allows() -> None:
     promised = Product((Retention.uniform("sex", SEX, keep),), (), ("sex",))
     policy = policy_of([Attribute("sex", Role.QUASI_IDENTIFIER, SEX)])
     original = TableInMemory.of(policy, {"sex": [0, 1]})
-    found = attacked(promised, original, drawn(promised, original, 1)["data"], policy)[MEMBERSHIP]
+    found = attacked(promised, original, draw_tables(promised, original, 1)["data"], policy)[MEMBERSHIP]
     epsilon = np.log(7 / 3)
     assert found.predicted == pytest.approx(2 * (1 + np.tanh(epsilon / 2)) / 2)  # two people who differ attain it
 
 
 def test_reconstruction_is_that_of_the_moment_estimate() -> None:
     original, promised = people(500), channel()
-    table = drawn(promised, original, 3)["data"]
+    table = draw_tables(promised, original, 3)["data"]
     released = np.zeros((2, 8, 3))
     labels = (SEX, AREA, DISEASE)
     for row in table.to_pylist():
@@ -219,7 +219,7 @@ def test_two_hundred_draws_are_as_predicted() -> None:
     original, promised = people(2_000), channel()
     totals: dict[str, list[float]] = {}
     for seed in range(200):
-        for name, found in attacked(promised, original, drawn(promised, original, seed)["data"]).items():
+        for name, found in attacked(promised, original, draw_tables(promised, original, seed)["data"]).items():
             if found.outcome is Outcome.UNDECIDED:
                 assert name in {HOMOGENEITY, BACKGROUND}
                 continue
@@ -240,7 +240,7 @@ def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
     original, promised = people(200_000), channel()
     wrong = channel(Fraction(68, 100))
     for seed in range(20):
-        found = attacked(promised, original, drawn(wrong, original, seed)["data"])
+        found = attacked(promised, original, draw_tables(wrong, original, seed)["data"])
         for name in (BY_RECORD, BY_PERSON, RECONSTRUCTION):
             tail = found[name].tail
             assert found[name].outcome is Outcome.NOT_AS_PREDICTED
@@ -251,7 +251,7 @@ def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
 def test_the_power_against_such_a_sampler_is_above_99_percent() -> None:
     """Of the wrong sampler mean and variance are exact as well, and Bennett bounds the chance that it stays inside."""
     original, promised, wrong = people(200_000), channel(), channel(Fraction(68, 100))
-    one = target(promised, original, drawn(promised, original, 0)["data"])
+    one = target(promised, original, draw_tables(promised, original, 0)["data"])
     counted = cells(one, promised, promised.axes)
     reconstructed = weights(counted)
     assert reconstructed is not None
@@ -270,7 +270,7 @@ def averaged(one: Target, other: Target) -> Attack:
 @pytest.mark.slow
 def test_streams_used_twice_are_found() -> None:
     original, promised = people(2_000), channel()
-    releases = [target(promised, original, drawn(promised, original, seed)["data"]) for seed in range(201)]
+    releases = [target(promised, original, draw_tables(promised, original, seed)["data"]) for seed in range(201)]
     for one, other in pairwise(releases):
         found = averaged(one, other)
         assert found.outcome is Outcome.AS_PREDICTED
@@ -286,7 +286,7 @@ def test_a_coincidence_is_bounded() -> None:
     promised = Product(
         (Identity.of("sex", SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)), (), ("sex", "disease")
     )
-    table = drawn(promised, original, 1)["data"]
+    table = draw_tables(promised, original, 1)["data"]
     counted = cells(target(promised, original, table, SMALL), promised, promised.axes)
     keep, move = 0.6, 0.2
     most = max(keep**2, 2 * keep * move) * keep  # both of the first cell, and the third person
@@ -296,7 +296,7 @@ def test_a_coincidence_is_bounded() -> None:
 
 def test_a_series_promises_the_same_release_of_one_table() -> None:
     original, promised = people(500), channel()
-    first, second = (target(promised, original, drawn(promised, original, s)["data"], series="s") for s in (1, 2))
+    first, second = (target(promised, original, draw_tables(promised, original, s)["data"], series="s") for s in (1, 2))
     assert averaged(first, first).outcome is Outcome.AS_PREDICTED
     assert averaged(first, second).outcome is Outcome.NOT_AS_PREDICTED
 
@@ -306,7 +306,7 @@ def test_classes_give_away_what_their_counts_say() -> None:
     promised = Product(tuple(Identity.of(a, v) for a, v in labels.items()), (), tuple(labels))
     original = people(300)
     cells = original.counts("sex", "area", "disease").dense().reshape(-1, 3)
-    table = drawn(promised, original, 1)["data"]
+    table = draw_tables(promised, original, 1)["data"]
     found = attacked(promised, original, table)
     assert found[HOMOGENEITY].successes == found[HOMOGENEITY].predicted == cells.max(axis=1).sum()
     assert found[BACKGROUND].successes == (cells.sum(axis=1) - cells.min(axis=1)).sum()

@@ -24,7 +24,7 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import policy_of
-from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.draws import draw_tables
 from rrpolicy.testing.memory import TableInMemory
 
 from .test_law import target
@@ -45,7 +45,7 @@ def channel(keep: Fraction) -> Product:
 
 def released(keep: Fraction, seed: int, promised: Fraction | None = None, series: str | None = None) -> Target:
     """Return a release that was drawn with one keep probability, and promises one."""
-    table = drawn(channel(keep), ORIGINAL, seed)["data"]
+    table = draw_tables(channel(keep), ORIGINAL, seed)["data"]
     made = target(channel(promised or keep), ORIGINAL, table, POLICY)
     return Target(made.name, made.policy, made.channel, made.original, made.read, series)
 
@@ -134,7 +134,7 @@ def of_kind(kind: str, seed: int, labels: tuple[str, ...] = FOUR) -> Target:
     policy = policy_of([Attribute("ward", Role.QUASI_IDENTIFIER, WARDS), Attribute("ill", Role.SENSITIVE, labels)])
     original = TableInMemory.of(policy, CODES | {"ill": [labels.index(FOUR[code]) for code in CODES["ill"]]})
     channel = Product((Identity.of("ward", WARDS), KINDS[kind](labels)), (), ("ward", "ill"), "records/2")
-    return target(channel, original, drawn(channel, original, seed)["data"], policy)
+    return target(channel, original, draw_tables(channel, original, seed)["data"], policy)
 
 
 @pytest.mark.parametrize("first", KINDS)

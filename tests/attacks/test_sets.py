@@ -26,7 +26,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
-from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.draws import draw_tables
 from rrpolicy.testing.memory import TableInMemory
 
 from .test_law import target
@@ -111,9 +111,9 @@ def people(records: int, seed: int = 1) -> TableInMemory:
 def test_draws_are_as_predicted_and_a_set_without_a_choice_is_not() -> None:
     original, promised = people(5_000), channel("sex", SEX, 2)
     for seed in range(20):
-        found = attacks(promised, original, drawn(promised, original, seed)["data"])
+        found = attacks(promised, original, draw_tables(promised, original, seed)["data"])
         assert {found[n].outcome for n in (BY_RECORD, BY_PERSON, MEMBERSHIP)} == {Outcome.AS_PREDICTED}
-    rows = drawn(promised, original, 1)["data"].to_pylist()
+    rows = draw_tables(promised, original, 1)["data"].to_pylist()
     beside = {"no": "flu", "flu": "no", "hiv": "ms", "ms": "hiv"}  # who draws the other value by the own one
     codes = original.counts("sex", "ill").dense()
     wrong = [
@@ -121,7 +121,7 @@ def test_draws_are_as_predicted_and_a_set_without_a_choice_is_not() -> None:
         for a in range(2)
         for u in range(4)
     ]
-    schema = drawn(promised, original, 1)["data"].schema
+    schema = draw_tables(promised, original, 1)["data"].schema
     assert rows[0].keys() == wrong[0].keys()
     found = attacks(promised, original, pa.Table.from_pylist(wrong, schema=schema))
     assert found[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
@@ -136,7 +136,7 @@ def alone(set_size: int) -> tuple[Product, TableInMemory]:
 
 def released(set_size: int, seed: int) -> Target:
     promised, original = alone(set_size)
-    return target(promised, original, drawn(promised, original, seed)["data"], PLACES)
+    return target(promised, original, draw_tables(promised, original, seed)["data"], PLACES)
 
 
 @pytest.mark.parametrize(("one", "other"), [(2, 2), (2, 3), (3, 2)])
@@ -166,6 +166,6 @@ def test_the_same_sets_twice_are_found() -> None:
 
 def test_nobody_alone_is_told() -> None:
     original, promised = people(500), channel("sex", SEX, 2)
-    releases = [target(promised, original, drawn(promised, original, seed)["data"], POLICY) for seed in (1, 2)]
+    releases = [target(promised, original, draw_tables(promised, original, seed)["data"], POLICY) for seed in (1, 2)]
     (found,) = intersect(releases)
     assert found.reason == "nobody is alone in what is released as it is"

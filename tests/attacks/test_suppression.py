@@ -17,7 +17,7 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
-from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.draws import draw_tables
 from rrpolicy.testing.memory import TableInMemory
 
 from .test_law import target
@@ -47,7 +47,7 @@ def attacks(promised: SuppressionChannel, original: TableInMemory, table: pa.Tab
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_attained_is_what_one_by_one_gives(seed: int) -> None:
     original, promised, people, gone = world(seed)
-    found = attacks(promised, original, drawn(promised, original, 0)["data"])
+    found = attacks(promised, original, draw_tables(promised, original, 0)["data"])
     size = Counter(p[:2] for p in people)
     shown = sum((Fraction(1, size[p[:2]]) for p, out in zip(people, gone, strict=True) if not out), Fraction(0))
     named = [  # for every suppressed record anybody of one combination is named, whichever is the best
@@ -69,7 +69,7 @@ def test_what_is_attained_is_what_one_by_one_gives(seed: int) -> None:
 
 def test_who_shows_another_record_is_found() -> None:
     original, promised, _, _ = world(3)
-    table = drawn(promised, original, 0)["data"]
+    table = draw_tables(promised, original, 0)["data"]
     rows = table.to_pylist()
     (star, *_) = [row for row in rows if row["area"] == "*"]
     shown = [{**star, "area": "a", "age": "old"}, *(row for row in rows if row is not star)]

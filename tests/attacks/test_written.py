@@ -12,7 +12,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy import api
-from rrpolicy.canonical import file_digest, own_digest, pretty
+from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.cli.main import main
 from tests.survey import SURVEY
 
@@ -152,7 +152,7 @@ def test_what_contradicts_itself_or_the_release_is_found_without_the_table(
         path.write_bytes(pretty(load(written / "audit" / "attack.json") | change))
         record = load(bundle / "audit" / "audit.json")
         record["files"]["attack.json"] = file_digest(path)
-        record["digest"] = own_digest(record)
+        record["digest"] = record_digest(record)
         (bundle / "audit" / "audit.json").write_bytes(pretty(record))
         assert failures(bundle) == {"RR110" if name == "surprise" else "RR122"}, name
     (bundle / "audit" / "attack.json").unlink()
@@ -171,7 +171,7 @@ def test_the_page_shows_what_is_in_audit(copied: Path) -> None:
     (copied / "audit" / "report.json").write_bytes(pretty(report))
     record = load(copied / "audit" / "audit.json")
     record["files"]["report.json"] = file_digest(copied / "audit" / "report.json")
-    record["digest"] = own_digest(record)
+    record["digest"] = record_digest(record)
     (copied / "audit" / "audit.json").write_bytes(pretty(record))
     assert failures(copied) == {"RR120"}
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy import background
-from rrpolicy.canonical import canonical
+from rrpolicy import concurrency
+from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Domain, Matrix
 from rrpolicy.channels.axes.retention import Retention
@@ -170,7 +170,7 @@ def test_a_draw_does_not_depend_on_who_draws_which_blocks_and_when(survey, colle
     product, original, streams = replace(plain(), sampler="records/2"), survey(), Streams.for_tests(1)
     found = []
     for at_once in (1, 2, 7):
-        monkeypatch.setattr(background, "workers", lambda at_once=at_once: at_once)
+        monkeypatch.setattr(concurrency, "worker_count", lambda at_once=at_once: at_once)
         found.append(drawn(product, original, collector).batches)
     first = [(batch, None if n is None else n.tolist(), order) for batch, n, order in found[0]]
     for again in found[1:]:

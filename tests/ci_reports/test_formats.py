@@ -13,8 +13,16 @@ from junitparser import JUnitXml
 from lxml import etree
 from markdown_it import MarkdownIt
 
-from rrpolicy.ci_reports.formats import FORMATS, formatted
-from rrpolicy.ci_reports.outcome import Entry, Kind, Level, Note, Outcome, Part, Subject
+from rrpolicy.ci_reports.formats import FORMATS, format_outcome
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryLevel,
+    EntryPart,
+    OutcomeEntry,
+    OutcomeKind,
+    OutcomeNote,
+    OutcomeSubject,
+)
 from rrpolicy.cli.text.output import Output
 from rrpolicy.errors import Place
 from rrpolicy.policy.governance import Waiver
@@ -35,24 +43,43 @@ HOSTILE = [
 def hostile(tmp_path, text):
     place = Place(str(tmp_path / text.replace("/", "").replace("\0", "")), 3, 4, "privacy.0", "", 5)
     entries = (
-        Entry(
-            text, text, Part.REQUIREMENT, Kind.FAIL, text, text, blocking=True, place=place, expected=text, hint=text
+        OutcomeEntry(
+            text,
+            text,
+            EntryPart.REQUIREMENT,
+            OutcomeKind.FAIL,
+            text,
+            text,
+            blocking=True,
+            place=place,
+            expected=text,
+            hint=text,
         ),
-        Entry("m", text, Part.REQUIREMENT, Kind.CONDITIONAL, text, text, derived=(text,), beside=(text,), place=place),
-        Entry("m", text, Part.JUDGEMENT, Kind.REVIEW, text, text),
-        Entry(
+        OutcomeEntry(
+            "m",
+            text,
+            EntryPart.REQUIREMENT,
+            OutcomeKind.CONDITIONAL,
+            text,
+            text,
+            derived=(text,),
+            beside=(text,),
+            place=place,
+        ),
+        OutcomeEntry("m", text, EntryPart.JUDGEMENT, OutcomeKind.REVIEW, text, text),
+        OutcomeEntry(
             "RR104",
             text,
-            Part.GATE,
-            Kind.FAIL,
+            EntryPart.GATE,
+            OutcomeKind.FAIL,
             text,
             text,
             blocking=True,
             waived=Waiver(text, text, text, "2027-01-31", place),
         ),
-        Entry("RR208", text, Part.PROBLEM, Kind.ERROR, text, text, blocking=True, place=place),
+        OutcomeEntry("RR208", text, EntryPart.PROBLEM, OutcomeKind.ERROR, text, text, blocking=True, place=place),
     )
-    return Outcome("plan", 1, (Subject(text, text, place.file, 1, entries, text),), tmp_path, text)
+    return CommandOutcome("plan", 1, (OutcomeSubject(text, text, place.file, 1, entries, text),), tmp_path, text)
 
 
 def runner_commands(text: str) -> list[str]:
@@ -70,7 +97,7 @@ def runner_commands(text: str) -> list[str]:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("form", FORMATS)
 def test_no_text_of_a_policy_becomes_a_command_of_the_runner(tmp_path, form, text):
-    told = formatted(hostile(tmp_path, text), form)
+    told = format_outcome(hostile(tmp_path, text), form)
 
     expected = ["error", "error", "warning", "warning", "notice"] if form == "github" else []
     assert runner_commands(told) == expected
@@ -79,10 +106,10 @@ def test_no_text_of_a_policy_becomes_a_command_of_the_runner(tmp_path, form, tex
 @pytest.mark.parametrize("text", HOSTILE)
 def test_every_format_stays_one_with_any_text(tmp_path, text):
     outcome = hostile(tmp_path, text)
-    etree.fromstring(formatted(outcome, "junit").encode())
-    json.loads(formatted(outcome, "sarif"))
-    assert len(json.loads(formatted(outcome, "gitlab"))) == 5
-    page = MarkdownIt("gfm-like", {"linkify": False}).render(formatted(outcome, "markdown"))
+    etree.fromstring(format_outcome(outcome, "junit").encode())
+    json.loads(format_outcome(outcome, "sarif"))
+    assert len(json.loads(format_outcome(outcome, "gitlab"))) == 5
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(format_outcome(outcome, "markdown"))
     tags = set(re.findall(r"<([a-z0-9]+)", page))
     assert tags <= {
         "h2",
@@ -109,7 +136,7 @@ def test_every_format_stays_one_with_any_text(tmp_path, text):
 
 def test_an_annotation_is_read_back_as_it_was_meant(tmp_path):
     text = "a,b:c%0A::x\nnext"
-    told = formatted(hostile(tmp_path, text), "github").splitlines()[0]
+    told = format_outcome(hostile(tmp_path, text), "github").splitlines()[0]
     name, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", told).groups()
 
     def unescaped(value):
@@ -184,19 +211,21 @@ def test_what_is_waived_is_told_as_waived_everywhere(tmp_path):
     waived = Waiver(
         "utility/m", "a survey is under way", "data protection officer", "2027-01-31", Place("p.toml", 9, 1)
     )
-    entry = Entry("RR104", "utility/x", Part.GATE, Kind.FAIL, "x <= 1", "x: 2 is over 1", waived=waived)
-    outcome = Outcome("plan", 0, (Subject("p", "1", "p.toml", 0, (entry,)),), tmp_path)
+    entry = OutcomeEntry(
+        "RR104", "utility/x", EntryPart.GATE, OutcomeKind.FAIL, "x <= 1", "x: 2 is over 1", waived=waived
+    )
+    outcome = CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "p.toml", 0, (entry,)),), tmp_path)
 
-    (suite,) = JUnitXml.fromstring(formatted(outcome, "junit").encode())
+    (suite,) = JUnitXml.fromstring(format_outcome(outcome, "junit").encode())
     assert suite.skipped == 1
     assert "until 2027-01-31 by data protection officer" in next(iter(suite)).result[0].message
-    (result,) = json.loads(formatted(outcome, "sarif"))["runs"][0]["results"]
+    (result,) = json.loads(format_outcome(outcome, "sarif"))["runs"][0]["results"]
     (suppression,) = result["suppressions"]
     assert (suppression["kind"], suppression["status"]) == ("inSource", "accepted")
     assert "a survey is under way" in suppression["justification"]
-    assert formatted(outcome, "github").startswith("::notice ")
-    assert json.loads(formatted(outcome, "gitlab"))[0]["severity"] == "info"
-    assert "1 waived." in formatted(outcome, "markdown")
+    assert format_outcome(outcome, "github").startswith("::notice ")
+    assert json.loads(format_outcome(outcome, "gitlab"))[0]["severity"] == "info"
+    assert "1 waived." in format_outcome(outcome, "markdown")
 
 
 def test_a_release_is_told_in_every_format(write, tmp_path):
@@ -301,29 +330,43 @@ def test_hostile_names_steer_no_runner_from_the_command_line(write, capfd, form)
 
 
 @settings(max_examples=60)
-@given(st.text(max_size=60), st.sampled_from(Kind), st.sampled_from(Part), st.booleans())
+@given(st.text(max_size=60), st.sampled_from(OutcomeKind), st.sampled_from(EntryPart), st.booleans())
 def test_any_text_in_any_entry_leaves_every_format_whole(text, kind, part, blocking):
-    entry = Entry(text, text, part, kind, text, text, blocking=blocking, hint=text, derived=(text,), beside=(text,))
-    outcome = Outcome(
-        "check", 1, (Subject(text, text, "", 1, (entry,), text, (Note("rests on", (text,)),)),), ROOT, text
+    entry = OutcomeEntry(
+        text, text, part, kind, text, text, blocking=blocking, hint=text, derived=(text,), beside=(text,)
+    )
+    outcome = CommandOutcome(
+        "check",
+        1,
+        (OutcomeSubject(text, text, "", 1, (entry,), text, (OutcomeNote("rests on", (text,)),)),),
+        ROOT,
+        text,
     )
 
-    assert len(json.loads(formatted(outcome, "sarif"))["runs"][0]["results"]) == 1
-    etree.fromstring(formatted(outcome, "junit").encode())
-    assert len(json.loads(formatted(outcome, "gitlab"))) == (entry.level is not Level.NONE)
-    assert len(runner_commands(formatted(outcome, "github"))) == (entry.level is not Level.NONE)
-    page = formatted(outcome, "markdown")
+    assert len(json.loads(format_outcome(outcome, "sarif"))["runs"][0]["results"]) == 1
+    etree.fromstring(format_outcome(outcome, "junit").encode())
+    assert len(json.loads(format_outcome(outcome, "gitlab"))) == (entry.level is not EntryLevel.NONE)
+    assert len(runner_commands(format_outcome(outcome, "github"))) == (entry.level is not EntryLevel.NONE)
+    page = format_outcome(outcome, "markdown")
     assert runner_commands(page) == []
     assert "<script" not in MarkdownIt("gfm-like", {"linkify": False}).render(page)
 
 
 def test_a_waived_point_of_judgement_is_a_case_that_is_skipped(tmp_path):
     waived = Waiver("warning/held-by-one", "checked by hand", "data protection officer", "2027-01-31")
-    entry = Entry(
-        "warning", "warning/held-by-one", Part.JUDGEMENT, Kind.REVIEW, "held-by-one", "one record", waived=waived
+    entry = OutcomeEntry(
+        "warning",
+        "warning/held-by-one",
+        EntryPart.JUDGEMENT,
+        OutcomeKind.REVIEW,
+        "held-by-one",
+        "one record",
+        waived=waived,
     )
     (suite,) = JUnitXml.fromstring(
-        formatted(Outcome("plan", 0, (Subject("p", "1", "", 0, (entry,)),), tmp_path), "junit").encode()
+        format_outcome(
+            CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, (entry,)),), tmp_path), "junit"
+        ).encode()
     )
     assert (suite.tests, suite.skipped) == (1, 1)
 
@@ -350,7 +393,9 @@ def test_of_several_policies_the_summary_says_of_each_what_it_came_to(write):
 
 
 def test_a_summary_that_a_step_cannot_hold_is_cut_and_says_so(tmp_path):
-    entries = tuple(Entry("m", f"e/{i}", Part.REQUIREMENT, Kind.MET, "x" * 500, "m") for i in range(3000))
-    page = formatted(Outcome("plan", 0, (Subject("p", "1", "", 0, entries),), tmp_path), "markdown")
+    entries = tuple(
+        OutcomeEntry("m", f"e/{i}", EntryPart.REQUIREMENT, OutcomeKind.MET, "x" * 500, "m") for i in range(3000)
+    )
+    page = format_outcome(CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, entries),), tmp_path), "markdown")
     assert 900_000 < len(page.encode()) < 2**20
     assert "lines more are left out" in page.splitlines()[-1]

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.ci_reports.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.ci_reports.outcome import (
+    CommandOutcome,
+    EntryPart,
+    OutcomeEntry,
+    OutcomeKind,
+    OutcomeSubject,
+)
 from rrpolicy.ci_reports.sarif import MOST_RESULTS, sarif
 from tests.ci_reports.conftest import ACCEPT, DERIVED, DP, GATE, PK, ROOT, call, policy_text
 
@@ -167,10 +173,12 @@ def test_a_real_client_reads_it(write, tmp_path):
 @pytest.mark.slow
 def test_the_loudest_are_kept_where_a_run_can_hold_no_more(tmp_path, validator):
     def entry(index, kind):
-        return Entry(f"m{index % 7}", f"e/{index}", Part.REQUIREMENT, kind, "t", "m")
+        return OutcomeEntry(f"m{index % 7}", f"e/{index}", EntryPart.REQUIREMENT, kind, "t", "m")
 
-    quiet = [entry(i, Kind.MET) for i in range(MOST_RESULTS + 5)]
-    outcome = Outcome("check", 1, (Subject("p", "1", "", 1, (*quiet, entry(-1, Kind.FAIL))),), tmp_path)
+    quiet = [entry(i, OutcomeKind.MET) for i in range(MOST_RESULTS + 5)]
+    outcome = CommandOutcome(
+        "check", 1, (OutcomeSubject("p", "1", "", 1, (*quiet, entry(-1, OutcomeKind.FAIL))),), tmp_path
+    )
     (run,) = json.loads(sarif(outcome))["runs"]
 
     assert len(run["results"]) == MOST_RESULTS

@@ -13,7 +13,7 @@ import typer
 
 from rrpolicy.cli import main as frame
 from rrpolicy.cli.examples import EXAMPLES
-from rrpolicy.cli.main import COMMANDS, main, module_of
+from rrpolicy.cli.main import COMMANDS, command_module, main
 
 CALLS = [(name, call) for name, calls in EXAMPLES.items() for call in calls]
 
@@ -30,7 +30,7 @@ def test_every_command_ends_its_help_with_examples(capsys: pytest.CaptureFixture
 def test_an_example_is_a_call_that_the_command_understands(name: str, call: str) -> None:
     program, *words = shlex.split(call.split(" > ", maxsplit=1)[0])
     assert (program, words[: len(name.split())]) == ("rrpolicy", name.split())
-    module = importlib.import_module(module_of(name))
+    module = importlib.import_module(command_module(name))
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(module.command)
     arguments = getattr(module, "spelled", list)(words[len(name.split()) :])

@@ -242,21 +242,21 @@ def test_an_approval_makes_no_plan_stale_and_changes_no_number(policy, capsys):
     ],
 )
 def test_what_is_declared_cannot_be_edited(policy, capsys, wrong, code):
-    from rrpolicy.canonical import own_digest, pretty
+    from rrpolicy.canonical_json import pretty, record_digest
 
     add(policy, CONTEXT + WAIVER)
     assert run("release", "policy.toml", "--out", "bundle", "--today", BEFORE) == 0
     path = Path("bundle/public/release.json")
     document = json.loads(path.read_text())
     wrong(document)
-    path.write_bytes(pretty(document | {"digest": own_digest(document)}))
+    path.write_bytes(pretty(document | {"digest": record_digest(document)}))
 
     assert run("verify", "bundle", "--today", BEFORE) == 1
     assert code in capsys.readouterr().out
 
 
 def test_a_resealed_declaration_is_not_that_of_the_policy_as_written(policy, capsys):
-    from rrpolicy.canonical import own_digest, pretty
+    from rrpolicy.canonical_json import pretty, record_digest
     from rrpolicy.policy.governance import Governance
     from rrpolicy.serialization.reading import read
 
@@ -266,7 +266,7 @@ def test_a_resealed_declaration_is_not_that_of_the_policy_as_written(policy, cap
     document = json.loads(path.read_text())
     document["governance"]["context"]["approved_by"] = "somebody else"
     document["governance_digest"] = read(Governance, document["governance"]).digest()
-    path.write_bytes(pretty(document | {"digest": own_digest(document)}))
+    path.write_bytes(pretty(document | {"digest": record_digest(document)}))
 
     assert run("verify", "bundle", "--today", BEFORE) == 1
     assert "does not declare what release.json says" in capsys.readouterr().out

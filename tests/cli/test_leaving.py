@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.safe_io.tempdirs import scratch
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.testing import policy_text
 
 CANARY = "CANARY-of-a-row"
@@ -189,7 +189,7 @@ def test_what_was_killed_is_swept_by_the_next_run_and_what_lives_is_not(place, m
         assert spilled(place)
         assert len(list(folder.iterdir())) == 1, "the second run has swept what the first one left"
     monkeypatch.setenv("RRPOLICY_SCRATCH", str(place / "temporary"))
-    with scratch() as living:
+    with scratch_folder() as living:
         assert list(folder.iterdir()) == [living.folder]
         assert run(place, "release", "policy.toml", "--out", "three") == 0
         assert list(folder.iterdir()) == [living.folder]

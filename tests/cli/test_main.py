@@ -43,7 +43,7 @@ def test_help_lists_every_command_without_importing_one(capsys):
 
 @pytest.mark.parametrize("name", frame.COMMANDS)
 def test_every_command_exists_and_explains_itself(name, capsys):
-    assert callable(importlib.import_module(frame.module_of(name)).command)
+    assert callable(importlib.import_module(frame.command_module(name)).command)
     assert frame.main([name, "--help"]) == 0
     assert f"rrpolicy {name}" in capsys.readouterr().out
 

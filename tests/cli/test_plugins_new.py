@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.drafting.scaffold.skeleton import KINDS
+from rrpolicy.drafting.scaffold.generator import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = [word for kind in KINDS for word in ("--kind", kind)]

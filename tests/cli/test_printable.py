@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical_json import pretty
 from rrpolicy.cli.main import main
 from rrpolicy.escaping.printable import visible
 from rrpolicy.escaping.shell import command_line

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.cli.text.screen import dressed, on_screen
+from rrpolicy.cli.text.terminal_layout import format_for_terminal, wrap_and_colour
 from tests.survey import SURVEY
 from tests.terminal import on_a_terminal
 
@@ -19,11 +19,11 @@ LONG = "a plan that does not pass is shown, and is not written, and says in a se
 
 
 def shown(*lines: str) -> list[str]:
-    return list(dressed(lines, 40, colour=False))
+    return list(wrap_and_colour(lines, 40, colour=False))
 
 
 def test_lines_stay_whole_where_no_terminal_reads_them() -> None:
-    assert list(on_screen([LONG, f"  satisfied {LONG}"])) == [LONG, f"  satisfied {LONG}"]
+    assert list(format_for_terminal([LONG, f"  satisfied {LONG}"])) == [LONG, f"  satisfied {LONG}"]
 
 
 def test_prose_is_wrapped_and_what_is_copied_is_not() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from docs._hooks.terms import terms_page
 from rrpolicy.cli.main import COMMANDS, main
-from rrpolicy.cli.text.offered import names, offered
-from rrpolicy.cli.text.terms import every, spelling, terms
+from rrpolicy.cli.text.name_descriptions import describe_name, known_names
+from rrpolicy.cli.text.terms import all_terms, normalise_spelling, terms_by_name
 from rrpolicy.discovery import load_registry
 
 SDCMICRO = (
@@ -106,22 +106,24 @@ def test_only_a_near_spelling_is_proposed(capsys, typed, meant):
 
     told = " ".join(capsys.readouterr().err.split())
     assert ("did you mean" in told) is (meant is not None)
-    assert meant is None or spelling(f"did you mean {meant}?") in spelling(told)
+    assert meant is None or normalise_spelling(f"did you mean {meant}?") in normalise_spelling(told)
 
 
 def test_no_name_is_of_two_terms_and_each_does_or_names_what_is_nearest():
-    found = every()
+    found = all_terms()
 
-    assert len(terms()) == len({(spelling(name), term.names[0]) for term in found for name in term.names})
+    assert len(terms_by_name()) == len(
+        {(normalise_spelling(name), term.names[0]) for term in found for name in term.names}
+    )
     assert all(bool(term.here) is not bool(term.nearest) for term in found)
 
 
 def test_what_a_term_points_to_is_there():
     registry = load_registry()
-    known = {*names(registry)}
+    known = {*known_names(registry)}
     commands = {*COMMANDS}
-    for term in every():
-        assert all(offered(registry, name) for name in term.see), term
+    for term in all_terms():
+        assert all(describe_name(registry, name) for name in term.see), term
         for quoted in re.findall(r"`([^`]+)`", f"{term.here} {term.nearest}"):
             words = quoted.split()
             if words[0] == "rrpolicy":
@@ -133,4 +135,4 @@ def test_what_a_term_points_to_is_there():
 def test_the_page_of_reference_has_every_term():
     page = terms_page()
 
-    assert all(f"**{term.names[0]}**" in page and term.done.replace("|", "\\|") in page for term in every())
+    assert all(f"**{term.names[0]}**" in page and term.done.replace("|", "\\|") in page for term in all_terms())

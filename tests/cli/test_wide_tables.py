@@ -77,7 +77,7 @@ def test_the_worst_and_the_best_columns_are_printed_and_the_worst_pairs():
     pairs = [error(*pair, value=0.5) for pair in combinations(names, 2)][:MOST_PAIRS]
     impossible = [error(name, value=math.inf) for name in ("odd", "odder")]
 
-    found = [row.strip() for row in plan_text._worst([*singles, *pairs, *impossible])]
+    found = [row.strip() for row in plan_text._extreme_errors([*singles, *pairs, *impossible])]
     assert found[0] == "30 columns: the 10 worst and the 10 best; --json has all"
     assert [row.partition(":")[0] for row in found[1:21]] == [*names[:-11:-1], *names[9::-1]]
     assert found[21] == "400 measured pairs of columns: the 10 worst; --json has all"
@@ -87,7 +87,7 @@ def test_the_worst_and_the_best_columns_are_printed_and_the_worst_pairs():
 
 def test_a_few_columns_are_all_printed():
     names = [f"c{i}" for i in range(13)]
-    found = [row.strip() for row in plan_text._worst([*map(error, names), error("c0", "c1")])]
+    found = [row.strip() for row in plan_text._extreme_errors([*map(error, names), error("c0", "c1")])]
     assert found == [*(f"{name}: 0.1" for name in names), "c0 x c1: 0.1"]
 
 

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.compliance.citations import KNOWN
-from rrpolicy.compliance.regime import regime, regimes
+from rrpolicy.compliance.citations import CITATIONS
+from rrpolicy.compliance.regime import load_regime, regime_names
 from rrpolicy.policy.governance import Context
 
 
@@ -26,17 +26,17 @@ def found(bundle, name, *options, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("name", regimes())
+@pytest.mark.parametrize("name", regime_names())
 def test_every_regime_is_well_formed(name):
-    asked = regime(name)
+    asked = load_regime(name)
     assert asked.source
     assert len({clause.id for clause in asked.clauses}) == len(asked.clauses) >= 5
     for clause in asked.clauses:
         for need in clause.needs:
-            assert need in KNOWN or need.removeprefix("context.") in Context.__dataclass_fields__
+            assert need in CITATIONS or need.removeprefix("context.") in Context.__dataclass_fields__
 
 
-@pytest.mark.parametrize("name", regimes())
+@pytest.mark.parametrize("name", regime_names())
 def test_every_clause_cites_or_says_what_is_missing(bundles, name, capsys):
     for bundle in ("told", "bare"):
         for answer in found(bundles / bundle, name, capsys=capsys)["answers"]:
@@ -58,7 +58,7 @@ def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
 
 def test_the_grade_and_what_an_attacker_attains_are_cited_from_the_audit_alone(bundles, capsys):
     stated = json.loads((bundles / "told" / "audit" / "findings.json").read_text())["protection"]
-    for name in regimes():
+    for name in regime_names():
         audit, public = (
             [
                 c["text"]

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import rrpolicy
-from rrpolicy.canonical import digest
+from rrpolicy.canonical_json import digest
 from rrpolicy.cli.main import main
 from rrpolicy.signing.signing_keys import make_signing_key
 from tests.survey import SURVEY
@@ -178,7 +178,7 @@ def test_a_promise_that_is_broken_is_to_be_decided(office, capsys):
     lines = whole.splitlines(keepends=True)
     other = json.loads(lines[1])
     other["budget"][0]["options"]["epsilon"] = "3"
-    from rrpolicy.canonical import canonical
+    from rrpolicy.canonical_json import canonical
 
     changed = canonical(other) + b"\n"
     again = [lines[0], changed]

@@ -21,7 +21,7 @@ import rrpolicy.plugin.solve
 import rrpolicy.plugin.types
 import rrpolicy.testing
 from rrpolicy import hookspecs
-from rrpolicy.drafting.scaffold.skeleton import write_skeleton
+from rrpolicy.drafting.scaffold.generator import write_scaffold
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REFERENCE = DOCS / "reference" / "plugins.md"
@@ -146,7 +146,7 @@ def filled_in(guide: Guide) -> str:
     """Return a tutorial with the files of the skeleton as they are; those that it has not stay."""
     with tempfile.TemporaryDirectory() as folder:
         written = {
-            str(p.relative_to(folder)): p.read_text() for p in write_skeleton(Path(folder), guide.name, guide.kinds)
+            str(p.relative_to(folder)): p.read_text() for p in write_scaffold(Path(folder), guide.name, guide.kinds)
         }
 
     def filled(block: re.Match[str]) -> str:

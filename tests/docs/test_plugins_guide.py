@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.drafting.scaffold.skeleton import write_skeleton
+from rrpolicy.drafting.scaffold.generator import write_scaffold
 from rrpolicy.finding import Verdict
 from rrpolicy.plugin import hookimpl
 from rrpolicy.testing import check_assessor, check_privacy_model, open_policy, policy_text
@@ -44,7 +44,7 @@ def shown(guide):
 
 @pytest.mark.parametrize("guide", [GUIDE, FILES], ids=lambda guide: guide.name)
 def test_its_files_are_those_of_the_skeleton(guide, tmp_path):
-    written = {str(p.relative_to(tmp_path)) for p in write_skeleton(tmp_path, guide.name, guide.kinds)}
+    written = {str(p.relative_to(tmp_path)) for p in write_scaffold(tmp_path, guide.name, guide.kinds)}
 
     assert written - {"README.md"} == shown(guide).keys() - USED
     assert guide.path.read_text() == filled_in(guide), "write it again: python -m tests.docs.make_plugins_pages"

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.canonical import file_digest, own_digest
+from rrpolicy.canonical_json import file_digest, record_digest
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.governance import UNDECLARED
@@ -166,7 +166,7 @@ def seal(folder: Path) -> None:
     """Write the digests of a public/ folder as they are now."""
     document = json.loads((folder / "release.json").read_text())
     document["files"] = {p.name: file_digest(p) for p in folder.iterdir() if p.is_file() and p.name != "release.json"}
-    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
+    (folder / "release.json").write_text(json.dumps(document | {"digest": record_digest(document)}))
 
 
 def write_data(folder: Path, rows: Mapping[str, Sequence[Any]], file_format: str) -> None:

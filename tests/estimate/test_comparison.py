@@ -26,7 +26,7 @@ from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people
 
 SHARE = "SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release GROUP BY sex"
@@ -38,9 +38,9 @@ LEAST = binom.ppf(1e-7, DRAWS, 0.95)
 def some(stack: ExitStack, tables: list[dict[str, np.ndarray]], keep: dict[str, str], seed: int = 0) -> list[Release]:
     """Release tables by draws of their own."""
     made = [TableInMemory.of(POLICY.policy, codes) for codes in tables]
-    plans = [plan_of(POLICY, table, channel(keep)) for table in made]
+    plans = [plan_kit_release(POLICY, table, channel(keep)) for table in made]
     return [
-        stack.enter_context(drawn(plan, POLICY, table, seed * 100 + place)).release
+        stack.enter_context(draw_release(plan, POLICY, table, seed * 100 + place)).release
         for place, (plan, table) in enumerate(zip(plans, made, strict=True))
     ]
 

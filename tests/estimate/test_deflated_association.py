@@ -7,7 +7,7 @@ import pytest
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients, written_pair
 from rrpolicy.utility.simulation import original_shares
 
@@ -39,9 +39,9 @@ def table_of(policy, records: int = 6_000) -> TableInMemory:
 def test_it_is_the_metrics_table_and_nearer_to_the_truth(how):
     policy = open_policy(policy_text(TEXT % how))
     table = table_of(policy.policy)
-    plan = plan_of(policy, table)
+    plan = plan_kit_release(policy, table)
     true = original_shares(table, ("a", "b"))
-    with drawn(plan, policy, table, 1) as made:
+    with draw_release(plan, policy, table, 1) as made:
         raw = made.release.association("a", "b", ["i", "u", "chi2"])
         found = made.release.association("a", "b", ["i", "u", "chi2"], deflate=True)
         shares = written_pair(made.release, table, ("a", "b"))
@@ -62,7 +62,7 @@ def test_it_is_the_metrics_table_and_nearer_to_the_truth(how):
 def test_what_is_certain_is_the_same_and_a_condition_is_refused():
     policy = open_policy(policy_text(TEXT % APART))
     table = table_of(policy.policy, 2_000)
-    with drawn(plan_of(policy, table), policy, table, 1) as made:
+    with draw_release(plan_kit_release(policy, table), policy, table, 1) as made:
         with pytest.raises(PolicyError, match="RR278"):
             made.release.association("a", "b", "u", where="s = 'x'", deflate=True)
         two = made.release.association("a", "s", ["u", "phi"], present=([0, 1], ["x"]), deflate=True)

@@ -179,7 +179,7 @@ def test_pspp_read_it_so(release):
 def test_missing_values_are_told(made, publish, tmp_path):
     import json
 
-    from rrpolicy.canonical import own_digest
+    from rrpolicy.canonical_json import record_digest
 
     axes = [made.retention("disease", ["none", "flu", "unknown"], [([0, 1, 2], "3/4")]), made.identity("age", [20, -1])]
     axes[1].columns[0]["type"] = "BIGINT"
@@ -188,7 +188,7 @@ def test_missing_values_are_told(made, publish, tmp_path):
     document["attributes"][0]["nulls"] = "unknown"
     document["attributes"][1]["nulls"] = -1
     document["attributes"][0]["scale"] = "ordinal"
-    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
+    (folder / "release.json").write_text(json.dumps(document | {"digest": record_digest(document)}))
 
     values, labels, _ = stata(rrpolicy.export(folder, "stata"), read(folder))
     assert values == {"disease": [2, ".a", 1], "age": [20.0, ".a", 20.0]}

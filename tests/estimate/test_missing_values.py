@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rrpolicy import open_release
-from rrpolicy.canonical import canonical, digest
+from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.cli.main import main
 from rrpolicy.exports.files import public_files
 from rrpolicy.exports.metadata.datapackage import datapackage

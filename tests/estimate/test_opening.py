@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.canonical import own_digest
+from rrpolicy.canonical_json import record_digest
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 
@@ -143,7 +143,7 @@ def test_what_was_changed_after_the_release_is_never_read(folder):
         path.write_bytes(before)
     document = json.loads(manifest.read_text())
     del document["files"]["data.parquet"]
-    manifest.write_text(json.dumps(document | {"digest": own_digest(document)}))
+    manifest.write_text(json.dumps(document | {"digest": record_digest(document)}))
     with pytest.raises(PolicyError, match="RR284"):
         open_release(folder)
 

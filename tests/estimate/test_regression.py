@@ -26,7 +26,7 @@ from rrpolicy.estimate.models.scores import solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 
 ATTRIBUTES = """\
 [attributes]
@@ -66,9 +66,9 @@ def channel(keep: dict[str, str]) -> Product:
 
 def releases(codes: dict[str, np.ndarray], keep: dict[str, str], draws: int):
     table = TableInMemory.of(POLICY.policy, codes)
-    plan = plan_of(POLICY, table, channel(keep))
+    plan = plan_kit_release(POLICY, table, channel(keep))
     for seed in range(draws):
-        with drawn(plan, POLICY, table, seed) as made:
+        with draw_release(plan, POLICY, table, seed) as made:
             yield made.release
 
 
@@ -98,7 +98,9 @@ def one() -> Iterator[Callable[..., Release]]:
 
         def draw(codes: dict[str, np.ndarray], keep: dict[str, str]) -> Release:
             table = TableInMemory.of(POLICY.policy, codes)
-            return stack.enter_context(drawn(plan_of(POLICY, table, channel(keep)), POLICY, table, 0)).release
+            return stack.enter_context(
+                draw_release(plan_kit_release(POLICY, table, channel(keep)), POLICY, table, 0)
+            ).release
 
         yield draw
 

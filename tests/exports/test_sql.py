@@ -26,7 +26,7 @@ import rrpolicy
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.exports.sql.columns import category_sql
 from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED
-from rrpolicy.exports.sql.statements import statements
+from rrpolicy.exports.sql.statements import build_statements
 from rrpolicy.policy.model import Attribute, Bins, Policy, Role, SourceSettings
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
@@ -127,7 +127,7 @@ def agree(engine: Engine, attribute: Attribute, column: pa.Array, folder: Path) 
     table = pa.table({"x": column})
     pq.write_table(table, folder / "rows.parquet")
     engine.load("rows", table)
-    made = statements(policy(attribute, "rows.parquet"), engine.dialect, "rows")
+    made = build_statements(policy(attribute, "rows.parquet"), engine.dialect, "rows")
     counts = engine.save(made.counts, folder / "counts")
 
     of_rows = read(attribute, folder / "rows.parquet", folder / "scratch")
@@ -183,7 +183,7 @@ def test_sqlite_makes_the_categories_of_every_kind_of_column_that_it_has(
 def test_a_value_of_another_kind_ends_the_statement_in_sqlite(
     attribute: Attribute, values: tuple[Any, ...], said: str
 ) -> None:
-    made = statements(policy(attribute, "rows.parquet"), "sqlite", "rows").counts
+    made = build_statements(policy(attribute, "rows.parquet"), "sqlite", "rows").counts
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE rows (x)")
     connection.execute("INSERT INTO rows VALUES (?)", values[:1])
@@ -199,7 +199,7 @@ def test_sqlite_tells_texts_apart_whatever_the_collation_of_their_column_is() ->
     connection.execute("CREATE TABLE rows (x TEXT COLLATE NOCASE)")
     connection.executemany("INSERT INTO rows VALUES (?)", ["a", "A", "b"])
     for attribute in (qi("x", "a", "A", "b"), qi("x")):
-        made = statements(policy(attribute, "rows.parquet"), "sqlite", "rows").counts
+        made = build_statements(policy(attribute, "rows.parquet"), "sqlite", "rows").counts
         assert sorted(connection.execute(made)) == [("A", 1), ("a", 1), ("b", 1)]
     connection.close()
 
@@ -231,16 +231,16 @@ def test_a_column_of_every_kind_is_read_back_or_refused(dialect: str) -> None:
     for kind, (attribute, _, _) in KINDS.items():
         if kind in REFUSED_KINDS.get(dialect, set()):
             with pytest.raises(PolicyError, match="RR590"):
-                statements(policy(attribute, "t.parquet"), dialect, "t")
+                build_statements(policy(attribute, "t.parquet"), dialect, "t")
             continue
-        made = statements(policy(attribute, "t.parquet"), dialect, "t")
+        made = build_statements(policy(attribute, "t.parquet"), dialect, "t")
         for text in (made.counts, made.expansion):
             assert sqlglot.parse_one(text.rstrip(";"), dialect=dialect).sql(dialect, pretty=True) == text.rstrip(";")
 
 
 def test_databricks_is_asked_as_spark_is() -> None:
     for attribute, _, _ in KINDS.values():
-        asked = [statements(policy(attribute, "t.parquet"), dialect, "t") for dialect in ("spark", "databricks")]
+        asked = [build_statements(policy(attribute, "t.parquet"), dialect, "t") for dialect in ("spark", "databricks")]
         assert asked[0].counts == asked[1].counts
 
 
@@ -264,7 +264,7 @@ def test_what_mysql_and_oracle_would_take_otherwise_is_written_out() -> None:
     assert "\"x\" < TO_DATE('2000-01-01', 'YYYY-MM-DD')" in of("date bins", "oracle")
     exact = "TO_TIMESTAMP('2010-01-01 12:30:00.000000', 'YYYY-MM-DD HH24:MI:SS.FF6')"
     assert exact in of("timestamp bins", "oracle")
-    assert statements(policy(qi("x", "a"), "t.parquet"), "oracle", "t").expansion.count("FROM DUAL") == 10
+    assert build_statements(policy(qi("x", "a"), "t.parquet"), "oracle", "t").expansion.count("FROM DUAL") == 10
     assert "x <> " not in of("bins", "postgres")
     assert 'CAST("x" AS DOUBLE PRECISION) <> CAST("x" AS DOUBLE PRECISION)' in of("bins", "redshift")
 
@@ -312,7 +312,7 @@ def test_random_bins_and_codes_agree(in_duckdb: Engine, tmp_path: Path, data: st
 def test_a_wrong_statement_is_told_from_the_right_one(in_duckdb: Engine, tmp_path: Path) -> None:
     """Bins closed on the other side: the comparison of categories notices."""
     attribute, arrow, values = KINDS["bins"]
-    right = statements(policy(attribute, "rows.parquet"), "duckdb", "rows").counts
+    right = build_statements(policy(attribute, "rows.parquet"), "duckdb", "rows").counts
     wrong = Engine(
         "duckdb", in_duckdb.load, lambda s, path: in_duckdb.save(s.replace(") < 18", ") <= 18"), path), in_duckdb.fetch
     )
@@ -427,9 +427,9 @@ def test_names_and_categories_stay_what_they_are_in_every_dialect(dialect: str) 
         policy = policy_of((attribute,), source=SourceSettings("t.parquet"))
         if (dialect, name) in {("bigquery", "a.b"), ("oracle", 'a"b')}:  # a dot parts names, between backticks, too
             with pytest.raises(PolicyError, match="RR591"):
-                statements(policy, dialect, "t")
+                build_statements(policy, dialect, "t")
             continue
-        made = statements(policy, dialect, "t")
+        made = build_statements(policy, dialect, "t")
         parsed = sqlglot.parse_one(made.counts.rstrip(";"), dialect=dialect)
         assert {c.name for c in parsed.find_all(exp.Column)} == {name}
         texts = {
@@ -448,7 +448,7 @@ def test_hostile_names_and_categories_are_counted_as_they_are(
             attribute = Attribute(name, Role.QUASI_IDENTIFIER, (*HOSTILE, "a\nb"), release_as=name)
             table = pa.table({name: [*HOSTILE, *HOSTILE, "a\nb"]})
             engine.load("t", table)
-            made = statements(policy_of((attribute,), source=SourceSettings("t.parquet")), engine.dialect, "t")
+            made = build_statements(policy_of((attribute,), source=SourceSettings("t.parquet")), engine.dialect, "t")
             path = engine.save(made.counts, tmp_path / "counts")
             policy = policy_of((attribute,), source=SourceSettings(f"counts:{made.multiplicity}:{path}"))
             with open_original(policy, SOURCES, tmp_path / "scratch") as original:
@@ -482,7 +482,7 @@ def test_hostile_names_and_categories_are_counted_as_they_are(
 )
 def test_what_an_engine_may_take_otherwise_is_refused(attribute: Attribute, dialect: str, said: str) -> None:
     with pytest.raises(PolicyError, match="RR590") as caught:
-        statements(policy(attribute, "t.parquet"), dialect, "t")
+        build_statements(policy(attribute, "t.parquet"), dialect, "t")
     (problem,) = caught.value.problems
     assert said in problem.message
     assert "'x' cannot be recoded" in problem.message

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 
 GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "HOME": "/nonexistent"}
 BASELINE = """\
@@ -250,12 +250,12 @@ def the_budget_holds_whatever_is_tried(office: Office) -> None:
 
 def two_clones_race_and_one_of_them_is_told(office: Office) -> None:
     office.pull(at="two")
-    from rrpolicy.governance.ledger.shared import Branch
+    from rrpolicy.governance.ledger.git_branch import LedgerBranch
 
-    fetch, raced = Branch.fetch, list[int | None]()
+    fetch, raced = LedgerBranch.fetch, list[int | None]()
     words = ("release", "panel.toml", "--push", "origin/main", "--today", SPRING)
 
-    def between(self: Branch) -> bytes:
+    def between(self: LedgerBranch) -> bytes:
         content = fetch(self)
         if not raced:
             raced.append(None)
@@ -263,9 +263,9 @@ def two_clones_race_and_one_of_them_is_told(office: Office) -> None:
             office.patch.chdir(office.folder / "one")
         return content
 
-    office.patch.setattr(Branch, "fetch", between)
+    office.patch.setattr(LedgerBranch, "fetch", between)
     office.refuses("RR449", *words, "--out", "release-3", "--as", "q3")
-    office.patch.setattr(Branch, "fetch", fetch)
+    office.patch.setattr(LedgerBranch, "fetch", fetch)
     assert raced == [0]
     assert not office.path("release-3").exists()
     office.refuses("RR447", *words, "--out", "release-3", "--as", "race")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.bundle.manifest import file_digest, sealed
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical_json import pretty
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rrpolicy.policy.rational import Rational
-from rrpolicy.registry import Names
+from rrpolicy.registry import NameCatalogue
 
 
 def _probability(value):
@@ -60,4 +60,4 @@ class Error(BaseModel):
     attributes: tuple[str, ...] | None = None
 
 
-CATALOGUE = Names({"flip": Flip}, {"k": K, "epsilon": Epsilon}, {"error": Error}, ("parquet", "csv", "duckdb"))
+CATALOGUE = NameCatalogue({"flip": Flip}, {"k": K, "epsilon": Epsilon}, {"error": Error}, ("parquet", "csv", "duckdb"))

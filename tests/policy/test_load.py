@@ -223,7 +223,7 @@ def test_a_refused_plugin_stands_among_the_other_problems(write):
 def test_options_that_fail_in_a_way_of_their_own_are_the_plugins_fault(write, catalogue):
     from pydantic import BaseModel, field_validator
 
-    from rrpolicy.registry import Names
+    from rrpolicy.registry import NameCatalogue
 
     class Broken(BaseModel):
         k: int
@@ -233,7 +233,7 @@ def test_options_that_fail_in_a_way_of_their_own_are_the_plugins_fault(write, ca
         def check(cls, value):
             return {}[value]
 
-    names = Names(catalogue.mechanisms, {"k": Broken}, catalogue.utility_metrics, catalogue.formats)
+    names = NameCatalogue(catalogue.mechanisms, {"k": Broken}, catalogue.utility_metrics, catalogue.formats)
     with pytest.raises(RefusedError) as caught:
         load_policy(write(POLICY), lambda plugins, place: names)
     assert [p.code for p in caught.value.problems] == ["RR406"]
@@ -256,7 +256,7 @@ def test_a_vast_exponent_is_refused_at_once(load, write):
 def test_an_error_of_a_whole_table_is_placed_at_the_key_it_names(write, catalogue):
     from pydantic import BaseModel, model_validator
 
-    from rrpolicy.registry import Names
+    from rrpolicy.registry import NameCatalogue
 
     class Paired(BaseModel):
         k: int
@@ -270,7 +270,7 @@ def test_an_error_of_a_whole_table_is_placed_at_the_key_it_names(write, catalogu
                 raise ValueError("of the two one is too many")
             return self
 
-    names = Names(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics, catalogue.formats)
+    names = NameCatalogue(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics, catalogue.formats)
     for text, line, message in (
         (POLICY, 22, "k must be below 4, got 5"),
         (POLICY.replace("k = 5", "k = 2\nl = 1"), 20, "[[privacy]] 1: of the two one is too many"),

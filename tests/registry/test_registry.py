@@ -13,7 +13,7 @@ import rrpolicy.plugin
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.plugin import hookimpl
-from rrpolicy.plugin_errors.installed import installed
+from rrpolicy.plugin_errors.distributions import installed_entry_points
 from rrpolicy.plugin_spec import PluginInfo
 from rrpolicy.registry import Registry
 
@@ -118,7 +118,7 @@ def test_a_distribution_counts_once_by_what_stands_first_on_the_path(tmp_path, m
     for place in ("second", "first"):
         monkeypatch.syspath_prepend(str(tmp_path / place))
 
-    found = installed()
+    found = installed_entry_points()
 
     assert set(found) == {"rrpolicy", "acme-two"}
     assert [entry.name for entry in found["acme-two"]] == ["a", "b"]

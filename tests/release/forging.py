@@ -13,7 +13,13 @@ from rrpolicy.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.bundle.execute import beside
 from rrpolicy.bundle.manifest import file_digests
 from rrpolicy.bundle.pages import audit_pieces, public_page, rendered
-from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
+from rrpolicy.canonical_json import (
+    canonical,
+    digest,
+    file_digest,
+    pretty,
+    record_digest,
+)
 from rrpolicy.discovery import load_registry
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.plan import Plan
@@ -34,7 +40,7 @@ def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> dict[str, An
     """Change a record and make its own digest fit again."""
     document = load(path)
     change(document)
-    document["digest"] = own_digest(document)
+    document["digest"] = record_digest(document)
     path.write_bytes(pretty(document))
     return document
 

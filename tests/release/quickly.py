@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rrpolicy import discovery
-from rrpolicy.canonical import canonical, file_digest
+from rrpolicy.canonical_json import canonical, file_digest
 from rrpolicy.serialization.writing import plain
 from rrpolicy.verification import public as verify_public
 from rrpolicy.verification import verify as verifying
@@ -33,7 +33,7 @@ class Failed(BaseException):
 def remembered() -> Iterator[None]:
     """Let the installed plugins be looked for once, and the data files be checked once for each description of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "installed", cache(discovery.installed))
+        patch.setattr(discovery, "installed_entry_points", cache(discovery.installed_entry_points))
         yield
 
 

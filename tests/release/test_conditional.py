@@ -148,7 +148,7 @@ def test_what_is_accepted_passes_and_is_still_conditional_everywhere(limited, ca
 
 def test_a_manifest_that_hides_a_derived_statistic_is_not_verified(limited, capsys):
     from rrpolicy.bundle.manifest import own_digest
-    from rrpolicy.canonical import pretty
+    from rrpolicy.canonical_json import pretty
 
     limited.write_text(LIMITED + f"[release]\n{LINE}\n")
     assert main(["release", str(limited), "--out", str(limited.parent / "bundle")]) == 0

@@ -284,7 +284,7 @@ def test_a_file_in_which_text_is_not_escaped_is_not_verified(releases, mechanism
         path.write_bytes(re.sub(rb"\"'([=+@-])", rb'"\1', path.read_bytes()))
     package = bundle / "public" / "datapackage.json"
     document = load(package)
-    from rrpolicy.canonical import file_digest, pretty
+    from rrpolicy.canonical_json import file_digest, pretty
 
     for resource in document["resources"]:
         path = bundle / "public" / resource["path"]

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical_json import pretty
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.verification.outcome import Level, Verification
 from rrpolicy.verification.verify import verify

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 from rdflib import RDF, RDFS, Graph, Literal, Namespace, URIRef
 
-from rrpolicy.canonical import digest
+from rrpolicy.canonical_json import digest
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 from tests.survey import WAIVED

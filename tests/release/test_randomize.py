@@ -295,11 +295,11 @@ def test_a_file_that_is_no_questionnaire_is_refused(
 def test_a_promise_that_is_not_kept_is_refused_however_it_is_sealed(
     asked: Questionnaire, tmp_path: Path, change: Callable[[dict[str, Any]], Any]
 ) -> None:
-    from rrpolicy.canonical import own_digest
+    from rrpolicy.canonical_json import record_digest
 
     document: dict[str, Any] = asked.to_json()
     change(document)
-    document["digest"] = own_digest(document)
+    document["digest"] = record_digest(document)
     (tmp_path / "other.json").write_text(json.dumps(document))
     with pytest.raises(rrpolicy.PolicyError, match="RR521.*contradicts itself"):
         rrpolicy.open_questionnaire(tmp_path / "other.json")

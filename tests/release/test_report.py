@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rrpolicy.canonical import canonical, digest
+from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, cells
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
@@ -288,8 +288,8 @@ def test_panels_tell_treatment_parameters_and_matrix(public: Path) -> None:
 
 
 def test_no_audit_number_is_on_the_public_page(public: Path) -> None:
-    from rrpolicy_reports.document import JsonRenderer
     from rrpolicy_reports.html import HtmlRenderer
+    from rrpolicy_reports.json_renderer import JsonRenderer
 
     report = public_report(public)
     withheld = report.findings[1]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical_json import pretty
 from rrpolicy.verification.outcome import Level
 from rrpolicy.verification.verify import verify
 

@@ -20,7 +20,7 @@ import pytest
 import rrpolicy
 from rrpolicy import PolicyError
 from rrpolicy.bundle.execute import draw_into
-from rrpolicy.canonical import file_digest
+from rrpolicy.canonical_json import file_digest
 from rrpolicy.channels.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry

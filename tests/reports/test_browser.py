@@ -232,14 +232,18 @@ def test_axe_finds_nothing_on_the_inventory_and_nothing_is_wider_than_the_window
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    from rrpolicy.compliance.inventory import Inventory, Listed
-    from rrpolicy.compliance.writing import inventory_page
+    from rrpolicy.compliance.evidence_rendering import inventory_page
+    from rrpolicy.compliance.inventory import Inventory, InventoryEntry
     from rrpolicy.report_blocks import Fact
 
     long = "a <name> & of some length" * 4
     releases = (
-        Listed("wages 1.0.0", "q1", "recalled", "2027-01-20", grade="strong", decide=("its bundle is still here",)),
-        Listed(long, None, "in use", attested=(Fact("Signed", "with a key"),), digest="sha256:" + "0" * 64, bundle="b"),
+        InventoryEntry(
+            "wages 1.0.0", "q1", "recalled", "2027-01-20", grade="strong", decide=("its bundle is still here",)
+        ),
+        InventoryEntry(
+            long, None, "in use", attested=(Fact("Signed", "with a key"),), digest="sha256:" + "0" * 64, bundle="b"
+        ),
     )
     file = tmp_path / "inventory.html"
     file.write_bytes(inventory_page(Inventory("2027-02-01", releases, ("panel",), ("x.toml cannot be read",))))

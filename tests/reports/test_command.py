@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.canonical import file_digest, own_digest, pretty
+from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.cli.main import main
-from rrpolicy_reports.document import JsonRenderer
 from rrpolicy_reports.html import HtmlRenderer
+from rrpolicy_reports.json_renderer import JsonRenderer
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def bundle(examples: Any, tmp_path: Path) -> Path:
     report = folder / "audit" / "report.json"
     report.write_bytes(JsonRenderer().render(examples.report("audit")))
     record = {"files": {"report.json": file_digest(report)}}
-    (folder / "audit" / "audit.json").write_bytes(pretty({**record, "digest": own_digest(record)}))
+    (folder / "audit" / "audit.json").write_bytes(pretty({**record, "digest": record_digest(record)}))
     return folder
 
 

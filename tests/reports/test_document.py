@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from rrpolicy import report
 from rrpolicy.report import SCHEMA, Histogram, Report
-from rrpolicy_reports.document import JsonRenderer
+from rrpolicy_reports.json_renderer import JsonRenderer
 
 COMMITTED = Path(__file__).resolve().parents[2] / "rrpolicy" / "schemas" / "rrpolicy.report-1.json"
 

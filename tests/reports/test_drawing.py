@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.report import Histogram, MarginalPanel, MarginalRow
 from rrpolicy.report_blocks import percent
-from rrpolicy_reports import drawing, wording
+from rrpolicy_reports import plot_layout, text_filters
 
 SHARES = st.floats(-0.2, 1.2)
 
@@ -21,7 +21,7 @@ SHARES = st.floats(-0.2, 1.2)
 @example([(0.0, 0.0, 0.0, -0.19999999999999998)])
 def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[float, float, float, float]]) -> None:
     rows = tuple(MarginalRow("c", None, abs(r), e, min(a, b), max(a, b), None) for r, e, a, b in values)
-    drawn = drawing.forest(MarginalPanel("x", 0.95, rows, None, 0))
+    drawn = plot_layout.forest_plot(MarginalPanel("x", 0.95, rows, None, 0))
     at = [t.at for t in drawn.ticks]
 
     assert at == sorted(at)
@@ -35,31 +35,31 @@ def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[f
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=40))
 def test_bars_are_as_high_as_their_people(people: list[int]) -> None:
     edges = tuple(float(i) for i in range(len(people) + 1))
-    drawn = drawing.bars(Histogram("risk", edges, tuple(people), None, ()))
+    drawn = plot_layout.histogram_plot(Histogram("risk", edges, tuple(people), None, ()))
 
     assert sum(b.width for b in drawn.bars) == pytest.approx(1)
     assert [b.people for b in drawn.bars] == people
-    assert all(0 <= b.height <= drawing.HEIGHT + 1e-9 for b in drawn.bars)
+    assert all(0 <= b.height <= plot_layout.HEIGHT + 1e-9 for b in drawn.bars)
     assert all((b.height == 0) == (b.people == 0) for b in drawn.bars)
-    assert max(people) == 0 or max(b.height for b in drawn.bars) > 0.3 * drawing.HEIGHT
+    assert max(people) == 0 or max(b.height for b in drawn.bars) > 0.3 * plot_layout.HEIGHT
 
 
 def test_bins_without_a_finite_range_get_equal_widths() -> None:
-    drawn = drawing.bars(Histogram("epsilon", (0.0, 1.0, math.inf), (1, 1), (2, 0), ()))
+    drawn = plot_layout.histogram_plot(Histogram("epsilon", (0.0, 1.0, math.inf), (1, 1), (2, 0), ()))
 
     assert [b.width for b in drawn.bars] == [0.5, 0.5]
-    assert [b.before for b in drawn.bars] == [drawing.HEIGHT, 0.0]
+    assert [b.before for b in drawn.bars] == [plot_layout.HEIGHT, 0.0]
 
 
 def test_a_last_bin_far_wider_than_the_others_is_not_drawn_to_scale() -> None:
     edges = (*(i / 1000 for i in range(21)), 1.0)
-    drawn = drawing.bars(Histogram("link", edges, (7,) * 21, None, ()))
+    drawn = plot_layout.histogram_plot(Histogram("link", edges, (7,) * 21, None, ()))
 
     assert drawn.broken
     assert sum(b.width for b in drawn.bars) == pytest.approx(1)
     assert [round(22 * b.width, 9) for b in drawn.bars] == [1] * 20 + [2]
     assert [t.text for t in drawn.across] == ["0", "0.004", "0.008", "0.012", "0.016", "0.02", "1"]
-    assert not drawing.bars(Histogram("risk", edges[:21], (7,) * 20, None, ())).broken
+    assert not plot_layout.histogram_plot(Histogram("risk", edges[:21], (7,) * 20, None, ())).broken
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,17 @@ def test_what_intervals_are_and_how_many_digits_they_need(
 ) -> None:
     made = tuple(MarginalRow("c", None, e, e, low, high, None) for e, low, high in rows)
 
-    assert drawing.kind(MarginalPanel("x", 0.95, made, None, 0)) == kind
-    assert drawing.kind(MarginalPanel("x", 1.0, made, None, 0)) == ("exact" if kind == "exact" else "certain")
-    assert drawing.forest(MarginalPanel("x", 0.95, made, None, 0)).digits == digits
+    assert plot_layout.interval_kind(MarginalPanel("x", 0.95, made, None, 0)) == kind
+    assert plot_layout.interval_kind(MarginalPanel("x", 1.0, made, None, 0)) == (
+        "exact" if kind == "exact" else "certain"
+    )
+    assert plot_layout.forest_plot(MarginalPanel("x", 0.95, made, None, 0)).digits == digits
 
 
 @pytest.mark.parametrize("largest", [0.57, 0.4, 0.01, 0.999])
 def test_the_axis_of_a_forest_ends_at_a_number_that_no_mark_is_beyond(largest: float) -> None:
     made = (MarginalRow("c", None, largest, largest, largest - 0.005, largest, None),)
-    drawn = drawing.forest(MarginalPanel("x", 0.95, made, None, 0))
+    drawn = plot_layout.forest_plot(MarginalPanel("x", 0.95, made, None, 0))
 
     assert drawn.ticks[0].at == 0
     assert drawn.ticks[-1].at == 1
@@ -91,7 +93,7 @@ def test_the_axis_of_a_forest_ends_at_a_number_that_no_mark_is_beyond(largest: f
 
 
 def test_code_is_broken_between_words_alone() -> None:
-    shown = wording.code("rrpolicy verify <B> --strict")
+    shown = text_filters.code_line("rrpolicy verify <B> --strict")
 
     assert shown.count('<span class="word">') == 4
     assert '<span class="word">--strict</span></bdi>' in shown
@@ -100,24 +102,24 @@ def test_code_is_broken_between_words_alone() -> None:
 
 
 def test_sentences_and_names_between_backticks() -> None:
-    assert wording.prose("read `a < b` beside it") == "<bdi>Read <code>a &lt; b</code> beside it.</bdi>"
-    assert wording.prose("") == "<i>empty text</i>"
-    assert wording.prose("`*`") == "<bdi><code>*</code>.</bdi>"
+    assert text_filters.prose_text("read `a < b` beside it") == "<bdi>Read <code>a &lt; b</code> beside it.</bdi>"
+    assert text_filters.prose_text("") == "<i>empty text</i>"
+    assert text_filters.prose_text("`*`") == "<bdi><code>*</code>.</bdi>"
 
 
 def test_columns_of_numbers_stand_to_the_right() -> None:
     table = [("1 to 9", "1,200", "3.5 %", "–"), ("10", "8.571 × 10⁻⁶", "< 0.01 %", "2")]
 
-    assert wording.numeric(table) == (1, 2, 3)
-    assert wording.numeric([]) == ()
+    assert text_filters.numeric_columns(table) == (1, 2, 3)
+    assert text_filters.numeric_columns([]) == ()
 
 
 @given(st.floats(0, 1))
 def test_probabilities_are_never_rounded_to_certainty(value: float) -> None:
-    text = wording.probability(value)
+    text = text_filters.probability(value)
 
     assert (text in {"0", "1"}) == (value in {0.0, 1.0})
-    assert (drawing.shade(value) == 0) == (value == 0)
+    assert (plot_layout.shade_step(value) == 0) == (value == 0)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_shares_in_percent(share: float, text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_labels_are_one_line_of_escaped_text(text: str) -> None:
-    shown = str(wording.label(text))
+    shown = str(text_filters.escaped_label(text))
     inner = shown.removeprefix("<bdi>").removesuffix("</bdi>")
 
     assert shown.startswith(("<bdi>", "<i>"))
@@ -160,4 +162,4 @@ def test_labels_are_one_line_of_escaped_text(text: str) -> None:
     ],
 )
 def test_labels_that_could_be_missed(text: str, shown: Any) -> None:
-    assert str(wording.label(text)) == shown
+    assert str(text_filters.escaped_label(text)) == shown

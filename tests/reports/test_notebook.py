@@ -89,13 +89,18 @@ def test_no_text_of_a_plot_is_cut_off_or_runs_into_another(results: Any, shown: 
 
 
 def test_long_and_wide_names_wrap(shown: Any) -> None:
-    from rrpolicy.plotting.chart import Chart, Line, Mark, Panel
+    from rrpolicy.plotting.chart import (
+        Chart,
+        ChartReferenceLine,
+        IntervalMark,
+        Panel,
+    )
     from rrpolicy.plotting.scale import Scale
     from rrpolicy.plotting.svg import svg
 
     names = ["日本語のとても長い分類の名前です" * 3, "w" * 90, "several words of a name that goes on and on " * 8, "x"]
-    marks = tuple(Mark(n, f"about {n}", "", v, v - 1, v + 1e9, n) for v, n in enumerate(names))
-    line = Line(0.0, "a line with a name that is longer than most")
+    marks = tuple(IntervalMark(n, f"about {n}", "", v, v - 1, v + 1e9, n) for v, n in enumerate(names))
+    line = ChartReferenceLine(0.0, "a line with a name that is longer than most")
     chart = Chart(
         "t " * 90, "s " * 120, "", (Panel("p " * 80, Scale.over([0.0, 1e9]), line, marks),), "interval", (), ()
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.signing.signers import Standing, read_signers
+from rrpolicy.signing.allowed_signers import SignerCheck, read_signers
 from rrpolicy.signing.signing_keys import make_signing_key
 from tests.survey import SURVEY
 
@@ -275,7 +275,7 @@ def brute(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> bool:
     st.dictionaries(st.sampled_from(["P", "Q", "R", "S"]), st.sets(st.sampled_from("abc")).map(lambda s: tuple(sorted(s)))),
 )  # fmt: skip
 def test_roles_are_filled_if_and_only_if_different_people_can_fill_them(roles, people):
-    assert (not Standing(people, (), ()).lacking(roles)) is brute(roles, people)
+    assert (not SignerCheck(people, (), ()).lacking(roles)) is brute(roles, people)
 
 
 # --- the file of signers --------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from rrpolicy.testing import (
     policy_text,
     shared_releases,
 )
-from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.memory import similar_tables
 from rrpolicy_spark.source import ParquetSource, TableSource
 
 REGISTRY = load_registry()
@@ -387,7 +387,7 @@ def test_metrics(mechanism):
     names = [name for name in METRICS if DRAWN[name] == mechanism]
     policy = example("\n".join([MECHANISMS[mechanism], *(UTILITY[name] for name in names)]))
     with shared_releases():
-        tables = tables_of(policy.policy)
+        tables = similar_tables(policy.policy)
         channels = [make_plan(policy.policy, policy.registry, tables[0]).channel]
         for name in names:
             metric = policy.registry.utility_metrics[name]

@@ -13,7 +13,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Outline, Proposal
-from rrpolicy.plugin_errors.returned import returning, unlike
+from rrpolicy.plugin_errors.type_checks import check_return_type, type_mismatch
 
 APART = Path(__file__).parent / "apart"
 POLICY = """
@@ -363,15 +363,15 @@ def test_kinds_in_words():
     class Other:
         pass
 
-    assert unlike(Fraction(1, 2), float) is None
-    assert unlike(value=True, kind=int) == "a bool, expected an int"
-    assert unlike(Other(), Measure | None) == f"a {Other.__module__}.Other, expected a Measure or None"
-    assert unlike(Measure, Measure) == "the class Measure, expected a Measure"
-    assert unlike((1, "b"), tuple[int, ...]) == "a tuple whose item is a str, expected an int"
-    assert unlike((1,), tuple[int, int]) == "a tuple of 1, expected one of 2"
-    assert unlike(Proposal, type[Outline]) == "the class Proposal, expected a class of Outline"
-    assert unlike(float("inf"), float) is None
-    assert unlike(None, Finding) == "None, expected a Finding"
+    assert type_mismatch(Fraction(1, 2), float) is None
+    assert type_mismatch(value=True, kind=int) == "a bool, expected an int"
+    assert type_mismatch(Other(), Measure | None) == f"a {Other.__module__}.Other, expected a Measure or None"
+    assert type_mismatch(Measure, Measure) == "the class Measure, expected a Measure"
+    assert type_mismatch((1, "b"), tuple[int, ...]) == "a tuple whose item is a str, expected an int"
+    assert type_mismatch((1,), tuple[int, int]) == "a tuple of 1, expected one of 2"
+    assert type_mismatch(Proposal, type[Outline]) == "the class Proposal, expected a class of Outline"
+    assert type_mismatch(float("inf"), float) is None
+    assert type_mismatch(None, Finding) == "None, expected a Finding"
 
 
 def test_the_functions_raise_it_as_well(wrong):
@@ -390,6 +390,6 @@ def test_a_function_that_takes_other_arguments_is_a_mistake_of_its_plugin():
     with pytest.raises(
         RefusedError, match=r"RR413: .*: `.*odd` cannot be called as its protocol says: .*takes 1 posit"
     ):
-        returning(int, odd)(1, 2, 3)
+        check_return_type(int, odd)(1, 2, 3)
     with pytest.raises(TypeError, match="has no len"):
-        returning(int, failing)(1)
+        check_return_type(int, failing)(1)

@@ -26,7 +26,7 @@ from rrpolicy.errors import DataError
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 from rrpolicy.utility.distances import L1, L2, PMSE, ChiSquare, Hellinger, KLDivergence, TotalVariation
 from rrpolicy.utility.drawn import Collected
 from rrpolicy.utility.marginal import Options
@@ -233,12 +233,12 @@ def test_what_is_simulated_is_what_analysts_estimate(name):
     """The same draw, undone in memory and from the files of a release."""
     policy = open_policy(policy_text(TEXT + MECHANISMS[name]))
     table = TableInMemory.random(policy.policy, 400, 1)
-    plan = plan_of(policy, table)
+    plan = plan_kit_release(policy, table)
     for attributes in (("disease", "sex", "region"), ("sex", "disease"), ("region", "sex"), ("disease",)):
         marginal = Marginal.of(plan.channel, table, attributes)
         sink = Collected()
         plan.channel.draw(table, Streams.for_tests(3), sink)
-        with drawn(plan, policy, table, 3) as made:
+        with draw_release(plan, policy, table, 3) as made:
             written = estimated(made.release, table, attributes)
 
         whole = replace(marginal, channel=plan.channel)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.canonical import file_digest
+from rrpolicy.canonical_json import file_digest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product

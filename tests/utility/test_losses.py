@@ -16,7 +16,7 @@ from rrpolicy.finding import Measure
 from rrpolicy.planning.assess import outline_of
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 from rrpolicy.utility.losses import NCP, ClassificationLoss, ClassOptions, Discernibility, TargetOptions
 
 SEX, REGION, FLU = ("f", "m"), ("n", "e", "s", "w"), ("none", "flu", "cold")
@@ -115,8 +115,8 @@ name = "l-diversity"
 def test_what_is_expected_is_what_a_release_attains(name):
     policy = open_policy(policy_text(TEXT + MECHANISMS[name]))
     table = TableInMemory.random(policy.policy, 400, 1)
-    plan = plan_of(policy, table)
-    with drawn(plan, policy, table, 1) as made:
+    plan = plan_kit_release(policy, table)
+    with draw_release(plan, policy, table, 1) as made:
         for metric in (NCP(), Discernibility(), ClassificationLoss()):
             expected = metric.expected(metric.options(), plan.channel, table)
             realised = metric.realised(metric.options(), made.release, table)

@@ -18,7 +18,7 @@ from rrpolicy.finding import Measure, Standing
 from rrpolicy.planning.preview import look_ahead
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import draw_release, plan_kit_release
 from rrpolicy.utility.overlap import IntervalOverlap, OverlapOptions, overlap
 
 SEX, REGION = ("f", "m"), ("n", "e", "s")
@@ -161,10 +161,10 @@ def test_it_gates_by_its_lower_end(least, passes):
 def test_what_a_draw_attained_is_computed_from_its_files():
     policy = open_policy(policy_text(TEXT + "min = 0.3"))
     table = TableInMemory.random(policy.policy, 300, 1)
-    plan = plan_of(policy, table)
+    plan = plan_kit_release(policy, table)
     options = OverlapOptions()
 
-    with drawn(plan, policy, table, 3) as made:
+    with draw_release(plan, policy, table, 3) as made:
         found = IntervalOverlap().realised(options, made.release, table)
         cells = made.release.crosstab(["sex", "region"], target="population").to_frame()
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
@@ -16,7 +16,7 @@ from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import cells, check_header, escaped_columns
 from rrpolicy.formats.format import CORE, Formats, UnlikeSpecError, unreadable
 from rrpolicy.formats.format import relation as relation_of
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema, label_places
 from rrpolicy.formats.format import CORE, Formats, files_of
 from rrpolicy.formats.parts import HERE, FileParts, FileSink
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import hold_members
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_protocol
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class _Ordered:
         self._digest = RowDigest()
         self._parts, self._written = parts, 0
         self._files = files.writer(parts, scratch)
-        hold_members(self._files, ("write", "close", "abandon"), files.writer)
+        check_protocol(self._files, ("write", "close", "abandon"), files.writer)
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa

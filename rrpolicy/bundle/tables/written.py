@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.bundle.tables.read import ReleasedTable, open_table
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.table import TableSpec
 from rrpolicy.engine.quoting import identifier, listed
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE, Formats
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Data
 
 if TYPE_CHECKING:

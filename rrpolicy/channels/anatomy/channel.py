@@ -26,7 +26,7 @@ from rrpolicy.channels.anatomy.schedule import groups_of
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 
 if TYPE_CHECKING:

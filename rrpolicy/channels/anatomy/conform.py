@@ -36,7 +36,7 @@ from rrpolicy.channels.anatomy.pairs import kinds_of
 from rrpolicy.channels.anatomy.read import Places, Tables, read_tables
 from rrpolicy.channels.anatomy.schedule import groups_of
 from rrpolicy.channels.product.conform import Evidence, finding_of, surprise
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa

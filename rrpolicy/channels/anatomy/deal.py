@@ -25,7 +25,7 @@ import numpy.typing as npt
 from rrpolicy.channels.anatomy.pairs import kinds_of
 from rrpolicy.channels.anatomy.schedule import Phase, schedule
 from rrpolicy.channels.sampling.shuffle import orders, shuffled
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rrpolicy.channels.anatomy.schedule import groups_of
 from rrpolicy.channels.product.read import read_released, unchanged_agree
 from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from rrpolicy.channels.anatomy.schedule import Phase, groups_of, schedule
 from rrpolicy.channels.sampling.shuffle import orders
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.streams import Stream

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.decoders import Cell
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 
 def check_labels(what: str, labels: Sequence[Value]) -> None:

@@ -8,15 +8,15 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.channels.axes.categories import Domain, category_column, cells_of, check_labels
 from rrpolicy.channels.axes.invariant import invariant_matrix
 from rrpolicy.channels.axes.rank import full_column_rank
 from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.decoders import MatrixDecoder
 from rrpolicy.channels.probability import largest_ratio, smallest_cross_ratio
-from rrpolicy.frozen import frozen
-from rrpolicy.serialization.fields import called
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import document_key
 from rrpolicy.serialization.writing import record
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Matrix(Several):
     version: ClassVar[int] = 1
     one_number: ClassVar[bool] = True
 
-    entries: tuple[tuple[Fraction, ...], ...] = field(metadata=called("rows"))
+    entries: tuple[tuple[Fraction, ...], ...] = field(metadata=document_key("rows"))
     invariant: Invariance | None = None
     marginal: tuple[Fraction, ...] | None = None
 

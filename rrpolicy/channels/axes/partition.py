@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from fractions import Fraction
 from itertools import compress, product
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, category_column, cells_of
 from rrpolicy.channels.axes.exchange import exchange
 from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.decoders import Block, RetentionDecoder
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.streams import Stream

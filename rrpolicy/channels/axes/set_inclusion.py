@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 
 from rrpolicy.channels.axes.sets import Sets
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Transition

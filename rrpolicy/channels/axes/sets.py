@@ -19,14 +19,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, cells_of
 from rrpolicy.channels.axes.mixed_in import MixedIn
 from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.report_blocks import Section
 
 if TYPE_CHECKING:

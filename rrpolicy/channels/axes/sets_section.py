@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.axes.set_error import addition_mean_squared_error
 from rrpolicy.report_blocks import Fact, Section, figure
 

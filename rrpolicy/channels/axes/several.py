@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen import frozen
-from rrpolicy.serialization.fields import called
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import document_key
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -27,7 +27,7 @@ class Several(Axis):
     """
 
     original: tuple[Domain, ...]
-    released: tuple[Column, ...] = field(metadata=called("columns"))
+    released: tuple[Column, ...] = field(metadata=document_key("columns"))
 
     def __post_init__(self) -> None:
         if not self.original or len(self.released) != len(self.original):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Self
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import check_labels
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen import frozen
-from rrpolicy.serialization.fields import called
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import document_key
 
 
 @frozen
@@ -24,7 +24,7 @@ class Single(Axis):
     """
 
     attribute: str
-    released: Column = field(metadata=called("column"))
+    released: Column = field(metadata=document_key("column"))
 
     def __post_init__(self) -> None:
         check_labels(self.attribute, self.labels)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.decoders import Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec, carried_first
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 from rrpolicy.serialization.reading import MalformedError, read
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.background import in_turn
 from rrpolicy.channels.product.cells import Cells
 from rrpolicy.channels.sampling.lasting import Series
 from rrpolicy.channels.values import dictionary, in_canonical_order, order, ranks
+from rrpolicy.concurrency import map_in_order
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.runs import blocks, counted, singly
 
@@ -62,7 +62,7 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     ):
         drawn = there
     else:
-        drawn = in_turn(of_block, enumerate(blocks(_rows(product, original), BLOCK)))
+        drawn = map_in_order(of_block, enumerate(blocks(_rows(product, original), BLOCK)))
     for released in drawn:
         for batch, n in released:
             sink.write(TABLE, batch, n, sorted_by=len(product.carried))

@@ -15,7 +15,7 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.draw import flatten, released_shape, tally
 from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:

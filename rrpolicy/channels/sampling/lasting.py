@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from rrpolicy.canonical import canonical, digest
+from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.sampling.streams import Stream, encode
 
 if TYPE_CHECKING:

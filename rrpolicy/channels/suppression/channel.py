@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import check_labels
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.base import Channel
@@ -23,7 +23,7 @@ from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 from rrpolicy.source.protocol import MULTIPLICITY
 

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Draws,
     Form,
-    Format,
     Level,
     NoVerify,
     Plot,
     Plugins,
     Population,
+    ResultFormat,
     Seed,
     Where,
-    asked,
-    meant,
-    opened,
-    show,
-    target_of,
+    inference_target,
+    open_for_analysis,
+    parse_categories,
+    print_result,
+    run_question,
 )
 from rrpolicy.errors import PolicyError, Problem
 
@@ -51,7 +51,7 @@ def command(  # noqa: PLR0917 each option is one
     level: Level = 0.95,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     bootstrap: Draws = None,
     seed: Seed = 0,
@@ -73,19 +73,19 @@ def command(  # noqa: PLR0917 each option is one
     all that are defined for the table are estimated. Some have a direction: tau, u and confidence say what ROW tells of
     COLUMN, m and risk_difference what COLUMN tells of ROW. The text says of each which it is.
     """
-    release = opened(bundle, plugin, design, no_verify=no_verify)
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
     if (row_present is None) != (column_present is None):
         raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
     present = None
     if row_present is not None and column_present is not None:
-        present = (meant(release, row, row_present), meant(release, column, column_present))
-    target = target_of(population=population)
+        present = (parse_categories(release, row, row_present), parse_categories(release, column, column_present))
+    target = inference_target(population=population)
 
     def question(of: Release) -> Association:
         return of.association(
             row, column, measure, where, present=present, target=target, level=level, spread=spread, deflate=deflate
         )
 
-    found = asked(release, question, bootstrap, seed)
-    show(found, form, plot, json=json)
+    found = run_question(release, question, bootstrap, seed)
+    print_result(found, form, plot, json=json)
     return 0

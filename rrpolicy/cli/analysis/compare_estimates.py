@@ -8,22 +8,22 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Form,
-    Format,
     Level,
     NoVerify,
     Plot,
     Plugins,
     Population,
-    opened,
-    show,
-    target_of,
+    ResultFormat,
+    inference_target,
+    open_for_analysis,
+    print_result,
 )
 
 
-class Kind(StrEnum):
+class EstimandKind(StrEnum):
     """What is estimated of the answers."""
 
     DIFFERENCE = "difference"
@@ -37,8 +37,8 @@ def command(  # noqa: PLR0917 each option is one
     ],
     query: Annotated[str, typer.Option(help="What all of them are asked: as for `rrpolicy query`.", metavar="SQL")],
     kind: Annotated[
-        Kind, typer.Option(help="Differences from the first, ratios to it, or the slope over the releases.")
-    ] = Kind.DIFFERENCE,
+        EstimandKind, typer.Option(help="Differences from the first, ratios to it, or the slope over the releases.")
+    ] = EstimandKind.DIFFERENCE,
     time: Annotated[
         list[float] | None,
         typer.Option(help="When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on."),
@@ -52,7 +52,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     level: Level = 0.95,
     plugin: Plugins = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     *,
     population: Population = False,
@@ -66,10 +66,10 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.api import compare_estimates
 
-    releases = [opened(bundle, plugin, no_verify=no_verify) for bundle in bundles]
-    target = target_of(population=population)
+    releases = [open_for_analysis(bundle, plugin, no_verify=no_verify) for bundle in bundles]
+    target = inference_target(population=population)
     found = compare_estimates(
         releases, lambda r: r.query(query, target, level), kind=kind.value, times=time, overlap=overlap
     )
-    show(found, form, plot, json=json)
+    print_result(found, form, plot, json=json)
     return 0

@@ -8,28 +8,28 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Draws,
     Form,
-    Format,
     Level,
     NoVerify,
     Paired,
     Plot,
     Plugins,
     Population,
+    ResultFormat,
     Seed,
     Where,
-    asked,
-    names,
-    opened,
-    show,
-    target_of,
+    inference_target,
+    open_for_analysis,
+    print_result,
+    run_question,
+    split_names,
 )
-from rrpolicy.cli.text.screen import wrapped
+from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 
 
@@ -61,7 +61,7 @@ def command(  # noqa: PLR0917 each option is one
             "of the columns asked for; makes standard errors as small as they are."
         ),
     ] = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     bootstrap: Draws = None,
     seed: Seed = 0,
@@ -84,27 +84,27 @@ def command(  # noqa: PLR0917 each option is one
     scaled to the number of records. Estimates can be negative; intervals are truncated to [0, N]. Generalised columns
     are counted by the labels that were released, which is exact.
     """
-    release = opened(bundle, plugin, design, no_verify=no_verify)
-    target = target_of(population=population)
-    chosen = names(by, release)
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    target = inference_target(population=population)
+    chosen = split_names(by, release)
     if since is not None:
         if population or spread or pairwise or estimator != "moment" or bootstrap is not None:
             options = "--population, --spread, --pairwise, --estimator, --bootstrap"
             message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))
-        earlier = opened(since, plugin, ["none"], no_verify=no_verify)
-        show(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
+        earlier = open_for_analysis(since, plugin, ["none"], no_verify=no_verify)
+        print_result(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
         return 0
     if unchanged is not None:
         raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
-    table = asked(
+    table = run_question(
         release,
         lambda r: r.crosstab(chosen, where, target, level, estimator=estimator, spread=spread),
         bootstrap,
         seed,
         pairwise=pairwise,
     )
-    if show(table, form, plot, json=json) is Format.TABLE:
+    if print_result(table, form, plot, json=json) is ResultFormat.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
         known = len(table.spoken.targets) > 1 and not table.biased
         beside = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0917 each option is one
             beside = [_UNWEIGHTED]
         if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
             beside.append("for the categories inside the released labels, with bounds that are certain: add --spread")
-        print(wrapped("\n".join(beside), sys.stdout))
+        print(wrap_for_stream("\n".join(beside), sys.stdout))
     return 0
 
 

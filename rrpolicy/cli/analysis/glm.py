@@ -7,26 +7,26 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Form,
-    Format,
     Level,
     NoVerify,
     Plot,
     Plugins,
     Population,
+    ResultFormat,
     Where,
-    meant,
-    opened,
-    show,
-    target_of,
+    inference_target,
+    open_for_analysis,
+    parse_categories,
+    print_result,
 )
 
 
-class Family(StrEnum):
+class OutcomeFamily(StrEnum):
     """What the outcome is."""
 
     GAUSSIAN = "gaussian"
@@ -44,7 +44,7 @@ def command(  # noqa: PLR0917 each option is one
             metavar="FORMULA",
         ),
     ],
-    family: Annotated[Family, typer.Option(help="What the outcome is.")] = Family.GAUSSIAN,
+    family: Annotated[OutcomeFamily, typer.Option(help="What the outcome is.")] = OutcomeFamily.GAUSSIAN,
     success: Annotated[
         list[str] | None,
         typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
@@ -53,7 +53,7 @@ def command(  # noqa: PLR0917 each option is one
     level: Level = 0.95,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     *,
     population: Population = False,
@@ -67,8 +67,10 @@ def command(  # noqa: PLR0917 each option is one
 
     Standard errors as a fit to the original table has them need --population. Terms are expressions that run as you.
     """
-    release = opened(bundle, plugin, design, no_verify=no_verify)
-    yes = None if success is None else meant(release, formula.partition("~")[0].strip(" `"), success)
-    found = release.glm(formula, family.value, where, success=yes, target=target_of(population=population), level=level)
-    show(found.margins() if margins else found, form, plot, json=json)
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    yes = None if success is None else parse_categories(release, formula.partition("~")[0].strip(" `"), success)
+    found = release.glm(
+        formula, family.value, where, success=yes, target=inference_target(population=population), level=level
+    )
+    print_result(found.margins() if margins else found, form, plot, json=json)
     return 0

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from rrpolicy.cli.analysis.result import AsJson, Bundle, Designed, Form, Format, NoVerify, Plugins, Where, opened, show
+from rrpolicy.cli.analysis.common_options import (
+    AsJson,
+    Bundle,
+    Designed,
+    Form,
+    NoVerify,
+    Plugins,
+    ResultFormat,
+    Where,
+    open_for_analysis,
+    print_result,
+)
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -23,7 +34,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     *,
     json: AsJson = False,
     no_verify: NoVerify = False,
@@ -36,6 +47,6 @@ def command(  # noqa: PLR0917 each option is one
     the weighted and corrected table is, by the design's errors. A test is no estimate:
     how strongly two columns go together is what `rrpolicy association` estimates and draws.
     """
-    found = opened(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)
-    show(found, form, json=json)
+    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)
+    print_result(found, form, json=json)
     return 0

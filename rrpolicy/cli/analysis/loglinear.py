@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Form,
-    Format,
     NoVerify,
     Plot,
     Plugins,
+    ResultFormat,
     Where,
-    opened,
-    show,
+    open_for_analysis,
+    print_result,
 )
 
 
@@ -33,7 +33,7 @@ def command(  # noqa: PLR0917 each option is one
     where: Where = None,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     *,
     json: AsJson = False,
@@ -44,6 +44,6 @@ def command(  # noqa: PLR0917 each option is one
     A model that survives is tested on the released table as it is; another by Wald where corrected
     counts allow it.
     """
-    found = opened(bundle, plugin, design, no_verify=no_verify).loglinear(formula, where)
-    show(found, form, plot, json=json)
+    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).loglinear(formula, where)
+    print_result(found, form, plot, json=json)
     return 0

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Draws,
     Form,
-    Format,
     Level,
     NoVerify,
     Paired,
     Plot,
     Plugins,
     Population,
+    ResultFormat,
     Seed,
-    asked,
-    opened,
-    show,
-    target_of,
+    inference_target,
+    open_for_analysis,
+    print_result,
+    run_question,
 )
 from rrpolicy.errors import PolicyError, Problem
 
@@ -56,7 +56,7 @@ def command(  # noqa: PLR0917 each option is one
     level: Level = 0.95,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     bootstrap: Draws = None,
     seed: Seed = 0,
@@ -78,27 +78,27 @@ def command(  # noqa: PLR0917 each option is one
     What cannot be corrected (joins of records, DISTINCT, subqueries, other windows) is refused with the reason. The SQL
     is parsed and never executed.
     """
-    tables = dict(map(_named, table or ()))
-    release = opened(bundle, plugin, design, no_verify=no_verify)
-    target = target_of(population=population)
-    stops = dict(map(_limited, limits or ()))
+    tables = dict(map(_parse_table, table or ()))
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    target = inference_target(population=population)
+    stops = dict(map(_parse_limits, limits or ()))
 
     def question(asked_of: Release) -> Result:
         return asked_of.query(sql, target, level, tables=tables, limits=stops)
 
-    found = asked(release, question, bootstrap, seed, pairwise=pairwise)
-    show(found, form, plot, json=json)
+    found = run_question(release, question, bootstrap, seed, pairwise=pairwise)
+    print_result(found, form, plot, json=json)
     return 0
 
 
-def _named(given: str) -> tuple[str, str]:
+def _parse_table(given: str) -> tuple[str, str]:
     name, equals, path = given.partition("=")
     if not (name and equals and path):
         raise PolicyError(Problem("RR250", f"--table {given!r} names no table with a file", expected="NAME=FILE"))
     return name, path
 
 
-def _limited(given: str) -> tuple[str, Limits]:
+def _parse_limits(given: str) -> tuple[str, Limits]:
     name, equals, ends = given.rpartition("=")
     low, comma, high = ends.partition(",")
     try:

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import Bundle, Designed, NoVerify, Plugins, Where, names, opened
+from rrpolicy.cli.analysis.common_options import (
+    Bundle,
+    Designed,
+    NoVerify,
+    Plugins,
+    Where,
+    open_for_analysis,
+    split_names,
+)
 from rrpolicy.escaping.printable import line
 
 
@@ -29,8 +37,8 @@ def command(  # noqa: PLR0917 each option is one
     A row for each combination of original categories: its weight is the estimated count, the replicate weights rep_1,
     rep_2, … are a jackknife's. Errors are of randomisation and sampling together.
     """
-    release = opened(bundle, plugin, design, no_verify=no_verify)
-    found = release.replicates(names(by, release), where)
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    found = release.replicates(split_names(by, release), where)
     found.write(out)
     rows, size = found.replicates.shape
     print(line(f"wrote {out}: {rows} rows, {size} replicates, scale {found.scale!r}"), file=sys.stderr)

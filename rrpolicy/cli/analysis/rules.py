@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.analysis.result import (
+from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
     Designed,
     Form,
-    Format,
     Level,
     NoVerify,
     Plot,
     Plugins,
     Population,
+    ResultFormat,
     Where,
-    names,
-    opened,
-    show,
-    target_of,
+    inference_target,
+    open_for_analysis,
+    print_result,
+    split_names,
 )
 from rrpolicy.errors import PolicyError, Problem
 
@@ -60,7 +60,7 @@ def command(  # noqa: PLR0917 each option is one
     level: Level = 0.95,
     plugin: Plugins = None,
     design: Designed = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     plot: Plot = None,
     *,
     population: Population = False,
@@ -73,8 +73,8 @@ def command(  # noqa: PLR0917 each option is one
     well. Rules are listed because their estimates are large, which tends to be too large: an interval holds for a rule
     that was named beforehand, with --rule.
     """
-    release = opened(bundle, plugin, design, no_verify=no_verify)
-    target = target_of(population=population)
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    target = inference_target(population=population)
     found: Result
     if rule:
         if any(given is not None for given in (min_support, min_confidence, columns, longest, present)):
@@ -88,12 +88,12 @@ def command(  # noqa: PLR0917 each option is one
         found = release.rules(
             min_support,
             min_confidence,
-            names(columns, release) if columns else None,
+            split_names(columns, release) if columns else None,
             where,
             longest=3 if longest is None else longest,
             present=present,
             target=target,
             level=level,
         )
-    show(found, form, plot, json=json)
+    print_result(found, form, plot, json=json)
     return 0

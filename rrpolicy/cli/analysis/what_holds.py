@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.analysis.result import AsJson, Form, Format, NoVerify, show
+from rrpolicy.cli.analysis.common_options import (
+    AsJson,
+    Form,
+    NoVerify,
+    ResultFormat,
+    print_result,
+)
 from rrpolicy.errors import PolicyError, Problem
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
@@ -32,7 +38,7 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
-    form: Form = Format.TABLE,
+    form: Form = ResultFormat.TABLE,
     *,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
     json: AsJson = False,
@@ -58,5 +64,5 @@ def command(  # noqa: PLR0917 each option is one
         raise PolicyError(Problem("RR505", message, expected="what-holds TABLE ROW COLUMN"))
     else:
         found = api.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
-    show(found, form, json=json)
+    print_result(found, form, json=json)
     return 0

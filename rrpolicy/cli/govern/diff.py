@@ -10,11 +10,20 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT, TODAY
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    Output,
+    output_request,
+    report_outcome,
+)
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Subject
-    from rrpolicy.governance.diff.altered import Difference
+    from rrpolicy.ci_reports.outcome import OutcomeSubject
+    from rrpolicy.governance.diff.changes import Difference
 
 SIDE = "A policy, a folder of policies, REVISION:PATH of the git repository here, or a release."
 
@@ -46,7 +55,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.diff import lines
     from rrpolicy.cli.text.progress import progress
 
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     with progress() as report:
         found = api.diff(
             old,
@@ -60,7 +69,7 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     status = 0 if found.passed else 1
-    return told(
+    return report_outcome(
         wanted,
         "diff",
         status,
@@ -71,7 +80,7 @@ def command(  # noqa: PLR0917 each option is one
     )
 
 
-def _subjects(found: Difference) -> list[Subject]:
+def _subjects(found: Difference) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
-    return [*map(subjects.of_comparison, found.comparisons), *map(subjects.of_new, found.added)]
+    return [*map(subjects.diff_subject, found.comparisons), *map(subjects.new_policy_subject, found.added)]

@@ -34,14 +34,14 @@ def command(
     sixty days, who verified, attacked, signed and approved it, and whether it was replaced or recalled. The exit status
     is 1 if anything has to be decided: a recalled release still at hand, a broken promise, a review that is due.
     """
-    from rrpolicy.compliance.inventory import lines
+    from rrpolicy.compliance.inventory import inventory_lines
 
     day = None if today is None else today.date()
     found = api.inventory(policies, bundles=bundles or (), today=day, out=out, plugins=plugin or ())
     if json:
         print_json(found.to_json())
     elif out is None:
-        for told in lines(found):
+        for told in inventory_lines(found):
             print(line(told))
     if out is not None:
         print(line(f"wrote {out}: {len(found.decisions)} to decide"), file=sys.stderr)

@@ -12,7 +12,7 @@ from rrpolicy import api
 from rrpolicy.escaping.printable import line
 
 
-class Overlap(StrEnum):
+class PeopleOverlap(StrEnum):
     """How the people of a release stand to those of earlier ones."""
 
     ANY = "any"
@@ -28,8 +28,8 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     population: Annotated[str | None, typer.Option(help="The population that its records were drawn from.")] = None,
     overlap: Annotated[
-        Overlap, typer.Option(help="How its people stand to those of earlier releases, as under [ledger].")
-    ] = Overlap.ANY,
+        PeopleOverlap, typer.Option(help="How its people stand to those of earlier releases, as under [ledger].")
+    ] = PeopleOverlap.ANY,
     withdraw: Annotated[
         str | None,
         typer.Option(help="The entry of a release whose bundle never appeared: it counts no more.", metavar="HASH"),

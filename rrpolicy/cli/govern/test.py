@@ -10,11 +10,20 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    Output,
+    output_request,
+    report_outcome,
+)
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Subject
-    from rrpolicy.governance.cases.run import Tested, Tests
+    from rrpolicy.ci_reports.outcome import OutcomeSubject
+    from rrpolicy.governance.cases.run import PolicyTestReport, PolicyTestSuite
 
 
 def command(
@@ -32,11 +41,11 @@ def command(
     """
     from rrpolicy.cli.text.progress import progress
 
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     with progress() as report:
         found = api.run_tests(*policies, root=root, progress=report)
     status = 0 if found.passed else 1
-    return told(
+    return report_outcome(
         wanted,
         "test",
         status,
@@ -47,24 +56,24 @@ def command(
     )
 
 
-def _subjects(found: Tested) -> list[Subject]:
+def _subjects(found: PolicyTestReport) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
-    return [subjects.of_tests(one) for one in found.policies]
+    return [subjects.test_subject(one) for one in found.policies]
 
 
-def _lines(found: Tested) -> Iterator[str]:
+def _lines(found: PolicyTestReport) -> Iterator[str]:
     for tests in found.policies:
         yield f"{tests.file}: {tests.name} {tests.version}"
         yield from (f"  {'as expected' if one.passed else 'OTHERWISE':<11}  {one.name}" for one in tests.tried)
-        yield from _untested(tests)
+        yield from _untested_lines(tests)
     count = sum(len(tests.tried) for tests in found.policies)
     failed = sum(not one.passed for tests in found.policies for one in tests.tried)
     every = "the test comes out" if count == 1 else f"all {count} tests come out"
     yield f"{failed} of {count} not as expected" if failed else f"{every} as expected"
 
 
-def _untested(tests: Tests) -> Iterator[str]:
+def _untested_lines(tests: PolicyTestSuite) -> Iterator[str]:
     if not tests.tried:
         yield "  no tests"
     else:

@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY, check_all
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    Output,
+    output_request,
+)
 
 SOURCE = "Hold this table against the policy as well; without a value, behind the policies, the policy's own."
 
@@ -35,7 +43,7 @@ def command(
     rest waits for `rrpolicy plan`. With --source the table is held against the policy, too: are its columns, types and
     values as the policy says?
     """
-    day, wanted = None if today is None else today.date(), chosen(output, also, json=json)
+    day, wanted = None if today is None else today.date(), output_request(output, also, json=json)
     return check_all(policies, wanted, extends=extends, source=source, root=root, today=day, waivers=not no_waivers)
 
 

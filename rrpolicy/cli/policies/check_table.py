@@ -9,10 +9,19 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    Output,
+    output_request,
+    report_outcome,
+)
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.ci_reports.outcome import OutcomeSubject
     from rrpolicy.table_risk.table import TableCheck
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
@@ -73,7 +82,7 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     found = api.check_table(
         uri,
         qi=qi,
@@ -104,7 +113,7 @@ def command(  # noqa: PLR0917 each option is one
         plugins=plugins or (),
     )
     status = 0 if found.passed else 1
-    return told(
+    return report_outcome(
         wanted,
         "check-table",
         status,
@@ -114,10 +123,10 @@ def command(  # noqa: PLR0917 each option is one
     )
 
 
-def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
+def _subjects(found: TableCheck, uri: str, status: int) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
-    return [subjects.of_table(found, uri, status)]
+    return [subjects.table_subject(found, uri, status)]
 
 
 def _lines(found: TableCheck) -> list[str]:

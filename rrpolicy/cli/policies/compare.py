@@ -10,7 +10,13 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
-from rrpolicy.cli.text.output import FLAG, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import (
+    FLAG,
+    JSON_HELP,
+    Output,
+    output_request,
+    show,
+)
 
 VARY = (
     "Let a key of the policy's own file take each of these values, such as privacy.0.threshold=1/2,1/3; repeat it: all "
@@ -61,11 +67,11 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.compare import lines
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.governance.compare.candidates import values_of
+    from rrpolicy.governance.compare.candidates import parse_vary
     from rrpolicy.safe_io.appearing import refuse_existing
 
-    wanted = chosen(Output(output), None, json=json)
-    varied = dict(map(values_of, vary or ()))
+    wanted = output_request(Output(output), None, json=json)
+    varied = dict(map(parse_vary, vary or ()))
     if html is not None:
         refuse_existing(html)
     with progress() as report:

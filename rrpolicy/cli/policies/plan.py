@@ -11,12 +11,22 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, show
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    QUIET,
+    Output,
+    output_request,
+    show,
+)
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.shell import command_line
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Outcome
+    from rrpolicy.ci_reports.outcome import CommandOutcome
     from rrpolicy.planning.planning import Planned
 
 
@@ -65,7 +75,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.appearing import refuse_existing
 
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     day = None if today is None else today.date()
     if report is not None:
         refuse_existing(report)
@@ -91,7 +101,7 @@ def command(  # noqa: PLR0917 each option is one
             raise
         if report is not None:
             paged(found, trade_off=expected_rows is None, progress=shown)
-    told = _next(found, policy, out, source, key)
+    told = _next_step(found, policy, out, source, key)
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
     more = () if verbose else ("", "`--verbose` says what each number means")
@@ -104,14 +114,14 @@ def command(  # noqa: PLR0917 each option is one
     return found.exit_status
 
 
-def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
+def _outcome(found: Planned, policy: Path, told: str) -> CommandOutcome:
     from rrpolicy.ci_reports import subjects
 
-    looked = [subjects.of_plan(str(policy), found.outlook)]
-    return subjects.outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
+    looked = [subjects.plan_subject(str(policy), found.outlook)]
+    return subjects.command_outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
 
 
-def _next(found: Planned, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
+def _next_step(found: Planned, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "edit the policy and plan again; `--report PAGE` shows what is attainable"

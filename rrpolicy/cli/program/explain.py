@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.text.screen import wrapped
+from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.error_codes import codes, page
 from rrpolicy.errors import PolicyError, Problem
 
@@ -20,7 +20,7 @@ UNKNOWN = (
     "each of its numbers means, and docs/explanation/guarantees.md what each model promises"
 )
 
-NEAR = 0.8
+SUGGESTIONS = 0.8
 """How much of two spellings agrees at least where one may be meant by the other: a wrong letter or two, not a word."""
 
 
@@ -52,8 +52,8 @@ def command(
         print(page(wanted))
         return
     if plugins or not re.fullmatch(r"RR\d*", wanted):
-        from rrpolicy.cli.text.offered import names
-        from rrpolicy.cli.text.terms import every
+        from rrpolicy.cli.text.name_descriptions import known_names
+        from rrpolicy.cli.text.terms import all_terms
         from rrpolicy.discovery import load_registry
         from rrpolicy.escaping.printable import line
 
@@ -61,24 +61,26 @@ def command(
         if wanted in registry.codes:
             print("\n".join(map(line, registry.codes[wanted].strip().splitlines())))
             return
-        told = _told(registry, name.strip())
+        told = _explanation(registry, name.strip())
         if told:
-            print(wrapped(told, sys.stdout))
+            print(wrap_for_stream(told, sys.stdout))
             return
-        spellings = (name for term in every() for name in term.names)
-        known, others = (*spellings, *known, *registry.codes, *names(registry)), registry.unlisted
+        spellings = (name for term in all_terms() for name in term.names)
+        known, others = (*spellings, *known, *registry.codes, *known_names(registry)), registry.unlisted
     raise PolicyError(Problem("RR251", f"there is no code or name '{name}'", hint=_hint(name.strip(), known, others)))
 
 
-def _told(registry: Registry, name: str) -> str:
+def _explanation(registry: Registry, name: str) -> str:
     """Return what is known of a name, however it is spelled: of what has the name here, and of a term; else nothing."""
-    from rrpolicy.cli.text.offered import names, offered
-    from rrpolicy.cli.text.terms import spelling, terms
+    from rrpolicy.cli.text.name_descriptions import describe_name, known_names
+    from rrpolicy.cli.text.terms import normalise_spelling, terms_by_name
 
-    spelled = {spelling(each): each for each in names(registry)}
-    term, lower = terms().get(spelling(name)), name.lower()
-    tried = dict.fromkeys((lower, spelled.get(spelling(name), lower), lower if term else lower.partition("/")[0]))
-    own, here = next(((each, told) for each in tried if (told := offered(registry, each))), ("", ""))
+    spelled = {normalise_spelling(each): each for each in known_names(registry)}
+    term, lower = terms_by_name().get(normalise_spelling(name)), name.lower()
+    tried = dict.fromkeys(
+        (lower, spelled.get(normalise_spelling(name), lower), lower if term else lower.partition("/")[0])
+    )
+    own, here = next(((each, told) for each in tried if (told := describe_name(registry, each))), ("", ""))
     redundant = term is not None and own in term.see
     return "\n\n".join(filter(None, (here, "" if term is None or redundant else term.text())))
 
@@ -87,10 +89,10 @@ def _hint(wanted: str, known: tuple[str, ...], unlisted: tuple[str, ...]) -> str
     """Return what may be meant, and who may know the code or the name."""
     import difflib
 
-    from rrpolicy.cli.text.terms import spelling
+    from rrpolicy.cli.text.terms import normalise_spelling
 
-    spelled = {spelling(each): each for each in known}
-    near = difflib.get_close_matches(spelling(wanted), spelled, n=1, cutoff=NEAR)
+    spelled = {normalise_spelling(each): each for each in known}
+    near = difflib.get_close_matches(normalise_spelling(wanted), spelled, n=1, cutoff=SUGGESTIONS)
     hint = f"did you mean {spelled[near[0]]}?" if near else UNKNOWN
     if not unlisted:
         return hint

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
 
@@ -36,7 +36,7 @@ def command(
         document: Json = {
             "schema": "rrpolicy.plugins/1",
             "plugins": plain(registry.plugins),
-            "offers": {what: list(names) for what, names in _offers(registry).items()},
+            "offers": {what: list(names) for what, names in _offered_names(registry).items()},
             "installed_but_not_loaded": list(waiting),
         }
         print_json(document)
@@ -45,13 +45,13 @@ def command(
         hooks = ", ".join(info.hooks) or "no hooks"
         print(line(f"{info.name}  {info.distribution} {info.version}: {hooks}"))
     print()
-    for what, names in _offers(registry).items():
+    for what, names in _offered_names(registry).items():
         print(line(f"{what}: {', '.join(names) or 'none'}"))
     for name in waiting:
         print(line(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)'))
 
 
-def _offers(registry: Registry) -> dict[str, tuple[str, ...]]:
+def _offered_names(registry: Registry) -> dict[str, tuple[str, ...]]:
     """Return the names of everything that the loaded plugins offer, by kind."""
     return {
         "mechanisms": tuple(sorted(registry.mechanisms)),

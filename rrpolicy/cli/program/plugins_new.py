@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.drafting.scaffold.skeleton import KINDS, write_skeleton
+from rrpolicy.drafting.scaffold.generator import KINDS, write_scaffold
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line, quoted
 
@@ -27,7 +27,7 @@ def command(
     policies that list it. Nothing is overwritten.
     """
     into = folder or Path(name)
-    for path in write_skeleton(into, name, kinds):
+    for path in write_scaffold(into, name, kinds):
         print(f"wrote {line(str(path))}")
     print(f"next: pip install -e {quoted(str(into))} && pytest {quoted(str(into))}")
     print(f"then: {command_line('plugins', options={'--plugin': name})}")

@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    QUIET,
+    Output,
+    output_request,
+    report_outcome,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attack, Attacked
-    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.ci_reports.outcome import OutcomeSubject
 
 SOURCE = "The original table; of several releases, the one of all, or repeated, that of each in their order."
 WRITE = "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read it there."
@@ -40,27 +50,27 @@ def command(
     """
     from rrpolicy.cli.text.progress import progress
 
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     with progress() as report:
         found = api.attack(*bundles, source=source, plugins=plugins or (), write=write, progress=report)
-    return told(
+    return report_outcome(
         wanted,
         "attack",
         found.exit_status,
-        text=lambda: [found.last_line()] if quiet else _text(found, bundles[0] if write else None),
+        text=lambda: [found.last_line()] if quiet else _attack_text(found, bundles[0] if write else None),
         document=found.to_json,
         subjects=lambda: _subjects(found, bundles),
         problems=found.problems,
     )
 
 
-def _subjects(found: Attacked, bundles: list[Path]) -> list[Subject]:
+def _subjects(found: Attacked, bundles: list[Path]) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
-    return [subjects.of_attacks(found, bundles)]
+    return [subjects.attack_subject(found, bundles)]
 
 
-def _text(found: Attacked, written: Path | None) -> Iterator[str]:
+def _attack_text(found: Attacked, written: Path | None) -> Iterator[str]:
     yield "audit-class: keep this where audit/ lies"
     for attack in found.every:
         yield from _lines(attack)

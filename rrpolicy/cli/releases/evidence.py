@@ -10,13 +10,13 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.compliance.regime import regimes
+from rrpolicy.compliance.regime import regime_names
 from rrpolicy.escaping.printable import line
 
 
 def command(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
-    regime: Annotated[str, typer.Option("--for", help=f"What asks: {', '.join(regimes())}.", metavar="REGIME")],
+    regime: Annotated[str, typer.Option("--for", help=f"What asks: {', '.join(regime_names())}.", metavar="REGIME")],
     *,
     form: Annotated[
         Literal["markdown", "html", "json", "oscal"],

@@ -24,9 +24,9 @@ def command(
     half by another way than the releases: who verifies with a key from the same hand as the release verifies nothing.
     It is no key of a release: nothing is drawn with it.
     """
-    from rrpolicy.signing.signing_keys import make_signing_key, passphrase, public_path
+    from rrpolicy.signing.signing_keys import make_signing_key, public_path, signing_passphrase
 
-    keyid = make_signing_key(file, None if unprotected else passphrase(new=True))
+    keyid = make_signing_key(file, None if unprotected else signing_passphrase(new=True))
     print(line(f"wrote {file} and {public_path(file)}; the id of the key is {keyid}"))
     (public,) = public_path(file).read_text(encoding="ascii").splitlines()[1:-1]
     print(line(f'in the file of allowed signers: key = "{public}"'))

@@ -13,7 +13,7 @@ from rrpolicy import api
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
 
 
 def command(

@@ -103,27 +103,27 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_json())
         return 0
-    kept = _kept(found, key, used=used)
+    kept = _key_outcome(found, key, used=used)
     kept += f", and so was its file {planned}" if planned.name and not planned.exists() else ""
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:
         return 0
-    from rrpolicy.cli.text.plan import achieved, graded
-    from rrpolicy.cli.text.screen import on_screen
+    from rrpolicy.cli.text.plan import grade_table, requirement_line
+    from rrpolicy.cli.text.terminal_layout import format_for_terminal
     from rrpolicy.reports.fill import read_report
     from rrpolicy.safe_io.document import read_document
 
     pages = f"reports: {found.audit / 'report.html'} (confidential) and {found.public / 'report.html'}"
     panel = read_report(read_document(found.audit / "report.json")).protection
-    told = [*([] if panel is None else graded(panel)), *map(achieved, found.findings), pages]
-    print("\n".join(on_screen(list(map(line, told)))))
+    told = [*([] if panel is None else grade_table(panel)), *map(requirement_line, found.findings), pages]
+    print("\n".join(format_for_terminal(list(map(line, told)))))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
     given = {
         "--source": source or _uri(policy.source.uri, policy),
         "--key": key,
-        "--ledger": _ledger(policy),
-        "--reference": _people(policy),
+        "--ledger": _series_ledger(policy),
+        "--reference": _population_table(policy),
         "--plugin": policy.plugins,
     }
     signed = ["FILE.pub"] * policy.release.require_signatures
@@ -138,7 +138,7 @@ def command(  # noqa: PLR0917 each option is one
     return 0
 
 
-def _kept(found: Released, key: str | None, *, used: bool) -> str:
+def _key_outcome(found: Released, key: str | None, *, used: bool) -> str:
     """Return what became of the key.
 
     Args:
@@ -155,14 +155,14 @@ def _kept(found: Released, key: str | None, *, used: bool) -> str:
     return f"the key is {where} {key}{again}"
 
 
-def _ledger(policy: Policy) -> str | None:
+def _series_ledger(policy: Policy) -> str | None:
     """Return the ledger that verifies how a series was begun; of any other release it is not needed."""
     if policy.release.series is None or policy.ledger is None:
         return None
     return shortest(Path(policy.folder) / policy.ledger.file)
 
 
-def _people(policy: Policy) -> str | None:
+def _population_table(policy: Policy) -> str | None:
     """Return the table of the population that the policy names."""
     people = policy.reference
     return None if people is None or people.uri is None else _uri(people.uri, policy)

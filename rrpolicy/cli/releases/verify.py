@@ -10,16 +10,26 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
+from rrpolicy.cli.text.output import (
+    ALSO,
+    ALSO_HELP,
+    FLAG,
+    HELP,
+    JSON_HELP,
+    QUIET,
+    Output,
+    output_request,
+    report_outcome,
+)
 from rrpolicy.escaping.printable import listed
 
 if TYPE_CHECKING:
-    from rrpolicy.ci_reports.outcome import Subject
+    from rrpolicy.ci_reports.outcome import OutcomeSubject
     from rrpolicy.finding import Finding
     from rrpolicy.verification.outcome import Verification
 
 
-CHANGED = "RR111"
+CHANGED_HELP = "RR111"
 """Code of a file that is not as it was written: it explains what else fails, and is printed first."""
 TODAY = "Look at review dates as of this day, such as 2027-01-31; default: today."
 
@@ -91,7 +101,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.progress import progress
 
-    wanted = chosen(output, also, json=json)
+    wanted = output_request(output, also, json=json)
     with progress() as report:
         found = api.verify(
             bundle,
@@ -112,9 +122,9 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     status = 0 if found.passed and not (strict and found.undecided) else 1
-    signed = _signed(bundle, found, sign_with) if sign_with is not None and status == 0 else []
+    signed = _sign_verification(bundle, found, sign_with) if sign_with is not None and status == 0 else []
     failing = ["--strict: what is undecided fails"] if status and found.passed else []
-    return told(
+    return report_outcome(
         wanted,
         "verify",
         status,
@@ -124,7 +134,7 @@ def command(  # noqa: PLR0917 each option is one
     )
 
 
-def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
+def _sign_verification(bundle: Path, found: Verification, key: Path) -> list[str]:
     """Sign what was verified, and return what is told of it."""
     from datetime import UTC
 
@@ -135,17 +145,17 @@ def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
     return [f"signed what was verified with the key {made.keyid[:16]}…: {made.file}"]
 
 
-def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -> list[Subject]:
+def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
-    return [subjects.of_verification(found, bundle, status, strict=strict)]
+    return [subjects.verification_subject(found, bundle, status, strict=strict)]
 
 
 def _lines(found: Verification) -> list[str]:
     from rrpolicy.verification.outcome import Level
 
     hinted = [problem for problem in found.problems if problem.hint]
-    changed = [problem for problem in found.problems if problem.code == CHANGED and problem not in hinted]
+    changed = [problem for problem in found.problems if problem.code == CHANGED_HELP and problem not in hinted]
     lines = [f"NOT verified: {p.message} ({p.code})" for p in changed]
     lines += [line for p in hinted for line in (f"NOT verified: {p.message} ({p.code})", f"hint: {p.hint}")]
     if not lines and not found.passed:
@@ -155,7 +165,9 @@ def _lines(found: Verification) -> list[str]:
         if checks:
             failed = sum(not c.passed for c in checks)
             lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
-    lines += [f"  {finding.model}: {finding.requirement}: {_said(found, finding)}" for finding in found.findings]
+    lines += [
+        f"  {finding.model}: {finding.requirement}: {_verdict_text(found, finding)}" for finding in found.findings
+    ]
     if found.reproduced:
         same = "the same release" if found.passed else "the same data"
         lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
@@ -171,7 +183,7 @@ def _lines(found: Verification) -> list[str]:
     return [*lines, found.last_line()]
 
 
-def _said(found: Verification, finding: Finding) -> str:
+def _verdict_text(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
     from rrpolicy.finding import CONDITION, Verdict
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from rrpolicy.finding import AT
-from rrpolicy.governance.compare.asked import ONE_WAY, SHARES, TWO_WAY
-from rrpolicy.governance.compare.comparison import Comparison, Row
+from rrpolicy.finding import BOUND_WORDS
+from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
+from rrpolicy.governance.compare.criteria import ONE_WAY, SHARES, TWO_WAY
 from rrpolicy.reports.alternatives import Quantity
 from rrpolicy.reports.before_after import change, guesses
 from rrpolicy.reports.wording import FEWER, worded
@@ -15,7 +15,7 @@ from rrpolicy.reports.wording import FEWER, worded
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
 
-FROM_MORE = "the numbers follow from a ledger or from the table of plan_on as well"
+EXTERNAL_INPUTS_NOTE = "the numbers follow from a ledger or from the table of plan_on as well"
 NO_DATA = "planned without data: nothing here tells of a table"
 WIDTH, HEAD, LABEL = 80, 18, 30
 """Columns of a line, and at most of a heading and of a candidate's name."""
@@ -26,52 +26,54 @@ ALWAYS = {
 }
 
 
-def lines(found: Comparison) -> Iterator[str]:
+def lines(found: CandidateComparison) -> Iterator[str]:
     """Yield the comparison, line by line; it reads without colour."""
-    yield from _recommended(found)
+    yield from _recommendation_lines(found)
     yield ""
-    yield from _filled(CONFIDENTIAL if found.confidential else NO_DATA)
+    yield from _wrap_text(CONFIDENTIAL if found.confidential else NO_DATA)
     columns = _columns(found)
     for block in _blocks(columns):
         yield ""
-        yield from _shown(block)
+        yield from _block_lines(block)
     yield ""
     for i, one in enumerate((*found.risks, *found.utilities), 1):
-        yield from _filled(f"{one.meaning}; {one.better} is better ({one.id})", f"  [{i}] ")
+        yield from _wrap_text(f"{one.meaning}; {one.better} is better ({one.id})", f"  [{i}] ")
     if found.risk is not None and found.error is not None:
-        yield from _filled(f"on the Pareto front of {found.risk.id} and {found.error.id}, of those that pass", "  * ")
+        yield from _wrap_text(
+            f"on the Pareto front of {found.risk.id} and {found.error.id}, of those that pass", "  * "
+        )
     refused = [(i, row) for i, row in enumerate(found.rows, 1) if row.problems or row.accept or row.unmet]
     if refused:
         yield ""
         for place, row in refused:
-            yield from _beside(place, row)
+            yield from _candidate_notes(place, row)
     if found.unkept:
         yield ""
-        told = f"not kept, and planned again by each call: {', '.join(map(str, found.unkept))}; {FROM_MORE}"
+        told = f"not kept, and planned again by each call: {', '.join(map(str, found.unkept))}; {EXTERNAL_INPUTS_NOTE}"
         yield f"  {told}"
     yield ""
-    yield from _filled(found.recommended.rule, "rule: ")
+    yield from _wrap_text(found.recommended.rule, "rule: ")
 
 
-def _recommended(found: Comparison) -> Iterator[str]:
+def _recommendation_lines(found: CandidateComparison) -> Iterator[str]:
     """Yield the recommendation, its grade, what it adds to guesses, and what it releases exactly."""
     told = found.recommended
     if told.candidate is None:
         yield "recommended: none"
     else:
         row = found.rows[told.candidate - 1]
-        yield from _filled(f"{told.candidate}, {row.label}", "recommended: ", "  ")
+        yield from _wrap_text(f"{told.candidate}, {row.label}", "recommended: ", "  ")
         for text in guesses(row.protection):
-            yield from _filled(text, "  ")
-        yield from _filled(_exactly(row), "  released exactly: ", "    ")
-    yield from _filled(told.reason, "  ")
+            yield from _wrap_text(text, "  ")
+        yield from _wrap_text(_unchanged_columns(row), "  released exactly: ", "    ")
+    yield from _wrap_text(told.reason, "  ")
 
 
-def _exactly(row: Row) -> str:
+def _unchanged_columns(row: CandidateResult) -> str:
     return ", ".join(row.unchanged) or "no column"
 
 
-def _filled(text: str, first: str = "", further: str | None = None) -> list[str]:
+def _wrap_text(text: str, first: str = "", further: str | None = None) -> list[str]:
     """Return a text as lines that fit."""
     below = " " * len(first) if further is None else further
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=below, break_on_hyphens=False)
@@ -86,7 +88,7 @@ def _name(one: Quantity) -> str:
     return name.rpartition("/")[2].replace("-", " ") + (f" ({told})" if told else "")
 
 
-def _columns(found: Comparison) -> list[list[list[str]]]:
+def _columns(found: CandidateComparison) -> list[list[list[str]]]:
     """Return each column: the lines of its heading, and of each cell."""
     rows = found.ranked
     told = [
@@ -94,7 +96,7 @@ def _columns(found: Comparison) -> list[list[list[str]]]:
         _column("candidate", [row.label for _, row in rows], LABEL),
         _column("outcome", [row.became for _, row in rows]),
         _column("protection", ["not known" if r.protection is None else r.protection.grade.value for _, r in rows]),
-        _column("released exactly", ["" if row.records is None else _exactly(row) for _, row in rows]),
+        _column("released exactly", ["" if row.records is None else _unchanged_columns(row) for _, row in rows]),
     ]
     ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for _, row in rows]
     for name in dict.fromkeys(name for each in ladders for name in each):
@@ -104,24 +106,24 @@ def _columns(found: Comparison) -> list[list[list[str]]]:
         ]
         told.append(_column(f"{name} guessed rightly", cells))
     for i, one in enumerate((*found.risks, *found.utilities), 1):
-        told.append(_column(f"[{i}] {_name(one)}", [_number(row, one) for _, row in rows]))
+        told.append(_column(f"[{i}] {_name(one)}", [_number_text(row, one) for _, row in rows]))
     return told
 
 
-def _number(row: Row, one: Quantity) -> str:
+def _number_text(row: CandidateResult, one: Quantity) -> str:
     finding = row.findings.get(one.id)
     measure = row.utility.get(one.id) if finding is None else finding.achieved
     if measure is None:
         return "not known"
     given = " (conditional)" if finding is not None and finding.given else ""
-    return f"{worded(measure, AT[one.bound], digits=FEWER)}{given}"
+    return f"{worded(measure, BOUND_WORDS[one.bound], digits=FEWER)}{given}"
 
 
 def _column(head: str, cells: Sequence[str], width: int = HEAD) -> list[list[str]]:
     return [textwrap.wrap(text, width, break_on_hyphens=False) or [""] for text in (head, *cells)]
 
 
-def _wide(column: Sequence[Sequence[str]]) -> int:
+def _column_width(column: Sequence[Sequence[str]]) -> int:
     return max(len(line) for cell in column for line in cell)
 
 
@@ -130,31 +132,31 @@ def _blocks(columns: Sequence[list[list[str]]]) -> Iterator[list[list[list[str]]
     first, *rest = columns
     block = [first]
     for column in rest:
-        if sum(_wide(one) + 2 for one in block) + _wide(column) > WIDTH:
+        if sum(_column_width(one) + 2 for one in block) + _column_width(column) > WIDTH:
             yield block
             block = [first]
         block.append(column)
     yield block
 
 
-def _shown(block: Sequence[list[list[str]]]) -> Iterator[str]:
-    widths = list(map(_wide, block))
+def _block_lines(block: Sequence[list[list[str]]]) -> Iterator[str]:
+    widths = list(map(_column_width, block))
     for cells in zip(*block, strict=True):
         for i in range(max(map(len, cells))):
             line = (cell[i] if i < len(cell) else "" for cell in cells)
             yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
 
 
-def _beside(place: int, row: Row) -> Iterator[str]:
+def _candidate_notes(place: int, row: CandidateResult) -> Iterator[str]:
     for problem in row.problems:
-        yield from _filled(f"{problem.code}: {problem.message}", f"  {place}  ")
+        yield from _wrap_text(f"{problem.code}: {problem.message}", f"  {place}  ")
         for name, text in (("expected", problem.expected), ("hint", problem.hint)):
             if text:
                 first, *rest = text.rstrip("\n").split("\n")
-                yield from _filled(f"{name}: {first}", "     ", "       ")
+                yield from _wrap_text(f"{name}: {first}", "     ", "       ")
                 yield from (f"       {further}" for further in rest)
     if row.unmet and row.passes:
         told = f"falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
-        yield from _filled(told, f"  {place}  ")
+        yield from _wrap_text(told, f"  {place}  ")
     if row.accept is not None:
         yield f"  {place}  asks under [release] for {row.accept}"

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.governance.diff.altered import PRICED, Altered, Comparison, Difference, Outcome, Prices, Sense
+from rrpolicy.governance.diff.changes import (
+    IMPACT_TITLES,
+    ChangeSubject,
+    Difference,
+    PolicyChange,
+    PolicyDiff,
+    PolicyImpact,
+    ReleaseOutcome,
+)
 
 
 def lines(difference: Difference) -> list[str]:
@@ -17,7 +25,7 @@ def lines(difference: Difference) -> list[str]:
     return text or ["no policies to compare"]
 
 
-def _comparison(found: Comparison) -> Iterator[str]:
+def _comparison(found: PolicyDiff) -> Iterator[str]:
     old, new = found.old, found.new
     versions = f"{old.version} -> {new.version}" if old.version != new.version else new.version
     yield f"{new.name} {versions}: {old.file} -> {new.file}"
@@ -34,14 +42,14 @@ def _comparison(found: Comparison) -> Iterator[str]:
     yield from _prices(found.prices)
 
 
-def _summary(found: Comparison) -> str:
+def _summary(found: PolicyDiff) -> str:
     counts = {effect: sum(change.effect is effect for change in found.changes) for effect in type(found.effect)}
     told = ", ".join(f"{count} {effect}" for effect, count in counts.items() if count)
     return f"{found.effect}: {told}" if told else "neutral: nothing that a release feels"
 
 
-def _change(change: Altered) -> Iterator[str]:
-    sense = " (utility)" if change.sense is Sense.UTILITY else ""
+def _change(change: PolicyChange) -> Iterator[str]:
+    sense = " (utility)" if change.sense is ChangeSubject.UTILITY else ""
     values = f": {change.values}" if change.values else ""
     yield f"  {change.effect:<12} {change.key}{sense}{values}"
     yield f"  {'':<12} {change.why}"
@@ -52,16 +60,16 @@ def _change(change: Altered) -> Iterator[str]:
         yield f"  {'':<12} at {place}"
 
 
-def _prices(prices: Prices) -> Iterator[str]:
+def _prices(prices: PolicyImpact) -> Iterator[str]:
     if prices.before.passed is not None and prices.after.passed is not None:
         outcomes = [_outcome(side) for side in (prices.before, prices.after)]
         yield f"  a release before: {outcomes[0]}; after: {outcomes[1]}"
-    for kind, title in PRICED.items():
+    for kind, title in IMPACT_TITLES.items():
         told = prices.told(kind)
         if told:
             yield f"  {title}, from {prices.known}"
             yield from (f"    {line}" for line in told)
 
 
-def _outcome(outcome: Outcome) -> str:
+def _outcome(outcome: ReleaseOutcome) -> str:
     return "passes" if outcome.passed else f"is refused ({', '.join(dict.fromkeys(outcome.problems))})"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Schema = Mapping[str, Any]
 ENTRIES = ("CsvTable", "ChangeEntry", "AllowsTable", "Marginal", "ExplicitMatrix")
@@ -15,7 +15,7 @@ ENTRIES = ("CsvTable", "ChangeEntry", "AllowsTable", "Marginal", "ExplicitMatrix
 
 
 @frozen
-class Key:
+class TableKey:
     """A key of a table.
 
     Attributes:
@@ -32,7 +32,7 @@ class Key:
 
 
 @frozen
-class Table:
+class KeyTable:
     """A table of a policy.
 
     Attributes:
@@ -46,65 +46,65 @@ class Table:
     section: str
     kind: str
     meaning: str
-    keys: tuple[Key, ...]
+    keys: tuple[TableKey, ...]
 
 
-def tables(schema: Schema) -> Iterator[Table]:
+def tables(schema: Schema) -> Iterator[KeyTable]:
     """Yield each table of a policy, one for each kind that has keys of its own.
 
     Args:
         schema: of policies, as `json_schema` returns it.
     """
     kept = schema["$defs"]
-    yield Table("", "", "", _keys(kept, {"schema": schema["properties"]["schema"]}, schema["required"]))
+    yield KeyTable("", "", "", _table_keys(kept, {"schema": schema["properties"]["schema"]}, schema["required"]))
     for name, given in schema["properties"].items():
         if name == "schema":
             continue
-        table = _named(kept, given.get("items") or given.get("additionalProperties") or given)
+        table = _resolve_reference(kept, given.get("items") or given.get("additionalProperties") or given)
         section = f"[[{name}]]" if given.get("type") == "array" else f"[{name}]"
-        meaning = _sentence(given.get("description") or table["description"])
+        meaning = _first_paragraph(given.get("description") or table["description"])
         for kind in table.get("oneOf", (table,)):
             own = kind["title"] if "oneOf" in table else ""
-            yield Table(section, own, meaning, _keys(kept, kind["properties"], kind.get("required", ())))
+            yield KeyTable(section, own, meaning, _table_keys(kept, kind["properties"], kind.get("required", ())))
     for name in ENTRIES:
         inside = kept[name]
-        keys = _keys(kept, inside["properties"], inside.get("required", ()))
-        yield Table(name, "", _sentence(inside["description"]), keys)
+        keys = _table_keys(kept, inside["properties"], inside.get("required", ()))
+        yield KeyTable(name, "", _first_paragraph(inside["description"]), keys)
 
 
-def _named(kept: Schema, schema: Schema) -> Schema:
+def _resolve_reference(kept: Schema, schema: Schema) -> Schema:
     found: Schema = kept[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     return found
 
 
-def _keys(kept: Schema, properties: Schema, required: Collection[str]) -> tuple[Key, ...]:
-    def key(name: str, of: Schema) -> Key:
+def _table_keys(kept: Schema, properties: Schema, required: Collection[str]) -> tuple[TableKey, ...]:
+    def key(name: str, of: Schema) -> TableKey:
         default = "required" if name in required else f"`{json.dumps(of['default'])}`" if "default" in of else ""
-        meaning = _sentence(of.get("description") or _named(kept, of).get("description", ""))
-        return Key(name, _shape(kept, of), default, meaning)
+        meaning = _first_paragraph(of.get("description") or _resolve_reference(kept, of).get("description", ""))
+        return TableKey(name, _value_shape(kept, of), default, meaning)
 
     return tuple(key(name, of) for name, of in properties.items())
 
 
-def _shape(kept: Schema, of: Schema) -> str:
+def _value_shape(kept: Schema, of: Schema) -> str:
     """Return what a value looks like."""
-    if "$ref" in of and "properties" in _named(kept, of):
+    if "$ref" in of and "properties" in _resolve_reference(kept, of):
         return str(of["$ref"]).rpartition("/")[2]
-    of = _named(kept, of)
+    of = _resolve_reference(kept, of)
     for word in ("anyOf", "oneOf"):
         if word in of:
-            return " or ".join(dict.fromkeys(_shape(kept, each) for each in of[word]))
+            return " or ".join(dict.fromkeys(_value_shape(kept, each) for each in of[word]))
     if "const" in of or "enum" in of:
         return ", ".join(f"`{json.dumps(value)}`" for value in of.get("enum", [of.get("const")]))
     if of.get("type") == "array":
-        return f"list of {_shape(kept, of['items'])}" if "items" in of else "list"
+        return f"list of {_value_shape(kept, of['items'])}" if "items" in of else "list"
     if of.get("type") == "object":
         inner = of.get("additionalProperties", True)
-        return "table" if isinstance(inner, bool) else f"table of {_shape(kept, inner)}"
-    return _simple(of)
+        return "table" if isinstance(inner, bool) else f"table of {_value_shape(kept, inner)}"
+    return _scalar_shape(of)
 
 
-def _simple(of: Schema) -> str:
+def _scalar_shape(of: Schema) -> str:
     if "(/" in of.get("pattern", ""):
         return "fraction, as text"
     kinds = of.get("type", [])
@@ -116,7 +116,7 @@ def _simple(of: Schema) -> str:
     )
 
 
-def _sentence(text: str) -> str:
+def _first_paragraph(text: str) -> str:
     """Return the first paragraph of a docstring, as a sentence."""
     first = re.sub(r"\s+", " ", text.partition("\n\n")[0]).strip()
     return first[:1].upper() + first[1:] + ("" if first.endswith((".", ":")) or not first else ".")

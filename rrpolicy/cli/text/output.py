@@ -9,12 +9,12 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rrpolicy.cli.terminal import count_of, print_json, wants_colour
-from rrpolicy.frozen import frozen
+from rrpolicy.cli.terminal import print_json, problem_count, wants_colour
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Json
-    from rrpolicy.ci_reports.outcome import Outcome, Subject
+    from rrpolicy.canonical_json import Json
+    from rrpolicy.ci_reports.outcome import CommandOutcome, OutcomeSubject
     from rrpolicy.errors import Problem
 
 FLAG, ALSO = "--output-format", "--also"
@@ -38,7 +38,7 @@ class Output(StrEnum):
 
 
 @frozen
-class Wanted:
+class OutputRequest:
     """The forms that a call asks for.
 
     Attributes:
@@ -50,15 +50,15 @@ class Wanted:
     also: tuple[tuple[Output, str], ...] = ()
 
 
-def wanted(given: Sequence[str]) -> Wanted:
+def early_output_request(given: Sequence[str]) -> OutputRequest:
     """Return the forms that a call asks for, before anything else of it is understood: text if it names none."""
     words = [word for word in _values(given, FLAG) if word in set(Output)]
     json = {"--json", "--format=json"} & {*given} or ("--format", "json") in pairwise(given)
     form = Output(words[-1]) if words else Output.JSON if json else Output.TEXT
-    return Wanted(form, tuple(filter(None, map(_file, _values(given, ALSO)))))
+    return OutputRequest(form, tuple(filter(None, map(_parse_also, _values(given, ALSO)))))
 
 
-def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
+def output_request(form: Output, also: Sequence[str] | None, *, json: bool) -> OutputRequest:
     """Return the forms that the options name together.
 
     Raises:
@@ -71,7 +71,7 @@ def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
         raise PolicyError(Problem("RR250", f"--json and {FLAG} {form} ask for two forms at once", hint="take one out"))
     files = []
     for text in also or ():
-        found = _file(text)
+        found = _parse_also(text)
         if found is None:
             expected = f"FORMAT=FILE, with one of {', '.join(form for form in Output if form is not Output.TEXT)}"
             raise PolicyError(Problem("RR250", f"{ALSO} '{text}' names no format with a file", expected=expected))
@@ -80,11 +80,14 @@ def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
             message = f"'{found[1]}' cannot be written: there is no folder '{folder}'"
             raise RefusedError(Problem("RR407", message, hint="make the folder"))
         files.append(found)
-    return Wanted(Output.JSON if json else form, tuple(files))
+    return OutputRequest(Output.JSON if json else form, tuple(files))
 
 
 def show(
-    wanted: Wanted, text: Callable[[], Iterable[str]], document: Callable[[], Json], outcome: Callable[[], Outcome]
+    wanted: OutputRequest,
+    text: Callable[[], Iterable[str]],
+    document: Callable[[], Json],
+    outcome: Callable[[], CommandOutcome],
 ) -> None:
     """Print what was found on standard output, and write it to the files that were asked for.
 
@@ -98,32 +101,32 @@ def show(
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
     if wanted.form is Output.TEXT:
-        from rrpolicy.cli.text.screen import on_screen
+        from rrpolicy.cli.text.terminal_layout import format_for_terminal
         from rrpolicy.escaping.printable import line
 
-        lines = list(on_screen(list(map(line, text()))))
+        lines = list(format_for_terminal(list(map(line, text()))))
         print("\n".join(lines), end="\n" if lines else "")
     elif wanted.form is Output.JSON:
         print_json(document())
     else:
-        sys.stdout.write(_formatted(wanted.form, outcome))
+        sys.stdout.write(_format_outcome(wanted.form, outcome))
     for form, file in wanted.also:
         if form is Output.JSON:
-            from rrpolicy.canonical import pretty
+            from rrpolicy.canonical_json import pretty
 
             _write(file, pretty(document()))
         else:
-            _write(file, _formatted(form, outcome).encode())
+            _write(file, _format_outcome(form, outcome).encode())
 
 
-def told(
-    wanted: Wanted,
+def report_outcome(
+    wanted: OutputRequest,
     command: str,
     status: int,
     *,
     text: Callable[[], Iterable[str]],
     document: Callable[[], Json],
-    subjects: Callable[[], Sequence[Subject]],
+    subjects: Callable[[], Sequence[OutcomeSubject]],
     problems: Sequence[Problem] = (),
 ) -> int:
     """Show what a command found, and return its exit status.
@@ -141,8 +144,8 @@ def told(
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
 
-    def outcome() -> Outcome:
-        from rrpolicy.ci_reports.subjects import outcome as made
+    def outcome() -> CommandOutcome:
+        from rrpolicy.ci_reports.subjects import command_outcome as made
 
         return made(command, status, subjects())
 
@@ -150,14 +153,14 @@ def told(
     if problems:
         from rrpolicy.policy.diagnostics import render
 
-        print(f"{render(problems, colour=wants_colour())}\n\n{count_of(problems)}", file=sys.stderr)
+        print(f"{render(problems, colour=wants_colour())}\n\n{problem_count(problems)}", file=sys.stderr)
     return status
 
 
-def _formatted(form: Output, outcome: Callable[[], Outcome]) -> str:
-    from rrpolicy.ci_reports.formats import formatted
+def _format_outcome(form: Output, outcome: Callable[[], CommandOutcome]) -> str:
+    from rrpolicy.ci_reports.formats import format_outcome
 
-    return formatted(outcome(), form.value)
+    return format_outcome(outcome(), form.value)
 
 
 def _write(file: str, content: bytes) -> None:
@@ -168,9 +171,9 @@ def _write(file: str, content: bytes) -> None:
             written.write(content)
         os.replace(unfinished, file)  # noqa: PTH105
     except OSError as error:
-        from rrpolicy.errors import unwritable
+        from rrpolicy.errors import write_error
 
-        raise unwritable(f"'{file}'", error) from error
+        raise write_error(f"'{file}'", error) from error
 
 
 def _values(given: Sequence[str], flag: str) -> list[str]:
@@ -180,7 +183,7 @@ def _values(given: Sequence[str], flag: str) -> list[str]:
     return [value for _, value in sorted([*spaced, *joined])]
 
 
-def _file(text: str) -> tuple[Output, str] | None:
+def _parse_also(text: str) -> tuple[Output, str] | None:
     """Return the form and the file that a value of `--also` names; None if it does not."""
     word, _, file = text.partition("=")
     return (Output(word), file) if file and word in set(Output) - {Output.TEXT} else None

@@ -43,23 +43,24 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         explaining: say of each number what it means, where it first stands.
     """
     plan, policy = outlook.plan, outlook.plan.policy
-    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records{_each(outlook)}"]
-    if len(_unchanged(plan)) == len(policy.released):
+    records = f"{plan.records:,} records{_records_per_person(outlook)}"
+    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {records}"]
+    if len(_unchanged_columns(plan)) == len(policy.released):
         text[0] = f"Nothing is changed: each released column is released as it is. {text[0]}"
     text += _protection(outlook)
     text += _section("extends", policy.baselines)
     text += _section("assumptions", condensed(outlook.assessment.audited))
     text += _section("declared by people", list(declared_lines(outlook.governance)))
-    text += _section("derived from the data", _derived(outlook))
+    text += _section("derived from the data", _derived_lines(outlook))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
-    text += _section("what needs judgement", judged(outlook))
-    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in JUDGED])
+    text += _section("what needs judgement", review_points(outlook))
+    text += _section("chosen so", [_remark_line(remark) for remark in plan.remarks if remark.name not in JUDGED])
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
-        text += _finding(finding, stated, explained)
-    text += _section("with earlier releases", _weighed(outlook))
+        text += _finding_lines(finding, stated, explained)
+    text += _section("with earlier releases", _budget_lines(outlook))
     waived = {one.what for one in outlook.decision.waived}
     if outlook.assessment.utility:
         text += ["", "utility"]
@@ -67,21 +68,21 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
         mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
         text.append(f"  {mark:<9} {metric}: {expectation(gate)}, {gate.asked}")
-        text += _beside(gate.companions, explained)
+        text += _related_measures(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("matrices", [WITHHELD] if policy.release.withholds else [])
-    text += _section("released unchanged", condensed(_unchanged(plan)))
-    text += _section("dropped", condensed(_dropped(a) for a in policy.attributes.values() if a.role.dropped))
+    text += _section("released unchanged", condensed(_unchanged_columns(plan)))
+    text += _section("dropped", condensed(_dropped_column(a) for a in policy.attributes.values() if a.role.dropped))
     return text
 
 
 def _protection(outlook: Outlook) -> list[str]:
     """Return the grade, and what an attacker attains without the release and with it."""
-    panel = _panel(outlook)
-    return [] if panel is None else [*graded(panel), *_worst_off(panel)]
+    panel = _protection_panel(outlook)
+    return [] if panel is None else [*grade_table(panel), *_worst_off_lines(panel)]
 
 
-def graded(panel: ProtectionPanel) -> list[str]:
+def grade_table(panel: ProtectionPanel) -> list[str]:
     """Return the heading, and a table of what an attacker attains."""
     text = [f"{panel.heading[0].lower()}{panel.heading[1:]} {panel.rule}".replace("`", "'")]
     if not panel.rows:
@@ -98,16 +99,16 @@ def graded(panel: ProtectionPanel) -> list[str]:
     return text
 
 
-def _worst_off(panel: ProtectionPanel) -> list[str]:
+def _worst_off_lines(panel: ProtectionPanel) -> list[str]:
     return [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
 
 
-def _panel(outlook: Outlook) -> ProtectionPanel | None:
+def _protection_panel(outlook: Outlook) -> ProtectionPanel | None:
     assessment = outlook.assessment
     return protection_panel(assessment.protection, assessment.findings, outlook.plan.remarks)
 
 
-def _each(outlook: Outlook) -> str:
+def _records_per_person(outlook: Outlook) -> str:
     """Return how many records a person has, as far as the table was held against it."""
     most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
     if most > 1:
@@ -126,7 +127,7 @@ def verdict(found: Outlook) -> str:
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
     columns = f"columns: {treated_so(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
-    open_points = len(judged(found))
+    open_points = len(review_points(found))
     points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
     word = "passes" if found.passed else "does not pass"
     graded = found.assessment.protection
@@ -135,7 +136,7 @@ def verdict(found: Outlook) -> str:
     return f"{word}: {', '.join([*grade, *counts, *points])}; {columns}"
 
 
-def judged(found: Outlook) -> tuple[str, ...]:
+def review_points(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in JUDGED), *found.decision.warnings)
@@ -146,7 +147,7 @@ def judged(found: Outlook) -> tuple[str, ...]:
         findings,
         found.governance,
         remarks,
-        panel=_panel(found),
+        panel=_protection_panel(found),
     )
     return (*told, *(pairs.useless if pairs else ()))
 
@@ -155,20 +156,20 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
 
 
-def _derived(outlook: Outlook) -> list[str]:
+def _derived_lines(outlook: Outlook) -> list[str]:
     """Return what the release will tell of the table, and what to paste to accept it, if that is asked for."""
     accept = [f"to accept what it tells, under [release]: {outlook.accept}"] if outlook.accept else []
     return [*map(str, outlook.plan.derived), *accept]
 
 
-def _weighed(outlook: Outlook) -> list[str]:
+def _budget_lines(outlook: Outlook) -> list[str]:
     """Return what the release comes to together with earlier ones, and whether the ledger refuses it."""
     if outlook.weighed is None:
         return []
     return list(outlook.weighed.lines())
 
 
-def _dropped(attribute: Attribute) -> str:
+def _dropped_column(attribute: Attribute) -> str:
     """Return a column that is not released, and why; one without a place is in the table and not in the policy."""
     by_itself = "" if attribute.place is not None else ", since the policy does not name it"
     return f"{attribute.name} ({attribute.role}{by_itself})"
@@ -197,10 +198,10 @@ def _parameters(outlook: Outlook) -> list[str]:
                 f"retention probability {values['retention_probability']:.6g}"
             )
         rows.append(f"{name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
-    return [f"  {row}" for row in _few(rows)] or ["  nothing is randomised"]
+    return [f"  {row}" for row in _first_rows(rows)] or ["  nothing is randomised"]
 
 
-def _few(rows: Sequence[str]) -> list[str]:
+def _first_rows(rows: Sequence[str]) -> list[str]:
     """Return the rows; of very many the first ones, and how many are left out."""
     if len(rows) <= MOST_ROWS:
         return list(rows)
@@ -212,7 +213,7 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
     panel = pair_panel(errors)
     names = () if panel is None else panel.names
     if len(names) > MOST_PAIRED:
-        yield from _worst(errors)
+        yield from _extreme_errors(errors)
         return
     if panel is not None and len(names) > 1:
         cells = [["-" if error is None else f"{error:.4g}" for error in row] for row in panel.errors]
@@ -228,7 +229,7 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
             yield f"  {' x '.join(e.attributes)}: {e.told}"
 
 
-def _worst(errors: Sequence[MarginalError]) -> Iterator[str]:
+def _extreme_errors(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield the largest and smallest errors of single attributes, the largest of pairs, and what has no number."""
     for every, what in single_and_paired(errors):
         ranked = sorted((e for e in every if not e.odd), key=lambda e: -(e.error or 0.0))
@@ -256,7 +257,7 @@ def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
         yield name, told + (f", or `{ANYTHING}` for any" if starred else "")
 
 
-def _unchanged(plan: Plan) -> list[str]:
+def _unchanged_columns(plan: Plan) -> list[str]:
     """Return what is released as it is: never touched, or by parameters that change nothing."""
     reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
     found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
@@ -270,20 +271,20 @@ def _unchanged(plan: Plan) -> list[str]:
     return found
 
 
-def _remark(remark: Remark) -> str:
+def _remark_line(remark: Remark) -> str:
     """Return a remark with its number, unless the text has it."""
     if remark.measure is None or any(sign.isdigit() for sign in remark.text):
         return remark.text
     return f"{remark.text}: {shown(remark.measure)}"
 
 
-def achieved(finding: Finding) -> str:
+def requirement_line(finding: Finding) -> str:
     """Return a requirement with its verdict and the number that decides it."""
-    number = "" if finding.achieved is None else f"; achieved {_number(finding)}"
+    number = "" if finding.achieved is None else f"; achieved {_achieved_text(finding)}"
     return f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{number}"
 
 
-def _number(finding: Finding) -> str:
+def _achieved_text(finding: Finding) -> str:
     """Return the number achieved; where values have limits of their own, one number for each limit."""
     if finding.achieved is None:
         return ""
@@ -293,11 +294,11 @@ def _number(finding: Finding) -> str:
     return "; ".join(rows) or shown(finding.achieved)
 
 
-def _finding(finding: Finding, stated: Stated, explained: set[str] | None) -> list[str]:
+def _finding_lines(finding: Finding, stated: Stated, explained: set[str] | None) -> list[str]:
     """Return a finding; `explained` are the terms that were explained above, and gains its own; None explains none."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.achieved is not None:
-        head += f"; achieved {_number(finding)}"
+        head += f"; achieved {_achieved_text(finding)}"
         if finding.limit is not None and not finding.by_limit:
             word = "missed by" if finding.verdict is Verdict.FAILED else "margin"
             head += f", {word} {abs(float(finding.limit) - finding.achieved.value):.3g}"
@@ -306,10 +307,10 @@ def _finding(finding: Finding, stated: Stated, explained: set[str] | None) -> li
         rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
-    return rows + _beside(finding.companions, explained)
+    return rows + _related_measures(finding.companions, explained)
 
 
-def _beside(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
+def _related_measures(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
     """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
     rest, tables = by_value(companions)
     rows = []
@@ -324,7 +325,7 @@ def _beside(companions: Sequence[Companion], explained: set[str] | None) -> list
     hidden = of_columns[WORST:]
     for companion in alone:
         if companion not in hidden:
-            rows.append(f"{INDENT}related: {_companion(companion)}")
+            rows.append(f"{INDENT}related: {_related_measure(companion)}")
             rows += _meanings([companion], explained)
     if hidden:
         rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {shown(hidden[0].measure)} or less")
@@ -340,7 +341,7 @@ def _meanings(companions: Sequence[Companion], explained: set[str] | None) -> li
     return [f"{INDENT}  {name}: {meaning}" for name, meaning in new.items()]
 
 
-def _companion(companion: Companion) -> str:
+def _related_measure(companion: Companion) -> str:
     """Return a number that stands beside a finding, with the value it speaks of and on what it is conditional."""
     of = f" ({companion.of})" if companion.of else ""
     return f"{companion.name}{of}: {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")

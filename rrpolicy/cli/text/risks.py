@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LEVELS = 5
 """Values of an attribute that are listed, those that contribute most first; documents hold all."""
 _INDENT = " " * 12
-_TOLD = ("Estimated", "Standard errors")
+_MAX_VALUES = ("Estimated", "Standard errors")
 """What assumptions that are printed begin with; documents hold all."""
 
 
@@ -32,13 +32,13 @@ def lines(risks: Sequence[Finding]) -> list[str]:
             f"  {'estimate' if estimated else 'exact':<9} {found.model:<{width}}  {number:<{wide}}  {found.requirement}"
         )
         whole, tables = by_value(found.companions)
-        text += [f"{_INDENT}{_said(item)}" for item in whole]
+        text += [f"{_INDENT}{_measure_text(item)}" for item in whole]
         text += [f"{_INDENT}{line}" for table in tables for line in _by_value(table)]
-    rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith(_TOLD))
+    rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith(_MAX_VALUES))
     return text + [f"note: {rest[0].lower()}{rest[1:].rstrip('.')}" for rest in rests]
 
 
-def _said(item: Companion) -> str:
+def _measure_text(item: Companion) -> str:
     of = f" of {item.of}" if item.of else ""
     return f"{item.name}{of}: {shown(item.measure)}"
 

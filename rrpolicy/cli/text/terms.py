@@ -8,13 +8,13 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _GREEK = str.maketrans({"α": "alpha", "β": "beta", "δ": "delta", "ε": "epsilon", "μ": "mu", "µ": "mu"})
 
 
 @frozen
-class Term:
+class GlossaryTerm:
     """A term.
 
     Attributes:
@@ -44,22 +44,22 @@ class Term:
         return "\n".join((*lines, *([""] if others or more else []), *others, *more))
 
 
-def every() -> tuple[Term, ...]:
+def all_terms() -> tuple[GlossaryTerm, ...]:
     """Return the terms in the order of their table."""
     table = importlib.resources.files(__package__ or "").joinpath("terms.toml").read_text("utf-8")
     return tuple(
-        Term(tuple(entry.pop("names")), see=tuple(entry.pop("see", ())), **entry)
+        GlossaryTerm(tuple(entry.pop("names")), see=tuple(entry.pop("see", ())), **entry)
         for entry in tomllib.loads(table)["term"]
     )
 
 
 @cache
-def terms() -> Mapping[str, Term]:
+def terms_by_name() -> Mapping[str, GlossaryTerm]:
     """Return the terms by each of their names, as `spelling` has it."""
-    return {spelling(name): term for term in every() for name in term.names}
+    return {normalise_spelling(name): term for term in all_terms() for name in term.names}
 
 
-def spelling(name: str) -> str:
+def normalise_spelling(name: str) -> str:
     """Return a name without what its spellings differ in: capitals, hyphens, -ize for -ise, Greek letters, a plural."""
     letters = re.sub(r"[^a-z0-9]", "", name.casefold().translate(_GREEK))
     british = re.sub(r"iz(?=e|ing|ation)", "is", letters)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
@@ -44,8 +44,8 @@ from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Line
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import ChartReferenceLine
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Association(Estimates):
                 self.quantity,
                 f"{kind.title}, on a logarithmic axis" if kind.factors else kind.title,
                 tuple(rows),
-                None if kind.independent is None else Line(kind.independent, "independence"),
+                None if kind.independent is None else ChartReferenceLine(kind.independent, "independence"),
                 factors=kind.factors,
             )
             for kind, rows in kinds.items()

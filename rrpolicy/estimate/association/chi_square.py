@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10

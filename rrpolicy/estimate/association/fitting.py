@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 _ROUNDS = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Term: TypeAlias = tuple[str, ...]
 

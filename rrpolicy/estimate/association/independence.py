@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import visible
@@ -37,7 +37,7 @@ from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
 from rrpolicy.estimate.association.fitting import LoglinearFit, contrasts, fit
@@ -27,7 +27,7 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.result import Result, json_number
 from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rrpolicy.estimate.association import two_by_two
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 _INF = math.inf

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10

@@ -7,13 +7,13 @@ from dataclasses import field, replace
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.products import products
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 PRODUCT_CELLS = 36

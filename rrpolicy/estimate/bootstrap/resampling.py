@@ -10,7 +10,7 @@ import numpy as np
 
 from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 

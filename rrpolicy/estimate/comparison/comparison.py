@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.combined_intervals import (
     combined_interval,
@@ -38,8 +38,8 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Line
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -111,7 +111,7 @@ class EstimateComparison(Result):
 
     def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
-        line = Line(1.0, "as before") if self.kind == "ratio" else Line(0.0, "no change")
+        line = ChartReferenceLine(1.0, "as before") if self.kind == "ratio" else ChartReferenceLine(0.0, "no change")
         return tuple(PlottedQuantity(m, line=line) for m in self.measured)
 
     def facts(self) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
@@ -27,8 +27,8 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import table_variance
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Line
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -106,7 +106,7 @@ class Pairwise(Result):
 
     def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
-        return tuple(PlottedQuantity(m, m.name, line=Line(0.0, "no difference")) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name, line=ChartReferenceLine(0.0, "no difference")) for m in self.measured)
 
     def facts(self) -> dict[str, Json]:
         """Return which row is the largest."""

@@ -11,12 +11,12 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import interval_of
 
 ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]

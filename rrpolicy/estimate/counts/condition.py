@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
@@ -29,7 +29,7 @@ from rrpolicy.estimate.expression import (
 )
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 
 @frozen(slots=False)

@@ -21,10 +21,10 @@ from rrpolicy.estimate.expression import (
     Not,
     Null,
 )
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab

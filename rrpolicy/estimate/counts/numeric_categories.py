@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import (
     Columns,
@@ -15,7 +15,7 @@ from rrpolicy.estimate.counts.columns import (
     kind_of_type,
     parse_number,
 )
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import labels
 from rrpolicy.engine.arrays import as_numpy, listed, numbers
@@ -24,7 +24,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Counts, Ints, numbered
 
 if TYPE_CHECKING:

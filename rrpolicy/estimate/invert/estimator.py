@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.returned import refusal, returning
-from rrpolicy.plugin_spec import Lazy, Offer
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import check_return_type, plugin_contract_error
+from rrpolicy.plugin_spec import LazyMapping, Offer
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.condition import Condition
@@ -112,9 +112,11 @@ def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
     """
     import numpy as np
 
-    found, told = returning(tuple[Any, str], estimator.counts)(asked)
+    found, told = check_return_type(tuple[Any, str], estimator.counts)(asked)
     if np.shape(found) != asked.moment.shape:
-        raise refusal(estimator.counts, f"returned counts of shape {np.shape(found)}, expected {asked.moment.shape}")
+        raise plugin_contract_error(
+            estimator.counts, f"returned counts of shape {np.shape(found)}, expected {asked.moment.shape}"
+        )
     return found, told
 
 
@@ -125,5 +127,5 @@ OFFERS = (
     Offer("projection", "rrpolicy.estimate.invert.em_and_projection:Projection"),
 )
 """The core's own estimators."""
-ESTIMATORS: Estimators = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
+ESTIMATORS: Estimators = LazyMapping({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
 """For who has no plugins."""

@@ -18,7 +18,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.invert.quadratic import maximise_quadratic
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 _STEPS = 20_000

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
-from rrpolicy.plugin_errors.installed import install
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.distributions import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
 
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.source.counts import Array
 
 MISSING = "missing"

@@ -25,7 +25,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.quadratic import maximise_quadratic
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.models.information import information_of, is_positive_definite
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import listed
@@ -34,7 +34,7 @@ from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

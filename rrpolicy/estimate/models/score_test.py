@@ -17,7 +17,7 @@ import numpy as np
 from rrpolicy.estimate.models.curvature import second_order_variance
 from rrpolicy.estimate.models.scores import Scores, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

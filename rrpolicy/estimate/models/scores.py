@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from rrpolicy.estimate.models.information import information_of, is_positive_definite
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from rrpolicy.estimate.counts.predicate import (
     read_constants,
 )
 from rrpolicy.estimate.expression import Expression, Not, Null
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
@@ -40,7 +40,7 @@ from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.estimate.sums.totals import totals
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

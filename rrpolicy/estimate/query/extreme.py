@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping, groups_of
 from rrpolicy.estimate.counts.scan import count, extremes

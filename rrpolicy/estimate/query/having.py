@@ -29,10 +29,10 @@ from rrpolicy.estimate.query.aggregate import (
     column,
     unsupported_query_error,
 )
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
 
 
 @frozen

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.predicate import has_no_other_parts
 from rrpolicy.estimate.expression import Expression, Member
 from rrpolicy.estimate.query.aggregate import unsupported_query_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.file import read_regular
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from rrpolicy.estimate.query.aggregate import (
 )
 from rrpolicy.estimate.query.having import Having, read_having
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -12,9 +12,15 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.quantities import EstimatedQuantity
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Chart, Ends, Line, Mark, Panel
-from rrpolicy.plotting.scale import Scale, written
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import (
+    Chart,
+    ChartReferenceLine,
+    Ends,
+    IntervalMark,
+    Panel,
+)
+from rrpolicy.plotting.scale import Scale, tick_label
 from rrpolicy.plotting.svg import SHAPES
 
 if TYPE_CHECKING:
@@ -42,7 +48,7 @@ class PlottedQuantity:
     quantity: EstimatedQuantity
     title: str = ""
     rows: tuple[int, ...] | None = None
-    line: Line | None = None
+    line: ChartReferenceLine | None = None
     factors: bool = False
 
 
@@ -52,7 +58,7 @@ class PlotRow:
 
     place: int
     key: dict[str, str]
-    mark: Mark
+    mark: IntervalMark
 
 
 @frozen
@@ -68,7 +74,7 @@ class PlotAxis:
 
     title: str
     scale: Scale
-    line: Line | None
+    line: ChartReferenceLine | None
     rows: tuple[PlotRow, ...]
 
 
@@ -147,7 +153,7 @@ def _rows(found: Result, drawn: PlottedQuantity) -> list[PlotRow]:
         flags = " ".join(signs[f] for f in quantity.flags[i])
         said = f"{', '.join(key.values()) or 'all records'}: {told[i]}"
         low, high = map(float, ends[i])
-        rows.append(PlotRow(i, key, Mark("", "", "", float(quantity.estimate[i]), low, high, said, flags)))
+        rows.append(PlotRow(i, key, IntervalMark("", "", "", float(quantity.estimate[i]), low, high, said, flags)))
     return rows
 
 
@@ -166,7 +172,7 @@ def _panels(own: PlotAxis, facet: str | None, group: str | None) -> list[Panel]:
     return made
 
 
-def _lines(rows: Sequence[PlotRow], names: Sequence[str], group: str | None) -> tuple[Mark, ...]:
+def _lines(rows: Sequence[PlotRow], names: Sequence[str], group: str | None) -> tuple[IntervalMark, ...]:
     """Return the marks of a panel, those of one line after the other, under headings where rows are in their order."""
     lines: dict[tuple[str, ...], list[PlotRow]] = {}
     for row in rows:
@@ -213,7 +219,7 @@ def _describe_plot(found: Result, made: Sequence[PlotAxis]) -> str:
         apart = [mark for line, mark in compared if not mark.low <= line.at <= mark.high]
         (line, first), kind = compared[0], "bounds" if _ends(found) == "certain" else "intervals"
         if len(compared) == 1:
-            return f"{first.told}, which {'excludes' if apart else 'includes'} {line.name} ({written(line.at)})."
+            return f"{first.told}, which {'excludes' if apart else 'includes'} {line.name} ({tick_label(line.at)})."
         named = f": {', '.join(m.told.partition(': ')[0] for m in apart[:_NAMED])}" if apart else ""
         return (
             f"{len(apart)} of {len(compared)} {kind} exclude {line.name}{named}{', …' if len(apart) > _NAMED else ''}."

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.clipping import clip_interval, is_uninformative, quantile
 from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, ONE_END, SPREAD, UNFLAGGED, UNINFORMATIVE, Flags
@@ -23,7 +23,7 @@ from rrpolicy.estimate.results.quantities import (
 )
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 _CHEBYSHEV = ("low_chebyshev", "high_chebyshev")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, plot_axis
 from rrpolicy.estimate.results.text import is_spread, layout_result
-from rrpolicy.plotting.scale import rounded, written
-from rrpolicy.plotting.svg import inline
+from rrpolicy.plotting.scale import round_to_two_digits, tick_label
+from rrpolicy.plotting.svg import inline_interval
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
@@ -74,8 +74,8 @@ def _intervals(found: Result, quantity: str) -> list[str]:
     drawn = own or [PlottedQuantity(part) for part in found.measured if part.name == quantity]
     made = [plot_axis(found, one) for one in drawn]
     ends = "certain" if is_spread(found) else "interval"
-    cells = {row.place: inline(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}
+    cells = {row.place: inline_interval(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}
     name = "each kind on its own axis"
     if len(made) == 1:
-        name = " to ".join(written(rounded(end)) for end in (made[0].scale.low, made[0].scale.high))
+        name = " to ".join(tick_label(round_to_two_digits(end)) for end in (made[0].scale.low, made[0].scale.high))
     return [_th(name, "center"), *(f'<td style="{_CELL}">{cells[place]}</td>' for place in sorted(cells))]

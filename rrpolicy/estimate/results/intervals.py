@@ -18,7 +18,7 @@ from rrpolicy.estimate.results.clipping import clip_interval, lies_outside, quan
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.results.variance import bessel, table_variance
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.estimate.results.clipping import is_uninformative
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, chart
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
@@ -20,7 +20,7 @@ from rrpolicy.estimate.results.target import (
     Target,
     TargetScope,
 )
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.svg import WIDTH, Figure, svg
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.clipping import clip_interval, lies_outside
 from rrpolicy.estimate.results.flags import (
@@ -37,7 +37,7 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, population_variance, table_variance
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"

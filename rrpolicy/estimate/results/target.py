@@ -6,7 +6,7 @@ import math
 from typing import Literal, TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Target: TypeAlias = Literal["table", "population"]
 

@@ -13,7 +13,7 @@ from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.significance import format_p
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result

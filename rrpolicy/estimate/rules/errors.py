@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
@@ -25,7 +25,7 @@ from rrpolicy.estimate.rules.itemsets import (
     search_rules,
 )
 from rrpolicy.estimate.rules.transactions import from_masks
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:

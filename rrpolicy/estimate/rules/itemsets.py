@@ -25,7 +25,7 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.rules.items import Items, Name
 from rrpolicy.estimate.rules.transactions import Transactions
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 By: TypeAlias = Literal["lower", "point", "upper"]

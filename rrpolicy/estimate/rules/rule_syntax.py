@@ -6,7 +6,7 @@ import re
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _PART = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<name>[^"'=,]+?))\s*=\s*"""

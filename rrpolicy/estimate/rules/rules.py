@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value, category_text
+from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
@@ -44,8 +44,8 @@ from rrpolicy.estimate.rules.rule_syntax import RuleText, read_rule
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Line
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,7 @@ class Rules(_RuleList):
 
     def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, beside the least that was asked for."""
-        line = Line(self.min_confidence, "the least confidence asked for")
+        line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
         return (PlottedQuantity(self._estimated.confidence, "confidence", line=line),)
 
     @cached_property

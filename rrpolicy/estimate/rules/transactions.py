@@ -17,7 +17,7 @@ from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_error
 from rrpolicy.estimate.rules.items import BitRow
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from rrpolicy.estimate.counts.scan import (
 )
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.estimate.counts.scan import DataFile
     from rrpolicy.estimate.release import Release
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category, parse_number
 from rrpolicy.estimate.counts.condition import split

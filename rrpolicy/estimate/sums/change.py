@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
@@ -24,8 +24,8 @@ from rrpolicy.estimate.results.intervals import STEP, normal_ends
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Target, TargetScope
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
-from rrpolicy.plotting.chart import Line
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plotting.chart import ChartReferenceLine
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Changes(Estimates):
 
     def drawn(self) -> tuple[PlottedQuantity, ...]:
         """Return the changes, beside none."""
-        return (PlottedQuantity(self.quantity, line=Line(0.0, "no change")),)
+        return (PlottedQuantity(self.quantity, line=ChartReferenceLine(0.0, "no change")),)
 
     def facts(self) -> dict[str, Json]:
         """Return what was grouped by, and what was stated."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
@@ -24,7 +24,7 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import METHOD, UNIFORM_SPREAD_METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

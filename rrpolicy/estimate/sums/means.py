@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical_json import Json, Value
 from rrpolicy.estimate.counts.condition import read
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
@@ -40,7 +40,7 @@ from rrpolicy.estimate.sums.category_values import (
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sums_of
 from rrpolicy.estimate.sums.uniform_within_sums import spread_numbers
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
@@ -25,7 +25,7 @@ from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 from rrpolicy.estimate.results.clipping import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
@@ -39,7 +39,7 @@ from rrpolicy.estimate.counts.grouping import (
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.source.counts import Array
 

@@ -27,7 +27,7 @@ from rrpolicy.estimate.results.variance import population_variance, table_varian
 from rrpolicy.estimate.sums.category_values import Limits, bin_bounds, with_inner_categories
 from rrpolicy.estimate.sums.numeric_sums import sums_of
 from rrpolicy.estimate.sums.uniform_within_sums import spread_numbers
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:

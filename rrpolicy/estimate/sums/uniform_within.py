@@ -31,7 +31,7 @@ from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 _BLOCK = 4_000_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     check_size,
@@ -38,7 +38,7 @@ from rrpolicy.estimate.sums.uniform_within import (
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import ROUNDED, weight_of
 
 if TYPE_CHECKING:

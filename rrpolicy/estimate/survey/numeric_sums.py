@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import (
@@ -22,7 +22,7 @@ from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_
 from rrpolicy.estimate.counts.scan import Number
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.expression import Expression

@@ -39,7 +39,7 @@ from rrpolicy.estimate.survey.design import Design, randomised_design_error, wei
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.columns import Columns

@@ -14,7 +14,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.survey.sums import INSIDE, Functions, Survey
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

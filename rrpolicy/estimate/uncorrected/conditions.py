@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Needed: TypeAlias = Callable[[MatrixKnowledge], bool]
 

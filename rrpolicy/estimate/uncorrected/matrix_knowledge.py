@@ -8,7 +8,7 @@ from rrpolicy.channels.decoders import WithheldDecoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _DOUBLY = 1e-12
 

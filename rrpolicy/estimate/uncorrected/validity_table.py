@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.significance import describe_p
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

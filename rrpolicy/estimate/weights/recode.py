@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import (
     ColumnComparison,
@@ -30,7 +30,7 @@ from rrpolicy.estimate.expression import (
     rewrite,
 )
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

@@ -20,7 +20,7 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable_error
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import AdditionDecoder

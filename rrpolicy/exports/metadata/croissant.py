@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from rrpolicy.canonical import Json, file_digest
+from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import listed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rrpolicy.canonical import Json, category_text, file_digest
+from rrpolicy.canonical_json import Json, category_text, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
 from rrpolicy.exports.metadata.columns import holds_lists, value_type

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
@@ -23,7 +23,7 @@ from rrpolicy.channels.decoders import (
 from rrpolicy.escaping.printable import listed
 from rrpolicy.exports.metadata.sentences import Treatment, changed, treatments
 from rrpolicy.finding import Finding, Risk, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.exposure import LINKING

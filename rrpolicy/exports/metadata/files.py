@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical_json import pretty
 from rrpolicy.exports.metadata import croissant, datapackage, dpv
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest

@@ -15,7 +15,7 @@ from rrpolicy.channels.decoders import (
     WithheldDecoder,
 )
 from rrpolicy.escaping.printable import listed
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 UNCHANGED = "released unchanged"
 

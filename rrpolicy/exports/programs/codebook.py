@@ -10,14 +10,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AdditionDecoder, IdentityDecoder, RecodeDecoder, WithheldDecoder
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder

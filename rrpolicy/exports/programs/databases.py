@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
@@ -30,7 +30,7 @@ from rrpolicy.exports.templates import environment
 from rrpolicy.exports.weights import WeightFile, rows_of, typed
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell
 from rrpolicy.channels.table import type_of
 from rrpolicy.engine.quoting import identifier, listed, literal, type_name

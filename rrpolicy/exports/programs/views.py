@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 import sqlglot
 from sqlglot import exp
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 Sql: TypeAlias = exp.Expr
 _STEPS = 100

@@ -15,12 +15,12 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.exports.sql import stand_ins
+from rrpolicy.exports.sql import representative_values
 from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Kind, Sql, boolean, moment_type, number
-from rrpolicy.exports.sql.stand_ins import Point
-from rrpolicy.frozen import frozen
+from rrpolicy.exports.sql.representative_values import Point
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.source.duckdb.encoding import parsed
 from rrpolicy.source.duckdb.missing import number as number_of
@@ -28,11 +28,11 @@ from rrpolicy.source.duckdb.missing import number as number_of
 Way = tuple[Sql, Sql]
 """A condition, and what a value becomes that meets it."""
 
-_TOLD_APART = 10**18
+_COMPARABLE_KINDS = 10**18
 
 
 @frozen
-class Column:
+class SqlColumn:
     """A released attribute as a column of somebody else's table.
 
     Attributes:
@@ -48,7 +48,7 @@ class Column:
     @property
     def x(self) -> Sql:
         """Return SQL of the column as it is."""
-        return column(self.attribute.name)
+        return quoted_column(self.attribute.name)
 
     @property
     def recoded(self) -> Sql:
@@ -93,7 +93,7 @@ class Column:
             )
         if "" in domain and not self.dialect.empty:
             raise self._refused("a category is the empty text, which this engine takes for no value")
-        outside = stand_ins.outside_text(self.attribute, self.codes)
+        outside = representative_values.unlisted_text(self.attribute, self.codes)
         told = [*domain, outside]
         dates = all(_is_moment(v) for v in domain if v not in (self.attribute.nulls, self.attribute.outside))
         if dates and not self.dialect.iso:
@@ -122,12 +122,14 @@ class Column:
                 "a column of 32-bit numbers would hold none of its fractions, and `outside` would take them all",
                 "give `bins` in place of the domain, or leave `outside` out",
             )
-        if any(abs(v) >= _TOLD_APART for v in domain):
+        if any(abs(v) >= _COMPARABLE_KINDS for v in domain):
             raise self._refused("a file of CSV does not tell whole numbers of more than 18 digits apart")
         codes = self._numeric_codes
         x = self._double if any(isinstance(v, float) for v in domain) else self.x
         ways = [(exp.EQ(this=x.copy(), expression=number(v)), number(v)) for v in domain if float(v) not in codes]
-        return self._chosen("number", self._no_number, ways, number(stand_ins.outside_number(self.attribute, codes)))
+        return self._chosen(
+            "number", self._no_number, ways, number(representative_values.unlisted_number(self.attribute, codes))
+        )
 
     def _binned(self, bins: Bins) -> Sql:
         """Return SQL of what stands for the bin: [a, b), the last one closed."""
@@ -138,12 +140,12 @@ class Column:
         last = [] if known and bins.edges[-1] != math.inf else [None]
         edges = [*first, *known, *last] if known else [None, None]
         codes = self._moments_of(texts) if texts else self._numeric_codes
-        inside = [stand_ins.inside(a, b, codes) for a, b in pairwise(edges)]
+        inside = [representative_values.value_inside(a, b, codes) for a, b in pairwise(edges)]
         if None in inside:
             raise self._refused("nothing in one of its bins is no code of a missing value")
         stand = [literal(point) for point in inside if point is not None]
         ways: list[Way] = []
-        beyond = stand_ins.beyond(edges, codes)
+        beyond = representative_values.value_outside_bins(edges, codes)
         outside = self.x if beyond is None else literal(beyond)
         if edges[0] is not None:
             ways.append((exp.LT(this=x.copy(), expression=literal(edges[0])), outside))
@@ -160,7 +162,7 @@ class Column:
         Raises:
             PolicyError: RR590 if the engine has no such type.
         """
-        found = [stand_ins.instant(text) for text in texts]
+        found = [representative_values.parse_moment(text) for text in texts]
         lacking = {moment_type(point) for point in found} - self.dialect.moments
         if lacking:
             kinds = "times of day" if lacking == {"time"} else "dates or times"
@@ -224,7 +226,7 @@ def _is_moment(text: str) -> bool:
     return any(parsed(text, kind) is not None for kind in ("DATE", "TIME", "TIMESTAMP"))
 
 
-def column(name: str) -> Sql:
+def quoted_column(name: str) -> Sql:
     """Return SQL of a column, its name as it is."""
     return exp.column(name, quoted=True)
 
@@ -240,4 +242,4 @@ def category_sql(attribute: Attribute, codes: Sequence[Value], dialect: str) -> 
     Raises:
         PolicyError: RR590 if that cannot be said in this dialect so that it is certain to be the category.
     """
-    return Column(attribute, tuple(codes), DIALECTS[dialect]).recoded.sql(dialect, comments=False)
+    return SqlColumn(attribute, tuple(codes), DIALECTS[dialect]).recoded.sql(dialect, comments=False)

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from rrpolicy.canonical import Value
-from rrpolicy.exports.sql.stand_ins import Point
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Value
+from rrpolicy.exports.sql.representative_values import Point
+from rrpolicy.frozen_dataclass import frozen
 
 Sql = exp.Expr
 Kind: TypeAlias = Literal["number", "text", "truth", "moment"]

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.exports.sql.columns import Column, column
+from rrpolicy.exports.sql.columns import SqlColumn, quoted_column
 from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Sql
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy
 
 _PART = re.compile(r'"((?:[^"\0]|"")+)"|`([^`\0]+)`|\[([^\]\0]+)\]|([\w$-]+)')
@@ -22,7 +22,7 @@ LEVELS = (10**9, 10**6, 10**3, 1)
 
 
 @frozen
-class Statements:
+class SqlStatements:
     """The statements of a policy in one dialect.
 
     Attributes:
@@ -42,7 +42,7 @@ class Statements:
     expansion: str
 
 
-def statements(policy: Policy, dialect: str, table: str) -> Statements:
+def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
     """Return the statements of a policy.
 
     Args:
@@ -56,22 +56,22 @@ def statements(policy: Policy, dialect: str, table: str) -> Statements:
     """
     if dialect not in DIALECTS:
         raise PolicyError(Problem("RR250", f"there is no dialect '{dialect}'", expected=", ".join(DIALECTS)))
-    engine, source = DIALECTS[dialect], _table(table, dialect)
+    engine, source = DIALECTS[dialect], _table_sql(table, dialect)
     names = {a.name.lower() for a in policy.released} | {a.release_as.lower() for a in policy.released}
     multiplicity = next(n for n in ("n", "records", *(f"n{i}" for i in range(len(names) + 1))) if n not in names)
-    _sayable([*(a.name for a in policy.released), *(a.release_as for a in policy.released)], policy, dialect)
+    _check_column_names([*(a.name for a in policy.released), *(a.release_as for a in policy.released)], policy, dialect)
     made = (
-        _counts(policy, engine, source, multiplicity),
-        _units(policy, engine, source),
-        _expansion(policy.released, source, multiplicity, engine),
+        _count_statement(policy, engine, source, multiplicity),
+        _unit_test_statement(policy, engine, source),
+        _expansion_statement(policy.released, source, multiplicity, engine),
     )
     counts, units, expansion = (s if s is None else s.sql(dialect, pretty=True, comments=False) + ";" for s in made)
     assert counts is not None
     assert expansion is not None
-    return Statements(dialect, multiplicity, counts, units, expansion)
+    return SqlStatements(dialect, multiplicity, counts, units, expansion)
 
 
-def _table(name: str, dialect: str) -> exp.Table:
+def _table_sql(name: str, dialect: str) -> exp.Table:
     """Return a table's name, each part of it as it is."""
     if not _NAME.fullmatch(name):
         expected = "a name such as people or survey.people"
@@ -81,10 +81,10 @@ def _table(name: str, dialect: str) -> exp.Table:
     return exp.table_(parts[-1], db=db, catalog=catalog[0], quoted=True)
 
 
-def _sayable(names: Iterable[str], policy: Policy, dialect: str) -> None:
+def _check_column_names(names: Iterable[str], policy: Policy, dialect: str) -> None:
     """Refuse names of columns that are not read as they are written."""
     for name in names:
-        said = column(name).sql(dialect)
+        said = quoted_column(name).sql(dialect)
         try:
             found = exp.column(exp.maybe_parse(said, dialect=dialect).name).name
         except SqlglotError:
@@ -95,61 +95,63 @@ def _sayable(names: Iterable[str], policy: Policy, dialect: str) -> None:
             raise PolicyError(Problem("RR591", message, attribute.place if attribute else None))
 
 
-def _counts(policy: Policy, dialect: Dialect, source: exp.Table, multiplicity: str) -> exp.Select:
+def _count_statement(policy: Policy, dialect: Dialect, source: exp.Table, multiplicity: str) -> exp.Select:
     recoded: list[Sql] = []
     problems: list[Problem] = []
     for attribute in policy.released:
         try:
-            sql = Column(attribute, policy.reading.codes(attribute.name), dialect).recoded
+            sql = SqlColumn(attribute, policy.reading.codes(attribute.name), dialect).recoded
             recoded.append(exp.alias_(sql, attribute.name, quoted=True))
         except PolicyError as error:
             problems += error.problems
     if problems:
         raise PolicyError(problems)
-    names = [column(a.name) for a in policy.released]
+    names = [quoted_column(a.name) for a in policy.released]
     inner = exp.select(*recoded).from_(source.copy()).subquery("recoded")
-    return exp.select(*names, _counting(multiplicity)).from_(inner).group_by(*(name.copy() for name in names))
+    return exp.select(*names, _count_column(multiplicity)).from_(inner).group_by(*(name.copy() for name in names))
 
 
-def _counting(name: str) -> Sql:
+def _count_column(name: str) -> Sql:
     return exp.alias_(exp.Count(this=exp.Star(), big_int=True), name, quoted=True)
 
 
-def _units(policy: Policy, dialect: Dialect, source: exp.Table) -> exp.Select | None:
+def _unit_test_statement(policy: Policy, dialect: Dialect, source: exp.Table) -> exp.Select | None:
     """Return the statement that tests how many records a unit of protection has."""
     if policy.unit is None:
         return None
-    unit = column(policy.unit)
-    told = [_coded(unit, code, dialect) for code in policy.reading.codes(policy.unit)]
+    unit = quoted_column(policy.unit)
+    told = [_is_missing_code(unit, code, dialect) for code in policy.reading.codes(policy.unit)]
     absent = exp.or_(unit.is_(exp.null()), *told)
     most = exp.Literal.number(str(policy.source.max_records))
-    each = exp.select(_counting("records")).from_(source.copy()).where(exp.not_(exp.paren(absent.copy())))
+    each = exp.select(_count_column("records")).from_(source.copy()).where(exp.not_(exp.paren(absent.copy())))
     sizes = each.group_by(unit.copy()).subquery("units")
-    records = column("records")
+    records = quoted_column("records")
     excess = exp.Case().when(
         exp.GT(this=records, expression=most), exp.Sub(this=records.copy(), expression=most.copy())
     )
-    without = exp.select(_counting("records_without_unit")).from_(source.copy()).where(absent)
+    without = exp.select(_count_column("records_without_unit")).from_(source.copy()).where(absent)
     people = exp.select(
-        _counting("units"),
+        _count_column("units"),
         exp.alias_(exp.Max(this=records.copy()), "most_records", quoted=True),
         exp.alias_(exp.Sum(this=excess.else_(exp.Literal.number("0"))), "records_too_many", quoted=True),
     ).from_(sizes)
     names = ("units", "most_records", "records_too_many", "records_without_unit")
     return (
-        exp.select(*(column(name) for name in names))
+        exp.select(*(quoted_column(name) for name in names))
         .from_(people.subquery("people"))
         .join(without.subquery("others"), join_type="cross")
     )
 
 
-def _coded(x: Sql, code: Value, dialect: Dialect) -> Sql:
+def _is_missing_code(x: Sql, code: Value, dialect: Dialect) -> Sql:
     """Return SQL that is true where a column spells a code of missing values."""
     text = code if isinstance(code, str) else f"{float(code):.15g}"
     return dialect.same(dialect.as_text(x.copy()), text)
 
 
-def _expansion(released: Sequence[Attribute], source: exp.Table, multiplicity: str, dialect: Dialect) -> exp.Select:
+def _expansion_statement(
+    released: Sequence[Attribute], source: exp.Table, multiplicity: str, dialect: Dialect
+) -> exp.Select:
     """Return the statement that repeats each row of released counts.
 
     A number below a count is told by how many thousands of millions, millions, thousands and ones it has. Each is

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field, ValidationError, model_validator
 
 from rrpolicy.errors import Place, PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.file import Line, Table
 from rrpolicy.policy.rational import Rational
 from rrpolicy.policy.tree.document import read_document
@@ -43,7 +43,7 @@ class TableEntry(Table):
         return self
 
 
-class Between(Table):
+class NumberBounds(Table):
     """Bounds of a number."""
 
     at_least: Rational | None = Field(None, description="The least that it may be.")
@@ -60,7 +60,7 @@ class ExpectTable(Table):
     entries: dict[str, State] = Field(
         {}, description="What entries come to, by the names that `plan --json` gives them."
     )
-    achieved: dict[str, Between] = Field({}, description="In which bounds their numbers lie.")
+    achieved: dict[str, NumberBounds] = Field({}, description="In which bounds their numbers lie.")
 
     @model_validator(mode="after")
     def _told(self) -> ExpectTable:
@@ -104,7 +104,7 @@ class Case:
     place: Place
 
 
-def cases_of(policy: Path) -> tuple[Case, ...]:
+def load_cases(policy: Path) -> tuple[Case, ...]:
     """Return the tests that lie beside a policy, in the order of their files.
 
     Raises:

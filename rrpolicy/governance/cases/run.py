@@ -7,13 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Decided, Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import (
+    GatedResult,
+    Place,
+    PolicyError,
+    Problem,
+    RRPolicyError,
+)
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.cases.case import Between, Case, ExpectTable, cases_of
-from rrpolicy.governance.cases.table import table_of
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.cases.case import (
+    Case,
+    ExpectTable,
+    NumberBounds,
+    load_cases,
+)
+from rrpolicy.governance.cases.table import build_case_table
 from rrpolicy.planning.gate import shown
 from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.planning.planning import planned
@@ -30,7 +41,7 @@ Progress = Callable[[str, float], None]
 
 
 @frozen
-class Tried(Decided):
+class PolicyTestResult(GatedResult):
     """One test and what came out.
 
     Attributes:
@@ -55,7 +66,7 @@ class Tried(Decided):
 
 
 @frozen
-class Tests(Decided):
+class PolicyTestSuite(GatedResult):
     """The tests of one policy.
 
     Attributes:
@@ -69,7 +80,7 @@ class Tests(Decided):
     file: str
     name: str
     version: str
-    tried: tuple[Tried, ...]
+    tried: tuple[PolicyTestResult, ...]
     untested: tuple[str, ...]
 
     @property
@@ -79,11 +90,11 @@ class Tests(Decided):
 
 
 @frozen
-class Tested(Decided):
+class PolicyTestReport(GatedResult):
     """What the tests of some policies came to."""
 
     schema: ClassVar[str] = "rrpolicy.test/1"
-    policies: tuple[Tests, ...]
+    policies: tuple[PolicyTestSuite, ...]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -95,10 +106,10 @@ class Tested(Decided):
         return record(self)
 
 
-def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> Tested:
+def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyTestReport:
     """Run the tests of policies; see `rrpolicy.run_tests` for the arguments and errors."""
     files = policies_named(paths)
-    found = [(file, cases_of(file)) for file in files]
+    found = [(file, load_cases(file)) for file in files]
     if not any(cases for _, cases in found):
         message = f"there are no tests beside {listed(map(str, paths))}"
         hint = "those of policies/x.toml stand in policies/tests/x.toml, or in files of policies/tests/x/"
@@ -109,38 +120,38 @@ def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> Tested:
         tried = []
         for case in cases:
             progress(f"{file.name}: {case.name}", done / total)
-            tried.append(_tried(case, made, Root.of(file, root)))
+            tried.append(_run_case(case, made, Root.of(file, root)))
             done += 1
         named, policy = {n for c in cases for n in (*c.expect.entries, *c.expect.achieved)}, made.policy
-        untested = tuple(name for name in _entries(policy) if name not in named)
-        policies.append(Tests(str(file), policy.name, policy.version, tuple(tried), untested))
-    return Tested(tuple(policies))
+        untested = tuple(name for name in _entry_identities(policy) if name not in named)
+        policies.append(PolicyTestSuite(str(file), policy.name, policy.version, tuple(tried), untested))
+    return PolicyTestReport(tuple(policies))
 
 
-def _entries(policy: Policy) -> tuple[str, ...]:
+def _entry_identities(policy: Policy) -> tuple[str, ...]:
     named = identities(policy)
     return (*named.requirements, *named.gates)
 
 
-def _tried(case: Case, made: Opened, files: Root) -> Tried:
+def _run_case(case: Case, made: Opened, files: Root) -> PolicyTestResult:
     """Plan on a test's table, by the policy as it is but for where its table lies."""
     try:
-        given = handed(table_of(case, made.policy, files))
+        given = handed(build_case_table(case, made.policy, files))
         # neither the day nor an earlier release decides what a test comes to
         policy = replace(made.policy, governance=UNDECLARED, ledger=None)
         found = planned(policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False))
     except RRPolicyError as error:
         if {problem.code for problem in error.problems} & {"RR256", "RR289"}:
             raise
-        unlike = _unlike(case.expect, error.problems, {}, _entries(made.policy))
+        unlike = _deviations(case.expect, error.problems, {}, _entry_identities(made.policy))
     else:
         entries: dict[str, Finding | UtilityFinding] = {finding.identity: finding for finding in found.findings}
         entries |= {gate.identity: gate for gate in found.utility}
-        unlike = _unlike(case.expect, found.problems, entries, _entries(made.policy))
-    return Tried(case.name, case.place, tuple(unlike))
+        unlike = _deviations(case.expect, found.problems, entries, _entry_identities(made.policy))
+    return PolicyTestResult(case.name, case.place, tuple(unlike))
 
 
-def _unlike(
+def _deviations(
     expect: ExpectTable,
     problems: Sequence[Problem],
     entries: Mapping[str, Finding | UtilityFinding],
@@ -155,14 +166,14 @@ def _unlike(
     for name in (name for name in dict.fromkeys([*expect.entries, *expect.achieved]) if name not in known):
         yield f"the policy has no entry '{name}': it has {listed(known)}"
     for name, state in expect.entries.items():
-        if name in known and (came := _state(entries.get(name))) != state:
+        if name in known and (came := _entry_state(entries.get(name))) != state:
             yield f"expected {name} to be {state}, and it is {came or 'not reached'}"
     for name, bounds in expect.achieved.items():
-        if name in known and (told := _outside(bounds, _number(entries.get(name)))):
+        if name in known and (told := _out_of_bounds_message(bounds, _number(entries.get(name)))):
             yield f"expected {name} to come to {told}"
 
 
-def _state(entry: Finding | UtilityFinding | None) -> str | None:
+def _entry_state(entry: Finding | UtilityFinding | None) -> str | None:
     if entry is None or entry.verdict is None:
         return None
     met = entry.verdict is Verdict.SATISFIED and isinstance(entry, Finding) and entry.given
@@ -173,7 +184,7 @@ def _number(entry: Finding | UtilityFinding | None) -> Measure | None:
     return None if entry is None else entry.achieved if isinstance(entry, Finding) else entry.expected
 
 
-def _outside(bounds: Between, measure: Measure | None) -> str:
+def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str:
     """Return what was expected of a number and what it is; nothing if it lies in its bounds."""
     low, high = bounds.at_least, bounds.at_most
     value = None if measure is None else measure.value

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-def table_of(case: Case, policy: Policy, files: Root) -> Table:
+def build_case_table(case: Case, policy: Policy, files: Root) -> Table:
     """Return the table of a test.
 
     A column that the policy drops and the test does not give is numbered from 1: each record is then of a unit of its
@@ -66,24 +66,26 @@ def _csv(case: Case, files: Root) -> pa.Table:
         message, expected, hint = files.outside(case.table.csv)
         raise PolicyError(Problem("RR289", f"the test '{case.name}': {message}", case.place, expected, hint)) from error
     except (OSError, ValueError, pa.ArrowInvalid) as error:
-        raise _refusal(case, f"the file '{case.table.csv}' cannot be read as CSV") from error
+        raise _table_error(case, f"the file '{case.table.csv}' cannot be read as CSV") from error
 
 
 def _rows(case: Case) -> pa.Table:
     import pyarrow as pa
 
     rows = case.table.rows or []
-    columns = {name: [_value(row.get(name)) for row in rows] for name in dict.fromkeys(n for r in rows for n in r)}
+    columns = {
+        name: [_column_value(row.get(name)) for row in rows] for name in dict.fromkeys(n for r in rows for n in r)
+    }
     try:
         return pa.table(columns)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise _refusal(case, "a column of `rows` has values of several kinds") from error
+        raise _table_error(case, "a column of `rows` has values of several kinds") from error
 
 
-def _value(value: Any) -> Any:
+def _column_value(value: Any) -> Any:
     """Return a value of TOML as a column holds it; decimals are numbers."""
     return float(rational(value)) if value is not None and type(value).__name__ == "Decimal" else value
 
 
-def _refusal(case: Case, message: str) -> PolicyError:
+def _table_error(case: Case, message: str) -> PolicyError:
     return PolicyError(Problem("RR256", f"the test '{case.name}': {message}", case.place, "a small table"))

@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.compare.written import Written, is_written, open_written
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.compare.existing_candidates import ExistingCandidate, is_plan_or_release, open_existing
 from rrpolicy.planning.check import check
 from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.policy.model import Policy
@@ -25,7 +25,7 @@ from rrpolicy.source.memory.handed import Handed
 
 Vary: TypeAlias = Mapping[str, Sequence[object]]
 """Dotted key of the policy's own file -> the values that it takes in turn."""
-MOST = 200
+MAX_CANDIDATES = 200
 """Candidates of one comparison."""
 
 
@@ -50,7 +50,7 @@ class Candidate:
     opened: Opened | None
     problems: tuple[Problem, ...] = ()
     accepting: Callable[[Sequence[str]], Opened] | None = None
-    written: Written | None = None
+    written: ExistingCandidate | None = None
 
     @property
     def asking(self) -> tuple[Policy, Registry] | None:
@@ -67,7 +67,7 @@ class Candidate:
         return ", ".join([self.file, *(f"{key} = {value}" for key, value in self.changed)])
 
 
-def values_of(text: str) -> tuple[str, tuple[object, ...]]:
+def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
     """Return the key and the values of `KEY=VALUE,VALUE`: TOML, and words that are none are text.
 
     Raises:
@@ -118,24 +118,24 @@ def candidates(  # noqa: PLR0917 each is another thing
         RefusedError: as `open_policy`, and as `open_written`.
         RequirementError: as `open_written`.
     """
-    written = [path for path in named if is_written(path)]
-    policies = [path for path in named if not is_written(path)]
+    written = [path for path in named if is_plan_or_release(path)]
+    policies = [path for path in named if not is_plan_or_release(path)]
     if written and not policies and (mechanisms or vary):
         message = f"{written[0]} is planned already: only policies have other mechanisms and values tried on them"
         raise PolicyError(Problem("RR250", message, expected="a policy file"))
     each = list(product(*([(key, value) for value in values] for key, values in vary.items())))
-    if len(policies) * max(1, len(mechanisms)) * len(each) > MOST:
-        message = f"more than {MOST} candidates"
+    if len(policies) * max(1, len(mechanisms)) * len(each) > MAX_CANDIDATES:
+        message = f"more than {MAX_CANDIDATES} candidates"
         raise PolicyError(Problem("RR250", message, hint="vary fewer keys, or name fewer values"))
     for path in named:
-        if is_written(path):
-            found = open_written(path, handed, root, trusted)
+        if is_plan_or_release(path):
+            found = open_existing(path, handed, root, trusted)
             yield Candidate(os.fspath(path), found.plan.policy.mechanism.name, (), None, written=found)
         else:
-            yield from _of_policy(path, mechanisms, each, root, handed)
+            yield from _policy_candidates(path, mechanisms, each, root, handed)
 
 
-def _of_policy(
+def _policy_candidates(
     file: Path,
     mechanisms: Sequence[str],
     each: Sequence[tuple[tuple[str, object], ...]],
@@ -145,7 +145,7 @@ def _of_policy(
     made = open_policy(file, source=handed.uri, root=root)
     seen = set()
     for given in mechanisms or (made.policy.mechanism.name,):
-        name = _known(given, made.registry)
+        name = _canonical_mechanism(given, made.registry)
         for values in each:
             one = _candidate(os.fspath(file), made, name, dict(values), root, handed, named=bool(mechanisms))
             same = one.label if one.opened is None else one.opened.policy.digest()
@@ -154,7 +154,7 @@ def _of_policy(
                 yield one
 
 
-def _known(name: str, registry: Registry) -> str:
+def _canonical_mechanism(name: str, registry: Registry) -> str:
     """Return the name of a mechanism, whichever of its names is given."""
     name = registry.mechanisms.aliases.get(name, name)
     known = sorted(registry.mechanisms)
@@ -177,13 +177,13 @@ def _candidate(  # noqa: PLR0917 each is another thing
     """Return one candidate; what the policy language or its baseline refuses is no policy, and says why."""
     swapped = mechanism != made.policy.mechanism.name
     changed = [("mechanism.name", mechanism)] if named else []
-    told = (*changed, *((key, _shown(value)) for key, value in values.items()))
+    told = (*changed, *((key, _value_text(value)) for key, value in values.items()))
 
     def accepting(accept: Sequence[str]) -> Opened:
         def alter(tree: Node) -> Node:
             for key, value in values.items():
-                tree = _with(tree, key, value)
-            return _with_mechanism(tree, made, mechanism, accept) if swapped else tree
+                tree = _tree_with_key(tree, key, value)
+            return _tree_with_mechanism(tree, made, mechanism, accept) if swapped else tree
 
         return open_policy(Path(file), source=handed.uri, root=root, alter=alter).reading(handed)
 
@@ -199,13 +199,13 @@ def _candidate(  # noqa: PLR0917 each is another thing
     return Candidate(file, mechanism, told, opened, (), accepting if swapped else None)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(_value_text, value))}]"
     return category_text(value) if isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _with(root: Node, key: str, value: object) -> Node:
+def _tree_with_key(root: Node, key: str, value: object) -> Node:
     """Return a tree with another value under a dotted key, which the file itself has.
 
     Raises:
@@ -218,29 +218,29 @@ def _with(root: Node, key: str, value: object) -> Node:
         raise PolicyError(
             Problem("RR250", f"--vary: the policy's own file has no key '{key}'", root.place, one_of(known), near)
         )
-    return _put(root, key.split("."), known[key], value)
+    return _replace_node(root, key.split("."), known[key], value)
 
 
-def _put(node: Node, path: Sequence[str], old: Node, value: object) -> Node:
+def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> Node:
     """Return a tree with a value in place of one node."""
     if node is old:
-        return _node(value, old)
+        return _value_node(value, old)
     below: dict[str, Node] | list[Node] | object
     if isinstance(node.value, dict):
-        below = {key: _put(child, path, old, value) for key, child in node.value.items()}
+        below = {key: _replace_node(child, path, old, value) for key, child in node.value.items()}
     elif isinstance(node.value, list):
-        below = [_put(child, path, old, value) for child in node.value]
+        below = [_replace_node(child, path, old, value) for child in node.value]
     else:
         below = node.value
     return Node(below, node.place, node.key, node.wrong)
 
 
-def _node(value: object, at: Node) -> Node:
+def _value_node(value: object, at: Node) -> Node:
     """Return a value of the caller's where another stood."""
     if isinstance(value, dict):
-        return Node({str(key): _node(one, at) for key, one in value.items()}, at.place, at.key)
+        return Node({str(key): _value_node(one, at) for key, one in value.items()}, at.place, at.key)
     if isinstance(value, (list, tuple)):
-        return Node([_node(one, at) for one in value], at.place, at.key)
+        return Node([_value_node(one, at) for one in value], at.place, at.key)
     if isinstance(value, float):
         return Node(Decimal(repr(value)), at.place, at.key)
     if not isinstance(value, (str, int, Decimal, date, datetime, time)):
@@ -248,7 +248,7 @@ def _node(value: object, at: Node) -> Node:
     return Node(value, at.place, at.key)
 
 
-def _with_mechanism(root: Node, made: Opened, name: str, accept: Sequence[str]) -> Node:
+def _tree_with_mechanism(root: Node, made: Opened, name: str, accept: Sequence[str]) -> Node:
     """Return a tree with another mechanism, with those options of the file's own that it has, too, and what it accepts.
 
     Args:
@@ -265,6 +265,6 @@ def _with_mechanism(root: Node, made: Opened, name: str, accept: Sequence[str]) 
     mechanism = Node({"name": Node(name, at.place, at.key), **kept}, at.place, at.key)
     above = root if release is None else release
     settings = dict(above.table) if release is not None else {}
-    settings["accept"] = _node(list(accept), above)
+    settings["accept"] = _value_node(list(accept), above)
     tables = {**root.table, "mechanism": mechanism, "release": Node(settings, above.place, above.key)}
     return Node(tables, root.place, root.key)

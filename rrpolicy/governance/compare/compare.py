@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.compare.asked import SEED, Asked
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.compare.attach import attach_comparison, release_among
 from rrpolicy.governance.compare.candidates import Candidate, Vary, candidates
-from rrpolicy.governance.compare.comparison import Comparison, Outcome, Row, axis_of
-from rrpolicy.governance.compare.into import release_of, write_into
-from rrpolicy.governance.compare.kept import Kept
-from rrpolicy.governance.compare.tables import Tables
+from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
+from rrpolicy.governance.compare.comparison import (
+    CandidateComparison,
+    CandidateOutcome,
+    CandidateResult,
+    choose_axis,
+)
+from rrpolicy.governance.compare.criteria import SEED, ComparisonCriteria
+from rrpolicy.governance.compare.table_cache import ComparisonTables
 from rrpolicy.planning.derived import to_accept
 from rrpolicy.planning.keys import inside_of
 from rrpolicy.planning.opening import open_policy
@@ -44,7 +49,7 @@ Progress = Callable[[str, float], None]
 
 
 @frozen
-class Call:
+class ComparisonRequest:
     """What a comparison is asked for, beside the candidates.
 
     Attributes:
@@ -64,7 +69,7 @@ class Call:
     handed: Handed
     records: int | None
     draws: int
-    kept: Kept | None
+    kept: ComparisonCheckpoint | None
     terms: Terms
     accounts: Accounts
     write: bool = False
@@ -76,9 +81,9 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     vary: Vary,
     root: Path | None,
     trusted: Sequence[str],
-    call: Call,
+    call: ComparisonRequest,
     progress: Progress,
-) -> Comparison:
+) -> CandidateComparison:
     """Compare; see `rrpolicy.compare` for the arguments and errors.
 
     Args:
@@ -90,47 +95,47 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
         call: everything else.
         progress: called with what is being done, and the share done.
     """
-    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.utility.marginal import FEWEST_DRAWS, MOST_DRAWS
 
     if not FEWEST_DRAWS <= call.draws <= MOST_DRAWS:
         raise PolicyError(Problem("RR250", f"{call.draws} draws", expected=f"{FEWEST_DRAWS} to {MOST_DRAWS:,}"))
-    into = release_of(named) if call.write else None
+    into = release_among(named) if call.write else None
     found = list(candidates(named, mechanisms, vary, root, call.handed, trusted))
     written = {one.written.plan.policy_digest for one in found if one.written is not None}
     found = [one for one in found if one.opened is None or one.opened.policy.digest() not in written]
     if call.records is None:
-        _refuse_several_tables(found)
+        _require_single_table(found)
     asking = [one.asking for one in found if one.asking is not None]
-    asked = Asked.of(
+    asked = ComparisonCriteria.of(
         asking,
-        _stated(named[0], found[0], root, call.handed),
+        _first_stated_policy(named[0], found[0], root, call.handed),
         call.draws,
         measured=call.records is None and all(_has_table(one) for one in found),
     )
     rows = []
     with ExitStack() as stack:
-        tables = Tables(stack, stack.enter_context(scratch()).folder)
+        tables = ComparisonTables(stack, stack.enter_context(scratch_folder()).folder)
         for place, one in enumerate(found):
 
             def tell(what: str, share: float, place: int = place) -> None:
                 progress(f"candidate {place + 1} of {len(found)}: {what}", (place + share) / len(found))
 
-            rows.append(_row(one, asked, tables, call, tell))
+            rows.append(_candidate_result(one, asked, tables, call, tell))
     risks, utilities = asked.risks(rows), asked.utilities(rows)
-    across = axis_of(risks, rows, "risk", call.risk)
-    up = axis_of(utilities, rows, "error", call.error)
+    across = choose_axis(risks, rows, "risk", call.risk)
+    up = choose_axis(utilities, rows, "error", call.error)
     read = call.records is None or any(one.written is not None for one in found)
     opened = [(place, one.opened.policy) for place, one in enumerate(found, 1) if one.opened is not None]
-    unkept = tuple(place for place, policy in opened if call.kept is not None and _follows_from_more(policy))
-    compared = Comparison(tuple(rows), risks, utilities, across, up, confidential=read, unkept=unkept)
+    unkept = tuple(place for place, policy in opened if call.kept is not None and _has_external_inputs(policy))
+    compared = CandidateComparison(tuple(rows), risks, utilities, across, up, confidential=read, unkept=unkept)
     if into is not None:
         own = next(one.written for one in found if one.written is not None and one.file == str(into))
-        write_into(into, own.release, compared, own.registry)
+        attach_comparison(into, own.release, compared, own.registry)
     return compared
 
 
-def _stated(path: Path, first: Candidate, root: Path | None, handed: Handed) -> tuple[Policy, Registry]:
+def _first_stated_policy(path: Path, first: Candidate, root: Path | None, handed: Handed) -> tuple[Policy, Registry]:
     """Return the first policy as its file states it, with its plugins; of a plan or a release its own."""
     if first.written is not None:
         return first.written.plan.policy, first.written.registry
@@ -142,7 +147,7 @@ def _has_table(one: Candidate) -> bool:
     return one.written is None or one.written.table
 
 
-def _refuse_several_tables(each: Sequence[Candidate]) -> None:
+def _require_single_table(each: Sequence[Candidate]) -> None:
     """Refuse candidates that would be planned on different tables: their numbers would not be comparable.
 
     Raises:
@@ -163,25 +168,27 @@ def _refuse_several_tables(each: Sequence[Candidate]) -> None:
         raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
 
 
-def _row(one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Progress) -> Row:
+def _candidate_result(
+    one: Candidate, asked: ComparisonCriteria, tables: ComparisonTables, call: ComparisonRequest, progress: Progress
+) -> CandidateResult:
     """Return what a candidate comes to; what cannot be planned says why.
 
     Raises:
         DataError: RR3xx if the table cannot be read at all.
     """
-    row = Row(one.label, one.file, one.mechanism, one.changed, None, Outcome.REFUSED)
+    row = CandidateResult(one.label, one.file, one.mechanism, one.changed, None, CandidateOutcome.REFUSED)
     if one.asking is None:
         return replace(row, problems=one.problems)
     policy, registry = one.asking
-    row = replace(row, policy=_named(policy))
+    row = replace(row, policy=_policy_identity(policy))
     try:
         with registry.naming_engines():
             if one.written is not None:
-                return _written(row, one, asked, tables, call)
+                return _existing_result(row, one, asked, tables, call)
             original = tables.original(policy, registry) if call.records is None else call.records
-            key = _key(policy, registry, asked, original, call)
+            key = _checkpoint_key(policy, registry, asked, original, call)
             kept = None if call.kept is None or key is None else call.kept.get(key)
-            found = kept or _planned(row, one, asked, tables, call, progress)
+            found = kept or _planned_result(row, one, asked, tables, call, progress)
             if kept is None and call.kept is not None and key is not None:
                 call.kept.put(key, found)
             return replace(found, label=row.label, file=row.file)
@@ -195,14 +202,16 @@ def _row(one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Pro
         return replace(row, problems=error.problems)
 
 
-def _follows_from_more(policy: Policy) -> bool:
+def _has_external_inputs(policy: Policy) -> bool:
     """Return whether numbers follow from a ledger or another table as well, whose changes no key tells."""
     return policy.ledger is not None or bool(policy.mechanism.elsewhere)
 
 
-def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | int, call: Call) -> str | None:
+def _checkpoint_key(
+    policy: Policy, registry: Registry, asked: ComparisonCriteria, original: Original | int, call: ComparisonRequest
+) -> str | None:
     """Return under what a candidate is kept; None if it is not."""
-    if call.kept is None or _follows_from_more(policy):
+    if call.kept is None or _has_external_inputs(policy):
         return None
     governance = policy.governance
     dated = governance.waivers or governance.context.review is not None
@@ -217,7 +226,9 @@ def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | 
     )
 
 
-def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call) -> Row:
+def _existing_result(
+    row: CandidateResult, one: Candidate, asked: ComparisonCriteria, tables: ComparisonTables, call: ComparisonRequest
+) -> CandidateResult:
     """Return what a plan or a release comes to: as it states it, and of the rest what its channel tells."""
     assert one.written is not None
     plan, registry, assessment = one.written.plan, one.written.registry, one.written.assessment
@@ -230,7 +241,7 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
     errors = marginal_errors(plan, original)
     return replace(
         row,
-        outcome=Outcome.PASSES,
+        outcome=CandidateOutcome.PASSES,
         records=plan.records,
         findings=dict(asked.findings(plan, assessment, registry, original)),
         utility=dict(asked.errors(plan, assessment, registry, original)),
@@ -238,13 +249,18 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         expected_errors=errors,
         protection=assessment.protection,
         unchanged=exactly(plan),
-        usable=_usable(plan, errors),
+        usable=_usable_tables(plan, errors),
     )
 
 
-def _planned(  # noqa: PLR0917 what it passes on
-    row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call, progress: Progress
-) -> Row:
+def _planned_result(  # noqa: PLR0917 what it passes on
+    row: CandidateResult,
+    one: Candidate,
+    asked: ComparisonCriteria,
+    tables: ComparisonTables,
+    call: ComparisonRequest,
+    progress: Progress,
+) -> CandidateResult:
     from rrpolicy.source.elsewhere import open_elsewhere
 
     def looked(made: Opened) -> tuple[Outlook, Original | int]:
@@ -267,11 +283,11 @@ def _planned(  # noqa: PLR0917 what it passes on
         with suppress(PolicyError):  # its baseline does not let it accept that
             made = one.accepting([derived.id for derived in outlook.plan.derived])
             (outlook, original), accept = looked(made), line
-            row = replace(row, policy=_named(made.policy))
+            row = replace(row, policy=_policy_identity(made.policy))
     progress("measuring", 0.95)
     return replace(
         row,
-        outcome=Outcome.PASSES if outlook.passed else Outcome.FAILS,
+        outcome=CandidateOutcome.PASSES if outlook.passed else CandidateOutcome.FAILS,
         problems=outlook.problems,
         records=outlook.plan.records,
         findings=dict(asked.findings(outlook.plan, outlook.assessment, made.registry, original)),
@@ -281,16 +297,16 @@ def _planned(  # noqa: PLR0917 what it passes on
         accept=accept,
         protection=outlook.assessment.protection,
         unchanged=exactly(outlook.plan),
-        usable=_usable(outlook.plan, outlook.errors),
+        usable=_usable_tables(outlook.plan, outlook.errors),
     )
 
 
-def _usable(plan: Plan, errors: Sequence[MarginalError]) -> bool:
+def _usable_tables(plan: Plan, errors: Sequence[MarginalError]) -> bool:
     """Return whether tables can be used; those of generalised columns can, as their groups are counted exactly."""
     decoders = (decoder for decoder in plan.channel.decoders() if isinstance(decoder, RecodeDecoder))
     generalised = {name for decoder in decoders for name in decoder.attributes}
     return usable([error for error in errors if generalised.isdisjoint(error.attributes)])
 
 
-def _named(policy: Policy) -> Mapping[str, str]:
+def _policy_identity(policy: Policy) -> Mapping[str, str]:
     return {"name": policy.name, "version": policy.version, "digest": policy.digest()}

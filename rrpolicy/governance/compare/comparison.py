@@ -8,10 +8,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import ClassVar, Literal
 
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.preview import MarginalError
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
@@ -31,7 +31,7 @@ RULE = (
 )
 
 
-class Outcome(StrEnum):
+class CandidateOutcome(StrEnum):
     """What became of a candidate."""
 
     PASSES = "passes"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 @frozen
-class Row:
+class CandidateResult:
     """A candidate and what it comes to.
 
     Attributes:
@@ -68,7 +68,7 @@ class Row:
     mechanism: str
     changed: tuple[tuple[str, str], ...]
     policy: Mapping[str, str] | None
-    outcome: Outcome
+    outcome: CandidateOutcome
     problems: tuple[Problem, ...] = ()
     records: int | None = None
     findings: Mapping[str, Finding] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Row:
     @property
     def passes(self) -> bool:
         """Return whether a release would pass."""
-        return self.outcome is Outcome.PASSES
+        return self.outcome is CandidateOutcome.PASSES
 
     @property
     def rank(self) -> int:
@@ -134,7 +134,7 @@ class Recommendation:
 
 
 @frozen
-class Comparison(Decided):
+class CandidateComparison(GatedResult):
     """Candidates compared.
 
     Attributes:
@@ -148,7 +148,7 @@ class Comparison(Decided):
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateResult, ...]
     risks: tuple[Quantity, ...]
     utilities: tuple[Quantity, ...]
     risk: Quantity | None
@@ -171,9 +171,9 @@ class Comparison(Decided):
         shown; who lacks one of them is not on the front.
         """
         points = {i: point for i, row in enumerate(self.rows, 1) if row.passes and (point := self.point(row))}
-        return tuple(i for i, one in points.items() if not any(_beats(other, one) for other in points.values()))
+        return tuple(i for i, one in points.items() if not any(_dominates(other, one) for other in points.values()))
 
-    def point(self, row: Row) -> tuple[float, float] | None:
+    def point(self, row: CandidateResult) -> tuple[float, float] | None:
         """Return risk and error of a row, the greater the worse; None if one of them is not known."""
         risk, error = row.risk(self.risk), row.error(self.error)
         if risk is None or error is None or self.risk is None or self.error is None:
@@ -189,14 +189,14 @@ class Comparison(Decided):
         known = {i: point for i, row in useful.items() if (point := self.point(row)) is not None}
         if not known:
             return Recommendation(None, self._none(len(passing), len(enough), len(useful)))
-        safest = _safest({i: self.rows[i - 1] for i in known})
+        safest = _lowest_risk_candidates({i: self.rows[i - 1] for i in known})
         points = {i: known[i] for i in safest}
         assert self.risk is not None
         assert self.error is not None
         least = min(points, key=lambda i: (points[i][1], points[i][0], i))
-        alike = [i for i in points if _alike(self._error(i), self._error(least))]
+        alike = [i for i in points if _within_standard_error(self._error(i), self._error(least))]
         lowest = min(points[i][0] for i in alike)
-        tied = {i: points[i] for i in alike if _no_worse(points[i][0], lowest)}
+        tied = {i: points[i] for i in alike if _at_most(points[i][0], lowest)}
         best = min(tied, key=lambda i: (tied[i][1], tied[i][0], i))
         if len(tied) > 1:
             reason = self._tie(best, tied, len(alike))
@@ -205,11 +205,11 @@ class Comparison(Decided):
         return Recommendation(best, f"{self._safer(best, len(known), len(safest))}{reason}{self._unmet(best)}")
 
     @property
-    def ranked(self) -> tuple[tuple[int, Row], ...]:
+    def ranked(self) -> tuple[tuple[int, CandidateResult], ...]:
         """Return places and candidates as they are listed: the recommended one, then by use, grade, rise and error."""
         best = self.recommended.candidate
 
-        def key(one: tuple[int, Row]) -> tuple[bool, bool, bool, int, float, float]:
+        def key(one: tuple[int, CandidateResult]) -> tuple[bool, bool, bool, int, float, float]:
             place, row = one
             point = self.point(row)
             error = math.inf if point is None else point[1]
@@ -310,7 +310,7 @@ class Comparison(Decided):
             "schema": self.schema,
             "confidential": self.confidential,
             "unkept": list(self.unkept),
-            "candidates": [_row(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
+            "candidates": [_result_json(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
             "risks": plain(self.risks),
             "utilities": plain(self.utilities),
             "map": {
@@ -323,7 +323,7 @@ class Comparison(Decided):
         }
 
 
-def _row(place: int, row: Row, *, on_front: bool) -> Json:
+def _result_json(place: int, row: CandidateResult, *, on_front: bool) -> Json:
     return {
         "candidate": place,
         "label": row.label,
@@ -354,16 +354,18 @@ def _row(place: int, row: Row, *, on_front: bool) -> Json:
     }
 
 
-def _safest(rows: Mapping[int, Row]) -> list[int]:
+def _lowest_risk_candidates(rows: Mapping[int, CandidateResult]) -> list[int]:
     """Return the candidates with the best grade whose rise cannot be told from the smallest one."""
     best = min(row.rank for row in rows.values())
     graded = {i: row.rise for i, row in rows.items() if row.rank == best}
     least = min(graded.values(), key=lambda rise: rise.value)
-    return [i for i, rise in graded.items() if rise.value <= least.value + ROUNDING or _alike(rise, least)]
+    return [
+        i for i, rise in graded.items() if rise.value <= least.value + ROUNDING or _within_standard_error(rise, least)
+    ]
 
 
-def axis_of(
-    quantities: Sequence[Quantity], rows: Sequence[Row], what: Literal["risk", "error"], named: str | None
+def choose_axis(
+    quantities: Sequence[Quantity], rows: Sequence[CandidateResult], what: Literal["risk", "error"], named: str | None
 ) -> Quantity | None:
     """Return the quantity that is named, or the first that most of the candidates have: of those that pass, if any.
 
@@ -385,16 +387,16 @@ def axis_of(
     return max(quantities, key=count, default=None)
 
 
-def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
     """Return whether a point is no worse in both, and better in one by more than rounding."""
-    return all(map(_no_worse, one, other)) and not all(map(_no_worse, other, one))
+    return all(map(_at_most, one, other)) and not all(map(_at_most, other, one))
 
 
-def _no_worse(one: float, other: float) -> bool:
+def _at_most(one: float, other: float) -> bool:
     """Return whether a cost is at most another one; parameters that were solved for one limit differ by rounding."""
     return one <= other + ROUNDING * abs(other)
 
 
-def _alike(one: Measure, least: Measure) -> bool:
+def _within_standard_error(one: Measure, least: Measure) -> bool:
     """Return whether two errors cannot be told apart: estimates within their standard errors, others if equal."""
     return abs(one.value - least.value) <= ERRORS * math.hypot(one.error, least.error)

@@ -13,21 +13,21 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
-from rrpolicy.errors import unwritable
+from rrpolicy.errors import write_error
 from rrpolicy.escaping.printable import visible, visible_lines
 from rrpolicy.escaping.templates import template_environment
-from rrpolicy.governance.compare.comparison import Comparison
+from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
 from rrpolicy.reports.before_after import guesses
 from rrpolicy.reports.map import Point, risk_map
 from rrpolicy.safe_io.appearing import appear, refuse_existing
-from rrpolicy.safe_io.interrupts import token, unfinished
+from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 """Of the plot inside its drawing, in its units."""
 
 
-def write(found: Comparison, path: Path) -> None:
+def write(found: CandidateComparison, path: Path) -> None:
     """Write the page, which is confidential, for its owner alone to read.
 
     Raises:
@@ -35,26 +35,26 @@ def write(found: Comparison, path: Path) -> None:
     """
     refuse_existing(path)
     content = as_html(found)
-    made = path.with_name(f".{path.name}.{token()}")
+    made = path.with_name(f".{path.name}.{random_suffix()}")
     try:
-        with unfinished(made):
+        with cleanup_on_exit(made):
             with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(content)
             appear(made, path)
     except OSError as error:
-        raise unwritable(str(path), error) from error
+        raise write_error(str(path), error) from error
 
 
-def as_html(found: Comparison) -> bytes:
+def as_html(found: CandidateComparison) -> bytes:
     """Return the page."""
-    page, made = _environment().get_template("compare.html"), drawn(found)
+    page, made = _environment().get_template("compare.html"), draw_risk_map(found)
     told = page.render(
-        found=found, heading=_heading(found), drawn=made, left=_left(found, made), told=found.recommended
+        found=found, heading=_heading(found), drawn=made, left=_unmapped_candidates(found, made), told=found.recommended
     )
     return told.encode("utf-8", "replace")
 
 
-def _heading(found: Comparison) -> str:
+def _heading(found: CandidateComparison) -> str:
     """Return what the page is of: a single candidate is called by its name and what became of it."""
     if len(found.rows) > 1:
         return f"Comparison of {len(found.rows)} candidates"
@@ -62,7 +62,7 @@ def _heading(found: Comparison) -> str:
     return f"{row.label}: {row.outcome}"
 
 
-def drawn(found: Comparison) -> RiskMap | None:
+def draw_risk_map(found: CandidateComparison) -> RiskMap | None:
     """Return the map; None if no candidate has both numbers."""
     risk, error = found.risk, found.error
     if risk is None or error is None:
@@ -75,13 +75,13 @@ def drawn(found: Comparison) -> RiskMap | None:
     return risk_map(points, found.front, risk_up=risk.better == "larger", error_up=error.better == "larger")
 
 
-def _left(found: Comparison, made: RiskMap | None) -> list[int]:
+def _unmapped_candidates(found: CandidateComparison, made: RiskMap | None) -> list[int]:
     """Return the candidates that are not on the map, as they lack a number."""
     marked = {mark.candidate for mark in made.marks} if made is not None else set()
     return [place for place in range(1, len(found.rows) + 1) if place not in marked]
 
 
-def _path(front: Sequence[tuple[float, float]]) -> str:
+def _pareto_path(front: Sequence[tuple[float, float]]) -> str:
     """Return the steps of the Pareto front, as an SVG path; "" for less than two candidates."""
     steps = [(_x(error), _y(risk)) for error, risk in front]
     path = f"M{steps[0][0]:.1f} {steps[0][1]:.1f}" if len(steps) > 1 else ""
@@ -114,7 +114,7 @@ def _environment() -> Environment:
         "visible_lines": lambda text: visible_lines(str(text)),
         "x": _at_x,
         "y": _at_y,
-        "steps": _path,
+        "steps": _pareto_path,
     }
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -9,14 +9,24 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import listed
-from rrpolicy.governance.diff.altered import Altered, Comparison, Difference, Effect, Kind, Known, Places, Prices, Sense
-from rrpolicy.governance.diff.announced import announced
-from rrpolicy.governance.diff.entries import gates, plain_options, requirements
-from rrpolicy.governance.diff.keys import columns, settings, waivers
-from rrpolicy.governance.diff.pricing import Progress, prices
+from rrpolicy.governance.diff.changelog_gate import check_announcements
+from rrpolicy.governance.diff.changes import (
+    ChangeSubject,
+    Difference,
+    Effect,
+    ImpactBasis,
+    ImpactKind,
+    PlacePair,
+    PolicyChange,
+    PolicyDiff,
+    PolicyImpact,
+)
+from rrpolicy.governance.diff.diff_inputs import DiffInput, is_release, open_diff_inputs
+from rrpolicy.governance.diff.entries import gate_changes, plain_options, requirement_changes
+from rrpolicy.governance.diff.impact import Progress, policy_impact
+from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
 from rrpolicy.governance.diff.revision import Revision
-from rrpolicy.governance.diff.sides import Side, is_release, open_sides
-from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.planning.opening import PolicyLike
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Policy
@@ -42,12 +52,12 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
         progress: called with what is being done, and the share done.
         terms: on which day both are judged.
     """
-    before = () if is_release(old) else open_sides(old, root)
-    after = open_sides(new, root, _plugins(before))
-    before = before or open_sides(old, root, () if is_release(new) else _plugins(after))
+    before = () if is_release(old) else open_diff_inputs(old, root)
+    after = open_diff_inputs(new, root, _plugin_changes(before))
+    before = before or open_diff_inputs(old, root, () if is_release(new) else _plugin_changes(after))
     if len(before) == len(after) == 1:
-        return Difference((_comparison(before[0], after[0], on, progress, terms),))
-    return _matched(before, after, on, progress, terms)
+        return Difference((_compare_pair(before[0], after[0], on, progress, terms),))
+    return _matched_comparisons(before, after, on, progress, terms)
 
 
 def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
@@ -69,50 +79,54 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
         PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
         RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
     """
-    after = open_sides(new, root)
+    after = open_diff_inputs(new, root)
     if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
         raise PolicyError(Problem("RR250", "`since` compares a policy's file, or a folder, with a revision of it"))
     found = Revision.of(revision)
     place = found.place(Path(new))
     names = [place] if found.holds(place) else found.gone()
-    before = tuple(side for name in names for side in open_sides(f"{revision}:{name}"))
-    for ledger in dict.fromkeys(_ledger(side) for side in before if side.policy.ledger is not None):
+    before = tuple(side for name in names for side in open_diff_inputs(f"{revision}:{name}"))
+    for ledger in dict.fromkeys(_ledger_path(side) for side in before if side.policy.ledger is not None):
         earlier = found.content_of(ledger) if found.knows(ledger) else None
         if earlier is not None:
             read_ledger(ledger).expect_all(earlier, revision)
-    return _matched(before, after, on, progress, terms)
+    return _matched_comparisons(before, after, on, progress, terms)
 
 
-def _ledger(side: Side) -> Path:
+def _ledger_path(side: DiffInput) -> Path:
     """Return where the ledger of a policy lies in the work tree."""
     assert side.policy.ledger is not None
     return Path(side.policy.folder) / side.policy.ledger.file
 
 
-def _matched(
-    before: tuple[Side, ...], after: tuple[Side, ...], on: Handed | int | None, progress: Progress, terms: Terms
+def _matched_comparisons(
+    before: tuple[DiffInput, ...],
+    after: tuple[DiffInput, ...],
+    on: Handed | int | None,
+    progress: Progress,
+    terms: Terms,
 ) -> Difference:
     """Compare the policies of two sides that belong together."""
-    one, other = _by_name(before), _by_name(after)
+    one, other = _index_by_name(before), _index_by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
     gone = [side for name, side in one.items() if name not in other]
     come = [side for name, side in other.items() if name not in one]
-    for likeness in (_same_file, _alike):
+    for likeness in (_same_file_score, _shared_column_ratio):
         for pair in sorted(product(gone, come), key=lambda pair: -likeness(*pair)):
             if pair[0] in gone and pair[1] in come and likeness(*pair) >= RENAMED:
                 gone.remove(pair[0])
                 come.remove(pair[1])
                 pairs.append(pair)
-    compared = tuple(_comparison(*pair, on, progress, terms) for pair in pairs)
+    compared = tuple(_compare_pair(*pair, on, progress, terms) for pair in pairs)
     return Difference(compared, tuple(side.file for side in come), tuple(side.file for side in gone))
 
 
-def _same_file(old: Side, new: Side) -> float:
+def _same_file_score(old: DiffInput, new: DiffInput) -> float:
     """Return 1 for policies in files of one name; else 0."""
     return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
 
 
-def _alike(old: Side, new: Side) -> float:
+def _shared_column_ratio(old: DiffInput, new: DiffInput) -> float:
     """Return the share of columns that two policies have in common; 1 if they have the same source."""
     one, other = old.policy, new.policy
     if (one.source.uri, one.source.table) == (other.source.uri, other.source.table):
@@ -120,12 +134,12 @@ def _alike(old: Side, new: Side) -> float:
     return len(one.attributes.keys() & other.attributes.keys()) / len(one.attributes.keys() | other.attributes.keys())
 
 
-def _plugins(sides: tuple[Side, ...]) -> tuple[str, ...]:
+def _plugin_changes(sides: tuple[DiffInput, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plugin for side in sides for plugin in side.policy.plugins))
 
 
-def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
-    found: dict[str, Side] = {}
+def _index_by_name(sides: tuple[DiffInput, ...]) -> Mapping[str, DiffInput]:
+    found: dict[str, DiffInput] = {}
     for side in sides:
         first = found.setdefault(side.policy.name, side)
         if first is not side:
@@ -135,36 +149,44 @@ def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
     return found
 
 
-def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress, terms: Terms) -> Comparison:
-    found = prices(old, new, on, progress, terms)
-    changes = [*settings(old, new), *waivers(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
-    changes += _mechanism(old, new, found)
+def _compare_pair(
+    old: DiffInput, new: DiffInput, on: Handed | int | None, progress: Progress, terms: Terms
+) -> PolicyDiff:
+    found = policy_impact(old, new, on, progress, terms)
+    changes = [
+        *setting_changes(old, new),
+        *waiver_changes(old, new),
+        *column_changes(old, new),
+        *requirement_changes(old, new),
+        *gate_changes(old, new),
+    ]
+    changes += _mechanism_changes(old, new, found)
     order = list(Effect)
     changes.sort(key=lambda change: order.index(change.effect))
-    return Comparison(old.compared, new.compared, tuple(announced(old, new, changes)), found)
+    return PolicyDiff(old.compared, new.compared, tuple(check_announcements(old, new, changes)), found)
 
 
-def _mechanism(old: Side, new: Side, found: Prices) -> Iterator[Altered]:
+def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> Iterator[PolicyChange]:
     """Yield what changed of the mechanism: its effect is what became of the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
-    does, why = found.effect or Effect.INCOMPARABLE, _why(found)
+    does, why = found.effect or Effect.INCOMPARABLE, _mechanism_reason(found)
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
     keys = ["name"] if one.name != other.name else dict.fromkeys([*before, *after])
     for key in (f"mechanism.{name}" for name in keys if before.get(name) != after.get(name)):
         name = key.removeprefix("mechanism.")
-        places = Places(old.at(key), new.at(key))
-        yield Altered(key, does, before.get(name), after.get(name), why, Sense.PROTECTION, places)
+        places = PlacePair(old.at(key), new.at(key))
+        yield PolicyChange(key, does, before.get(name), after.get(name), why, ChangeSubject.PROTECTION, places)
 
 
-def _why(found: Prices) -> str:
+def _mechanism_reason(found: PolicyImpact) -> str:
     """Return what the effect of another mechanism is told by, and what of it cannot be compared, or why nothing can."""
-    guarantees = [price for price in found.numbers if price.kind is Kind.GUARANTEE]
+    guarantees = [price for price in found.numbers if price.kind is ImpactKind.GUARANTEE]
     unclear = listed(price.of for price in guarantees if price.effect is None)
     if found.effect is not None and unclear:
         return "by whether a release passes"
     if any(price.known for price in guarantees):
         return f"by the guarantees, recomputed from {found.known}{f'; {unclear} cannot be compared' if unclear else ''}"
-    if found.known is not Known.TABLE:
+    if found.known is not ImpactBasis.TABLE:
         return (
             f"by the guarantees, which cannot be computed from {found.known}: plan both with --data or --expected-rows"
         )

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from rrpolicy.canonical import Json, Value, canonical
-from rrpolicy.finding import AT
-from rrpolicy.governance.diff.altered import Altered, Effect, Places, Sense
-from rrpolicy.governance.diff.sides import Side
-from rrpolicy.governance.diff.weaker import effect
+from rrpolicy.canonical_json import Json, Value, canonical
+from rrpolicy.finding import BOUND_WORDS
+from rrpolicy.governance.diff.changes import (
+    ChangeSubject,
+    Effect,
+    PlacePair,
+    PolicyChange,
+)
+from rrpolicy.governance.diff.diff_inputs import DiffInput
+from rrpolicy.governance.diff.strictness import change_effect
 from rrpolicy.planning.assess import words
-from rrpolicy.plugin_errors.returned import returning
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Requirement
@@ -28,15 +33,16 @@ _EFFECTS = {
 }
 
 
-def requirements(old: Side, new: Side) -> Iterator[Altered]:
+def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each [[privacy]] entry that came, went or changed; entries are compared by their model."""
-    before, after = named(old), named(new)
+    before, after = requirements_by_identity(old), requirements_by_identity(new)
     pairs = {name: name for name in before if name in after}
     gone = [name for name in before if name not in after]
     come = [name for name in after if name not in before]
     for name in gone:
         match = next(
-            (n for n in come if effect_of(before[name], after[n], new.registry) is not Effect.INCOMPARABLE), None
+            (n for n in come if requirement_effect(before[name], after[n], new.registry) is not Effect.INCOMPARABLE),
+            None,
         )
         if match is not None:
             pairs[name] = match
@@ -44,26 +50,26 @@ def requirements(old: Side, new: Side) -> Iterator[Altered]:
     for name, match in pairs.items():
         one, other = before[name], after[match]
         if plain(one) != plain(other):
-            does = effect_of(one, other, new.registry)
+            does = requirement_effect(one, other, new.registry)
             why = f"{words(one, old.registry)} before, {words(other, new.registry)} now"
-            yield _altered(name, does, why, (one, other), (old, new))
+            yield _entry_change(name, does, why, (one, other), (old, new))
     for name in (n for n in gone if n not in pairs):
         one = before[name]
         said = f"{words(one, old.registry)} is required no more"
-        implied = _implied(one, after.values(), new.registry)
+        implied = _implied_requirement(one, after.values(), new.registry)
         rest = "" if implied is None else f", and '{words(implied, new.registry)}' asks for no less"
         does = Effect.WEAKER if implied is None else Effect.NEUTRAL
-        yield _altered(name, does, said + rest, (one, None), (old, new))
+        yield _entry_change(name, does, said + rest, (one, None), (old, new))
     for name in come:
         other = after[name]
         said = f"{words(other, new.registry)} is required as well"
-        implied = _implied(other, before.values(), new.registry)
+        implied = _implied_requirement(other, before.values(), new.registry)
         rest = "" if implied is None else f", and '{words(implied, new.registry)}' asked for no less"
         does = Effect.STRONGER if implied is None else Effect.NEUTRAL
-        yield _altered(name, does, said + rest, (None, other), (old, new))
+        yield _entry_change(name, does, said + rest, (None, other), (old, new))
 
 
-def gates(old: Side, new: Side) -> Iterator[Altered]:
+def gate_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each [[utility]] entry that came, went or changed: it is weaker if it lets pass what it refused."""
     before, after = (dict(zip(identities(s.policy).gates, s.policy.gates, strict=True)) for s in (old, new))
     for name in dict.fromkeys([*before, *after]):
@@ -75,10 +81,10 @@ def gates(old: Side, new: Side) -> Iterator[Altered]:
             does = Effect.WEAKER if other is None else Effect.STRONGER
             why = "nothing limits this error any more" if other is None else "this error is limited as well"
         else:
-            does = _of_gate(one, other)
-            why = f"{_limit(one)} before, {_limit(other)} now"
+            does = _gate_effect(one, other)
+            why = f"{_limit_text(one)} before, {_limit_text(other)} now"
         at = (None if g is None else side.shown(g.place) for g, side in ((one, old), (other, new)))
-        yield Altered(name, does, was, now, why, Sense.UTILITY, Places(*at))
+        yield PolicyChange(name, does, was, now, why, ChangeSubject.UTILITY, PlacePair(*at))
 
 
 def plain_options(options: BaseModel) -> dict[str, Json]:
@@ -86,11 +92,11 @@ def plain_options(options: BaseModel) -> dict[str, Json]:
     return options.model_dump(mode="json", exclude_none=True)
 
 
-def _limit(gate: Gate) -> str:
-    return f"{AT[gate.bound]} {gate.max or gate.min}"
+def _limit_text(gate: Gate) -> str:
+    return f"{BOUND_WORDS[gate.bound]} {gate.max or gate.min}"
 
 
-def _of_gate(old: Gate, new: Gate) -> Effect:
+def _gate_effect(old: Gate, new: Gate) -> Effect:
     if old.options != new.options or old.bound != new.bound:
         return Effect.INCOMPARABLE
     wider, narrower = new.limit > old.limit, new.limit < old.limit
@@ -99,22 +105,22 @@ def _of_gate(old: Gate, new: Gate) -> Effect:
     )
 
 
-def named(side: Side) -> Mapping[str, Requirement]:
+def requirements_by_identity(side: DiffInput) -> Mapping[str, Requirement]:
     """Return the [[privacy]] entries of a policy by their identity."""
     return dict(zip(identities(side.policy).requirements, side.policy.requirements, strict=True))
 
 
-def effect_of(old: Requirement, new: Requirement, registry: Registry) -> Effect:
+def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -> Effect:
     """Return what becomes of a requirement: weaker too if it speaks of fewer people, or an estimate decides."""
     if old.model != new.model:
         return Effect.INCOMPARABLE
-    compare = returning(Order, registry.privacy_models[new.model].compare)
-    people = Effect.of(weaker=not _covers(new, old), stronger=not _covers(old, new))
-    decided = effect(RULES["privacy.decided_by"], old.decided_by, new.decided_by)
+    compare = check_return_type(Order, registry.privacy_models[new.model].compare)
+    people = Effect.of(weaker=not _covers_same_people(new, old), stronger=not _covers_same_people(old, new))
+    decided = change_effect(RULES["privacy.decided_by"], old.decided_by, new.decided_by)
     return Effect.together([_EFFECTS[compare(old.options, new.options)], people, decided])
 
 
-def _covers(one: Requirement, other: Requirement) -> bool:
+def _covers_same_people(one: Requirement, other: Requirement) -> bool:
     """Return whether a requirement speaks of everybody that another speaks of."""
     return _items(one.where).items() <= _items(other.where).items()
 
@@ -123,24 +129,24 @@ def _items(where: Mapping[str, Value]) -> dict[str, bytes]:
     return {name: canonical(value) for name, value in where.items()}
 
 
-def _implied(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
+def _implied_requirement(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
     """Return a requirement such that what satisfies it satisfies another one."""
     held = {Effect.STRONGER, Effect.NEUTRAL}
-    return next((other for other in others if effect_of(one, other, registry) in held), None)
+    return next((other for other in others if requirement_effect(one, other, registry) in held), None)
 
 
-def _altered(
+def _entry_change(
     name: str,
     does: Effect,
     why: str,
     entries: tuple[Requirement | None, Requirement | None],
-    sides: tuple[Side, Side],
-) -> Altered:
-    before, after = (None if r is None else _plain(r) for r in entries)
+    sides: tuple[DiffInput, DiffInput],
+) -> PolicyChange:
+    before, after = (None if r is None else _requirement_json(r) for r in entries)
     at = (None if r is None else side.shown(r.place) for r, side in zip(entries, sides, strict=True))
-    return Altered(name, does, before, after, why, Sense.PROTECTION, Places(*at))
+    return PolicyChange(name, does, before, after, why, ChangeSubject.PROTECTION, PlacePair(*at))
 
 
-def _plain(requirement: Requirement) -> dict[str, Json]:
+def _requirement_json(requirement: Requirement) -> dict[str, Json]:
     where = {"where": plain(requirement.where)} if requirement.where else {}
     return {"model": requirement.model, **plain_options(requirement.options), **where}

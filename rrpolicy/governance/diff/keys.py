@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from rrpolicy.canonical import Value, category_text
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.diff.altered import Altered, Effect, Places, Sense
-from rrpolicy.governance.diff.sides import Side
-from rrpolicy.governance.diff.weaker import OBSERVED, effect
+from rrpolicy.canonical_json import Value, category_text
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.diff.changes import (
+    ChangeSubject,
+    Effect,
+    PlacePair,
+    PolicyChange,
+)
+from rrpolicy.governance.diff.diff_inputs import DiffInput
+from rrpolicy.governance.diff.strictness import OBSERVED, change_effect
 from rrpolicy.policy.baseline.held import held, shortened
 from rrpolicy.policy.directions import RULES, Direction, Rule
 from rrpolicy.policy.folder.multiplicity import parted
@@ -21,7 +26,7 @@ from rrpolicy.serialization.writing import plain
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that only policies which extend this one feel: they are read from the file."""
 _ALLOWS = "context.allows"
-_TURNED = {
+_EFFECT_PREFIX = {
     Effect.STRONGER: "the reverse would be weaker: ",
     Effect.INCOMPARABLE: "weaker in one respect, stronger in another: ",
 }
@@ -29,7 +34,7 @@ _TURNED = {
 
 
 @frozen
-class _Stated:
+class _KeyStatement:
     """What a policy says under a key.
 
     Attributes:
@@ -43,31 +48,37 @@ class _Stated:
     shown: Any
 
 
-def settings(old: Side, new: Side) -> Iterator[Altered]:
+def setting_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each key of [policy], [source], [reference], [release], [context], [ledger] that changed, and `plan_on`."""
     kept = all(side.policy.ledger is not None for side in (old, new))
-    yield from _altered(old, new, *({**_settings(side), **_ledger(side, kept=kept)} for side in (old, new)))
+    yield from _key_changes(
+        old, new, *({**_setting_statements(side), **_ledger_statements(side, kept=kept)} for side in (old, new))
+    )
 
 
-def columns(old: Side, new: Side) -> Iterator[Altered]:
+def column_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield what changed of each column; of one that comes, goes, or is dropped, that alone."""
     before, after = old.policy.attributes, new.policy.attributes
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
         if one is None or other is None:
-            yield from _whole_column(old, new, one, other)
+            yield from _column_added_or_removed(old, new, one, other)
         elif one.role.dropped or other.role.dropped:
             key = f"attributes.{name}.role"
-            yield from _altered(old, new, {key: _role(one)}, {key: _role(other)})
+            yield from _key_changes(old, new, {key: _role_statement(one)}, {key: _role_statement(other)})
         else:
-            yield from _altered(old, new, _column(one, old.policy), _column(other, new.policy))
+            yield from _key_changes(
+                old, new, _column_statements(one, old.policy), _column_statements(other, new.policy)
+            )
     common = [[name for name in one if name in other] for one, other in ((before, after), (after, before))]
     if common[0] != common[1]:
         why = "the released columns stand in another order"
-        yield Altered("attributes", Effect.NEUTRAL, plain(common[0]), plain(common[1]), why)
+        yield PolicyChange("attributes", Effect.NEUTRAL, plain(common[0]), plain(common[1]), why)
 
 
-def _altered(old: Side, new: Side, before: Mapping[str, _Stated], after: Mapping[str, _Stated]) -> Iterator[Altered]:
+def _key_changes(
+    old: DiffInput, new: DiffInput, before: Mapping[str, _KeyStatement], after: Mapping[str, _KeyStatement]
+) -> Iterator[PolicyChange]:
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
         stated = one or other
@@ -77,12 +88,14 @@ def _altered(old: Side, new: Side, before: Mapping[str, _Stated], after: Mapping
         if compared[0] == compared[1] and shown_old == shown_new:
             continue
         rule = RULES[stated.rule]
-        does = effect(rule, *compared)
-        why = _TURNED.get(does, "") + rule.why
-        yield Altered(key, does, shown_old, shown_new, why, Sense.PROTECTION, Places(old.at(key), new.at(key)))
+        does = change_effect(rule, *compared)
+        why = _EFFECT_PREFIX.get(does, "") + rule.why
+        yield PolicyChange(
+            key, does, shown_old, shown_new, why, ChangeSubject.PROTECTION, PlacePair(old.at(key), new.at(key))
+        )
 
 
-def _settings(side: Side) -> dict[str, _Stated]:
+def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
     policy = side.policy
     source, context = policy.source, policy.governance.context
     found: dict[str, Any] = {
@@ -101,16 +114,16 @@ def _settings(side: Side) -> dict[str, _Stated]:
     }
     for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
         found[key] = side.listed(key)
-    stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in {None, ()}}
+    stated = {key: _KeyStatement(key, value, value) for key, value in found.items() if value not in {None, ()}}
     if policy.release.signers is not None:
         named = os.path.normpath(policy.release.signers)
-        stated["release.signers"] = _Stated("release.signers", (named, side.signers), [named, side.signers])
+        stated["release.signers"] = _KeyStatement("release.signers", (named, side.signers), [named, side.signers])
     if policy.governance.changes:
-        stated["policy.changes"] = _Stated("policy.changes.what", None, policy.governance.changes)
+        stated["policy.changes"] = _KeyStatement("policy.changes.what", None, policy.governance.changes)
     return stated
 
 
-def _ledger(side: Side, *, kept: bool) -> dict[str, _Stated]:
+def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatement]:
     """Return what is said of the ledger, and of the population, which decides only where there is one.
 
     Args:
@@ -118,23 +131,23 @@ def _ledger(side: Side, *, kept: bool) -> dict[str, _Stated]:
         kept: both policies keep a ledger; else nothing of it but the file is compared.
     """
     ledger, population = side.policy.ledger, side.policy.source.population
-    told: dict[str, _Stated] = {}
+    told: dict[str, _KeyStatement] = {}
     if population is not None:
-        told["source.population"] = _Stated("source.population", population if kept else None, population)
+        told["source.population"] = _KeyStatement("source.population", population if kept else None, population)
     if ledger is None:
         return told
-    told["ledger.file"] = _Stated("ledger.file", os.path.normpath(ledger.file), ledger.file)
+    told["ledger.file"] = _KeyStatement("ledger.file", os.path.normpath(ledger.file), ledger.file)
     if kept:
         budget = plain(ledger.budget) if ledger.stated else None
         said: dict[str, Any] = {"overlap": ledger.overlap, "uncomposed": ledger.uncomposed, "budget": budget}
         said["different_values"] = ledger.different_values
         for key, value in said.items():
             if value is not None:
-                told[f"ledger.{key}"] = _Stated(f"ledger.{key}", value, value)
+                told[f"ledger.{key}"] = _KeyStatement(f"ledger.{key}", value, value)
     return told
 
 
-def waivers(old: Side, new: Side) -> Iterator[Altered]:
+def waiver_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each waiver that came, went, or holds until another day."""
     before, after = ({w.finding: w for w in side.policy.governance.waivers} for side in (old, new))
     rule = RULES["waivers"]
@@ -144,34 +157,36 @@ def waivers(old: Side, new: Side) -> Iterator[Altered]:
             continue
         if one is not None and other is not None:
             said = [(w.reason, w.approver) for w in (one, other)]
-            later = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+            later = change_effect(Rule(Direction.LATER, rule.why), one.until, other.until)
             does = Effect.together([later, Effect.NEUTRAL if said[0] == said[1] else Effect.INCOMPARABLE])
         else:
-            does = effect(rule, one, other)
+            does = change_effect(rule, one, other)
         days = ["not waived" if w is None else f"waived until {w.until}" for w in (one, other)]
         why = f"{days[0]} before, {days[1]} now"
         if does is Effect.INCOMPARABLE:
             why += ", for another reason or by another approver"
         at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
-        yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
+        yield PolicyChange(
+            f"waivers/{finding}", does, plain(one), plain(other), why, ChangeSubject.PROTECTION, PlacePair(*at)
+        )
 
 
-def _role(attribute: Attribute) -> _Stated:
-    return _Stated("attributes.*.role", attribute.role.value, attribute.role.value)
+def _role_statement(attribute: Attribute) -> _KeyStatement:
+    return _KeyStatement("attributes.*.role", attribute.role.value, attribute.role.value)
 
 
-def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
+def _column_statements(attribute: Attribute, policy: Policy) -> dict[str, _KeyStatement]:
     """Return what is said of a released column; categories as they are told apart before `outside` and `nulls`."""
     spare = {"outside": attribute.outside, "nulls": attribute.nulls}
     levels = () if attribute.hierarchy is None else attribute.hierarchy[1:]
-    found: dict[str, _Stated] = {"role": _role(attribute)}
+    found: dict[str, _KeyStatement] = {"role": _role_statement(attribute)}
     if attribute.bins is not None:
         edges = attribute.bins.edges
-        found["bins"] = _Stated("attributes.*.bins", edges, list(edges))
-    found["labels"] = _labels(attribute, policy)
-    categories = _categories(attribute)
+        found["bins"] = _KeyStatement("attributes.*.bins", edges, list(edges))
+    found["labels"] = _category_labels(attribute, policy)
+    categories = _category_statements(attribute)
     if attribute.bins is None and categories is not None:
-        found["domain"] = _Stated("attributes.*.domain", categories, categories)
+        found["domain"] = _KeyStatement("attributes.*.domain", categories, categories)
     for key, value in (
         *spare.items(),
         ("scale", attribute.scale),
@@ -185,11 +200,11 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
         ("missing", policy.reading.codes(attribute.name)),
     ):
         if value is not None:
-            found[key] = _Stated(f"attributes.*.{key}", value, value)
+            found[key] = _KeyStatement(f"attributes.*.{key}", value, value)
     return {f"attributes.{attribute.name}.{key}": stated for key, stated in found.items()}
 
 
-def _labels(attribute: Attribute, policy: Policy) -> _Stated:
+def _category_labels(attribute: Attribute, policy: Policy) -> _KeyStatement:
     """Return what each category holds; names that say it themselves are not shown."""
     spare, bins = (attribute.outside, attribute.nulls), attribute.bins
     if bins is not None:
@@ -203,10 +218,10 @@ def _labels(attribute: Attribute, policy: Policy) -> _Stated:
         for (_, name), content in contents.items()
         if content != {category_text(name)}
     ]
-    return _Stated("attributes.*.labels", contents, told)
+    return _KeyStatement("attributes.*.labels", contents, told)
 
 
-def _categories(attribute: Attribute) -> Any:
+def _category_statements(attribute: Attribute) -> Any:
     if attribute.observed:
         return OBSERVED
     if attribute.domain is None:
@@ -215,16 +230,18 @@ def _categories(attribute: Attribute) -> Any:
     return tuple(value for value in attribute.domain if value not in spare)
 
 
-def _whole_column(old: Side, new: Side, one: Attribute | None, other: Attribute | None) -> Iterator[Altered]:
+def _column_added_or_removed(
+    old: DiffInput, new: DiffInput, one: Attribute | None, other: Attribute | None
+) -> Iterator[PolicyChange]:
     attribute = one or other
     assert attribute is not None
     key = f"attributes.{attribute.name}"
     before, after = (None if a is None else a.role.value for a in (one, other))
-    places = Places(None if one is None else old.at(key), None if other is None else new.at(key))
+    places = PlacePair(None if one is None else old.at(key), None if other is None else new.at(key))
     if attribute.role.dropped:
         does, why = Effect.NEUTRAL, "the column is not released either way"
     elif one is None:
         does, why = Effect.WEAKER, "one more column is released of each person"
     else:
         does, why = Effect.STRONGER, "the column is released no more"
-    yield Altered(key, does, before, after, why, Sense.PROTECTION, places)
+    yield PolicyChange(key, does, before, after, why, ChangeSubject.PROTECTION, places)

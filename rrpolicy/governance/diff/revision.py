@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.folder.root import LARGEST
 from rrpolicy.policy.tree.document import is_floor, is_policy
@@ -30,9 +30,9 @@ _SAFE = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
-_MOST = 1000
+_MAX_FILES = 1000
 """Files of one revision that are looked at."""
-_LONGEST = 60
+_MAX_BYTES = 60
 """Seconds that git may take."""
 
 
@@ -101,7 +101,7 @@ class Revision:
         listed = self._asked("ls-tree", "-r", "-z", "--name-only", self.commit).decode(errors="replace")
         names = [name for name in listed.split("\0") if name.endswith(".toml") and "\n" not in name]
         lost = [name for name in names if not (self.repository / name).exists()]
-        return tuple(name for name, content in self._contents(lost[:_MOST]).items() if self._complete(content))
+        return tuple(name for name, content in self._contents(lost[:_MAX_FILES]).items() if self._complete(content))
 
     @staticmethod
     def _complete(content: bytes) -> bool:
@@ -121,7 +121,7 @@ class Revision:
             raise self._unknown(f"it has no file or folder '{path}'")
         listed = self._asked("ls-tree", "-z", "--name-only", f"{self.commit}:{path}").decode(errors="replace")
         names = [posixpath.join(path, name) for name in listed.split("\0") if name.endswith(".toml")]
-        contents = self._contents(names[:_MOST])
+        contents = self._contents(names[:_MAX_FILES])
         found = tuple(name for name, content in contents.items() if self._complete(content))
         if not found:
             raise self._unknown(f"its folder '{path or '.'}' holds no policy")
@@ -136,7 +136,7 @@ class Revision:
             PolicyError: RR282 if git cannot read a file, or it is too large.
         """
         todo, written = [policy], set[str]()
-        while todo and len(written) < _MOST:
+        while todo and len(written) < _MAX_FILES:
             contents = self._contents([name for name in dict.fromkeys(todo) if name not in written])
             written |= {*todo}
             todo = []
@@ -144,7 +144,7 @@ class Revision:
                 to = folder / name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.write_bytes(content)
-                todo += [file for file in _named(name, content) if file not in written]
+                todo += [file for file in _referenced_files(name, content) if file not in written]
         return folder / policy
 
     def _inside(self, path: str) -> str:
@@ -166,11 +166,11 @@ class Revision:
         """Return the files that the revision holds, links inside of it followed."""
         asked = "".join(f"{self.commit}:{name}\n" for name in names).encode()
         sizes = self._asked("cat-file", "--batch-check", "--follow-symlinks", given=asked)
-        large = [n for n, size in zip(names, _sizes(sizes), strict=False) if size > LARGEST]
+        large = [n for n, size in zip(names, _object_sizes(sizes), strict=False) if size > LARGEST]
         if large:
             raise self._unknown(f"'{large[0]}' is larger than {LARGEST >> 20} MiB")
         answer = self._asked("cat-file", "--batch", "--follow-symlinks", given=asked)
-        return dict(_parted(names, answer))
+        return dict(_split_files(names, answer))
 
     def _asked(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
         options = [word for setting in _SETTINGS for word in ("-c", setting)]
@@ -179,10 +179,10 @@ class Revision:
         here, known = self.repository, {**surroundings, **_SAFE}
         try:
             found = subprocess.run(  # noqa: S603 a fixed command, and names that git takes for no options
-                line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_LONGEST
+                line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_MAX_BYTES
             )
         except subprocess.TimeoutExpired as error:  # its settings may name a pipe
-            raise self._unknown(f"git does not answer within {_LONGEST} seconds") from error
+            raise self._unknown(f"git does not answer within {_MAX_BYTES} seconds") from error
         if found.returncode:
             said = found.stderr.decode(errors="replace").strip().splitlines()
             raise self._unknown(said[0].removeprefix("fatal: ") if said else "git knows none of that name")
@@ -193,7 +193,7 @@ class Revision:
         return PolicyError(Problem("RR282", f"the revision '{self.named}': {why}", expected=expected))
 
 
-def _sizes(answer: bytes) -> Iterator[int]:
+def _object_sizes(answer: bytes) -> Iterator[int]:
     """Yield the size of each object that was asked for; 0 of what is none.
 
     Of a link that leads nowhere git tells more, on a line of its own, which begins with no number of an object.
@@ -206,7 +206,7 @@ def _sizes(answer: bytes) -> Iterator[int]:
             yield 0
 
 
-def _parted(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
+def _split_files(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield each file that an answer of `cat-file --batch` holds."""
     at = 0
     for name in names:
@@ -220,7 +220,7 @@ def _parted(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
             at += size + 1
 
 
-def _named(name: str, content: bytes) -> Iterator[str]:
+def _referenced_files(name: str, content: bytes) -> Iterator[str]:
     """Yield the files that a policy names, from the top of the repository; nothing if it is none."""
     if not is_policy(content):
         return

@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Place, Problem, RRPolicyError
 from rrpolicy.finding import Derived, Finding, Verdict
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.ledger.compose import Composed, Part, no_rule
-from rrpolicy.governance.ledger.overlap import Group, Joint, domains_of, drawn_alike, joined, overlapping, part_of
-from rrpolicy.governance.ledger.promises import (
-    Promise,
-    finding,
-    in_force,
-    protects_others,
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.ledger.composition import LinkedChannel, ReleaseComponent, composition_obstacle
+from rrpolicy.governance.ledger.joint_requirements import (
+    JointRequirement,
+    applicable_requirements,
+    foreign_column_reason,
+    single_finding,
     stated_budget,
     unknown_population,
-    worst,
+    worst_finding,
+)
+from rrpolicy.governance.ledger.overlap import (
+    JointReleases,
+    PresenceGroup,
+    combine_releases,
+    domain_digests,
+    draw_identity,
+    overlapping_releases,
+    release_component,
 )
 from rrpolicy.planning.account import Together, Weighed, listed, told
 from rrpolicy.planning.assess import words
@@ -29,7 +37,7 @@ from rrpolicy.privacy.models import pk_anonymity
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.governance.ledger.chain import Ledger
-    from rrpolicy.governance.ledger.entry import Release
+    from rrpolicy.governance.ledger.entry import ReleaseEntry
     from rrpolicy.planning.plan import Plan
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.registry import Registry
@@ -56,7 +64,7 @@ UNRULED = (
 )
 
 
-def weigh(  # noqa: PLR0917 each is another thing
+def check_budget(  # noqa: PLR0917 each is another thing
     ledger: Ledger,
     policy: Policy,
     registry: Registry,
@@ -69,36 +77,38 @@ def weigh(  # noqa: PLR0917 each is another thing
     settings = policy.ledger
     assert settings is not None
     rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
-    found = overlapping(ledger.releases, settings.overlap, policy.source.population)
-    promised = in_force(ledger, found, policy.source.population)
+    found = overlapping_releases(ledger.releases, settings.overlap, policy.source.population)
+    promised = applicable_requirements(ledger, found, policy.source.population)
     whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
     if rerun is not None:
         return whole
-    whole = replace(whole, problems=tuple(_other_people(ledger, policy)))
+    whole = replace(whole, problems=tuple(_other_people_problem(ledger, policy)))
     if not (found or settings.stated or promised):
         return whole
     earlier = tuple(found.values())
     most = max(policy.source.max_records, *(entry.max_records for entry in earlier), 1)
     required = [replace(requirement, max_records=most) for requirement in settings.budget]
-    others, lost = _promised(promised, policy, most, registry)
+    others, lost = _foreign_requirements(promised, policy, most, registry)
     required += [requirement for requirement, _ in others]
     budget = replace(plan.policy, requirements=tuple(required), gates=())
-    joint = _joint(plan, earlier, policy, registry, original)
+    joint = _joint_with_earlier(plan, earlier, policy, registry, original)
     own: list[Finding | None] = [None] * len(settings.budget) if settings.stated else [*findings]
     own += [None] * len(others)
-    alone = list(_alone(budget, registry, earlier, _own(budget, registry, plan, original, own)))
+    alone = list(
+        _single_release_values(budget, registry, earlier, _own_findings(budget, registry, plan, original, own))
+    )
     if isinstance(joint, str):
         each = zip(required, alone, strict=True)
         together = [Together(words(r, registry), None, numbers, joint) for r, numbers in each]
     else:
-        derived = (*plan.derived, *_derived(earlier))
-        together = list(_each(budget, registry, joint, original, derived, alone))
+        derived = (*plan.derived, *_derived_statistics(earlier))
+        together = list(_budget_results(budget, registry, joint, original, derived, alone))
     rule = NONE if isinstance(joint, str) else joint.rule
     own_terms = [_Term(requirement.model, requirement.place) for requirement in settings.budget]
     terms = [*own_terms, *(_Term(p.model, None, p) for _, p in others), *(_Term(p.model, None, p) for p, _ in lost)]
     every = zip((*together, *(each for _, each in lost)), terms, strict=True)
     told = tuple(replace(each, promised_by=term.whose) for each, term in every)
-    return _concluded(replace(whole, rule=rule, together=told), policy, terms)
+    return _with_problems(replace(whole, rule=rule, together=told), policy, terms)
 
 
 @frozen
@@ -113,7 +123,7 @@ class _Term:
 
     model: str
     place: Place | None
-    promise: Promise | None = None
+    promise: JointRequirement | None = None
 
     @property
     def whose(self) -> str:
@@ -125,25 +135,25 @@ class _Term:
         return self.promise is None or self.promise.stated
 
 
-def _other_people(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
+def _other_people_problem(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
     why = unknown_population(ledger, policy.source.population)
     if why is not None:
         yield Problem("RR446", why, policy.place("source.population"), "a population that the ledger knows", OTHERS)
 
 
-def _promised(
-    promised: Sequence[Promise], policy: Policy, most: int, registry: Registry
-) -> tuple[list[tuple[Requirement, Promise]], list[tuple[Promise, Together]]]:
+def _foreign_requirements(
+    promised: Sequence[JointRequirement], policy: Policy, most: int, registry: Registry
+) -> tuple[list[tuple[Requirement, JointRequirement]], list[tuple[JointRequirement, Together]]]:
     """Return what others promised and the policy's own budget does not, and what of it nothing can be said of."""
     known = [*stated_budget(policy)]
-    found: list[tuple[Requirement, Promise]] = []
+    found: list[tuple[Requirement, JointRequirement]] = []
     lost = []
     for promise in sorted(promised, key=lambda each: not each.stated):
         if promise.requirement in known:
             continue
         try:
             requirement = promise.read(registry, most)
-            said, why = words(requirement, registry), protects_others(requirement, policy)
+            said, why = words(requirement, registry), foreign_column_reason(requirement, policy)
         except RRPolicyError as error:
             said, why = promise.model, error.problems[0].message
         known.append({**promise.requirement})
@@ -154,42 +164,44 @@ def _promised(
     return found, lost
 
 
-def _joint(
-    plan: Plan, earlier: Sequence[Release], policy: Policy, registry: Registry, original: Original | int
-) -> Joint | str:
+def _joint_with_earlier(
+    plan: Plan, earlier: Sequence[ReleaseEntry], policy: Policy, registry: Registry, original: Original | int
+) -> JointReleases | str:
     """Return a plan together with earlier releases; in words why no rule composes them, if none does."""
     assert policy.ledger is not None
     if not earlier:
-        return Joint(ALONE, (Group(plan.channel, original),))
+        return JointReleases(ALONE, (PresenceGroup(plan.channel, original),))
     try:
-        parts = [part_of(entry, registry) for entry in earlier]
+        parts = [release_component(entry, registry) for entry in earlier]
     except RRPolicyError as error:
         return f"an earlier release cannot be read: {error.problems[0].message}"
-    domains = domains_of((a.name, a.domain) for a in plan.policy.released)
-    parts.append(Part("this release", plan.channel, plan.records, domains, _series(plan, policy, earlier)))
-    return next(_unruled(parts), None) or joined(parts, policy.ledger, earlier, original)
+    domains = domain_digests((a.name, a.domain) for a in plan.policy.released)
+    parts.append(
+        ReleaseComponent("this release", plan.channel, plan.records, domains, _common_series(plan, policy, earlier))
+    )
+    return next(_composition_obstacles(parts), None) or combine_releases(parts, policy.ledger, earlier, original)
 
 
-def _series(plan: Plan, policy: Policy, earlier: Sequence[Release]) -> str | None:
+def _common_series(plan: Plan, policy: Policy, earlier: Sequence[ReleaseEntry]) -> str | None:
     """Return what a plan has in common with the releases of its series; its key was, or will be, held to theirs."""
     name = policy.release.series
     begun = next((e.series for e in earlier if e.series is not None and e.series.name == name), None)
     if name is None:
         return None
-    return f"the new series {name}" if begun is None else drawn_alike(begun, plan.channel)
+    return f"the new series {name}" if begun is None else draw_identity(begun, plan.channel)
 
 
-def _unruled(parts: Iterable[Part]) -> Iterator[str]:
+def _composition_obstacles(parts: Iterable[ReleaseComponent]) -> Iterator[str]:
     for part in parts:
-        why = no_rule(part.channel)
+        why = composition_obstacle(part.channel)
         if why is not None:
             yield f"in {part.name}, {why}"
 
 
-def _each(  # noqa: PLR0917 each is another thing
+def _budget_results(  # noqa: PLR0917 each is another thing
     budget: Policy,
     registry: Registry,
-    joint: Joint,
+    joint: JointReleases,
     original: Original | int,
     derived: Sequence[Derived],
     alone: Sequence[tuple[float | None, ...]],
@@ -199,12 +211,12 @@ def _each(  # noqa: PLR0917 each is another thing
         only = replace(budget, requirements=(requirement,))
         said = words(requirement, registry)
         try:
-            found = worst(only, registry, joint, derived)
+            found = worst_finding(only, registry, joint, derived)
         except RRPolicyError as error:
             yield Together(said, None, single, error.problems[0].message)
             continue
         if found.verdict is not Verdict.SATISFIED and joint.composed is not None:
-            found = _in_classes(only, registry, joint.composed, original, derived) or found
+            found = _linking_within_classes(only, registry, joint.composed, original, derived) or found
         if found.verdict is Verdict.UNDECIDED or found.achieved is None:
             why = UNDECIDED if isinstance(original, int) else OTHER_TABLES
             yield Together(said, None, single, why)
@@ -212,8 +224,8 @@ def _each(  # noqa: PLR0917 each is another thing
             yield Together(said, found, single)
 
 
-def _in_classes(
-    policy: Policy, registry: Registry, composed: Composed, original: Original | int, derived: Sequence[Derived]
+def _linking_within_classes(
+    policy: Policy, registry: Registry, composed: LinkedChannel, original: Original | int, derived: Sequence[Derived]
 ) -> Finding | None:
     """Return the finding of linking inside the classes that nothing leaves to chance: k = 1 + (K - 1) r.
 
@@ -225,7 +237,7 @@ def _in_classes(
     if requirement.model != pk_anonymity.NAME or requirement.max_records > 1 or not composed.certain or not table:
         return None
     smallest = smallest_class(original, composed.certain)  # type: ignore[arg-type]
-    return finding(policy, registry, composed.drawn, smallest, derived)
+    return single_finding(policy, registry, composed.drawn, smallest, derived)
 
 
 def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
@@ -244,48 +256,48 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     return int(np.bincount(group, weights=counts.n).min()) if len(counts.n) else 0
 
 
-def _own(
+def _own_findings(
     budget: Policy, registry: Registry, plan: Plan, original: Original | int, known: Sequence[Finding | None]
 ) -> Iterator[Finding | None]:
     """Yield what the release itself reaches of each entry of a budget; of the policy's requirements it is known."""
     for requirement, found in zip(budget.requirements, known, strict=True):
         try:
             only = replace(budget, requirements=(requirement,))
-            yield found or finding(only, registry, plan.channel, original, plan.derived)
+            yield found or single_finding(only, registry, plan.channel, original, plan.derived)
         except RRPolicyError:
             yield None
 
 
-def _derived(earlier: Iterable[Release]) -> Iterator[Derived]:
+def _derived_statistics(earlier: Iterable[ReleaseEntry]) -> Iterator[Derived]:
     """Yield what earlier releases told of their tables, on which what compares tables is conditional, too."""
     for entry in earlier:
         yield from (Derived(f"{name} ({entry.name})", "told by an earlier release") for name in entry.derived)
 
 
-def _alone(
-    budget: Policy, registry: Registry, earlier: Sequence[Release], own: Iterable[Finding | None]
+def _single_release_values(
+    budget: Policy, registry: Registry, earlier: Sequence[ReleaseEntry], own: Iterable[Finding | None]
 ) -> Iterator[tuple[float | None, ...]]:
     """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
     ids = identities(budget).requirements
     for requirement, name, found in zip(budget.requirements, ids, own, strict=True):
         only = replace(budget, requirements=(requirement,))
         number = None if found is None or found.achieved is None else found.achieved.value
-        yield (*(_before(only, registry, entry, name) for entry in earlier), number)
+        yield (*(_earlier_release_value(only, registry, entry, name) for entry in earlier), number)
 
 
-def _before(budget: Policy, registry: Registry, entry: Release, name: str) -> float | None:
+def _earlier_release_value(budget: Policy, registry: Registry, entry: ReleaseEntry, name: str) -> float | None:
     """Return what an earlier release reaches of an entry of the budget: as it states, or as its channel tells."""
     stated = next((g.achieved for g in entry.guarantees if g.id == name), None)
     if stated is not None:
         return stated.value
     try:
-        found = finding(budget, registry, part_of(entry, registry).channel, entry.records, ()).achieved
+        found = single_finding(budget, registry, release_component(entry, registry).channel, entry.records, ()).achieved
     except RRPolicyError:
         return None
     return None if found is None else found.value
 
 
-def _concluded(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> Weighed:
+def _with_problems(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> Weighed:
     """Return it with what stands in the way of the release."""
     assert policy.ledger is not None
     reason, place = policy.ledger.uncomposed, policy.place("ledger")

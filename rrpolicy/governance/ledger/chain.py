@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.entry import (
-    Budget,
     Entry,
-    Opening,
-    Recall,
-    Release,
-    Settlement,
-    from_line,
-    hash_of,
+    LedgerBudgetEntry,
+    LedgerOpening,
+    RecallEntry,
+    ReleaseEntry,
+    ReleaseSettlement,
+    decode_entry,
+    entry_hash,
 )
 from rrpolicy.safe_io.document import UnreadableError
 
-LONGEST = 1 << 24
+MAX_LINE_BYTES = 1 << 24
 """Bytes of an entry."""
 HINT = "take the file from the repository's history as it was; an entry is never changed or taken out"
 JOIN = '`rrpolicy ledger add LEDGER --join --reason "…"` makes two histories one'
@@ -46,27 +46,28 @@ class Ledger:
     name: str
     entries: Mapping[str, Entry]
     heads: tuple[str, ...]
-    settled: Mapping[str, Settlement] = field(default_factory=dict)
-    recalled: Mapping[str, Recall] = field(default_factory=dict)
+    settled: Mapping[str, ReleaseSettlement] = field(default_factory=dict)
+    recalled: Mapping[str, RecallEntry] = field(default_factory=dict)
 
     @property
-    def releases(self) -> Mapping[str, Release]:
+    def releases(self) -> Mapping[str, ReleaseEntry]:
         """Return every release that counts, by its hash: all but those that were withdrawn."""
         return {
             name: entry
             for name, entry in self.entries.items()
-            if isinstance(entry, Release) and not (name in self.settled and self.settled[name].outcome == "withdrawn")
+            if isinstance(entry, ReleaseEntry)
+            and not (name in self.settled and self.settled[name].outcome == "withdrawn")
         }
 
     @property
-    def open(self) -> Mapping[str, Release]:
+    def open(self) -> Mapping[str, ReleaseEntry]:
         """Return the releases of which the ledger does not say whether their bundle appeared; they count."""
         return {name: entry for name, entry in self.releases.items() if name not in self.settled}
 
     @property
     def budgets(self) -> Mapping[str | None, str]:
         """Return population -> hash of the budget that holds for it."""
-        return {entry.population: own for own, entry in self.entries.items() if isinstance(entry, Budget)}
+        return {entry.population: own for own, entry in self.entries.items() if isinstance(entry, LedgerBudgetEntry)}
 
     @property
     def populations(self) -> tuple[str, ...]:
@@ -92,7 +93,7 @@ class Ledger:
                 left += self.entries[parent].parents
         return found
 
-    def first_of(self, series: str) -> Release | None:
+    def first_of(self, series: str) -> ReleaseEntry | None:
         """Return the release that began a series; None if there is none that counts."""
         known = (e for e in self.releases.values() if e.series is not None and e.series.name == series)
         return next(known, None)
@@ -106,7 +107,7 @@ class Ledger:
         """
         if len(self.heads) > 1:
             why = f"{len(self.heads)} entries are the last: two writers followed the same entry"
-            raise broken(self.name, why, JOIN)
+            raise broken_chain_error(self.name, why, JOIN)
         return self.heads[0]
 
     def expect(self, head: str, whose: str) -> None:
@@ -120,7 +121,7 @@ class Ledger:
             RefusedError: RR440.
         """
         if head not in self.entries:
-            raise broken(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
+            raise broken_chain_error(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
 
     def expect_all(self, earlier: bytes, when: str) -> None:
         """Refuse a ledger that lacks an entry which it had before.
@@ -148,81 +149,83 @@ def read_chain(content: bytes, name: str) -> Ledger:
     """
     entries: dict[str, Entry] = {}
     heads: dict[str, None] = {}
-    settled: dict[str, Settlement] = {}
-    recalled: dict[str, Recall] = {}
-    for number, (own, entry) in enumerate(_read(content, name), 1):
+    settled: dict[str, ReleaseSettlement] = {}
+    recalled: dict[str, RecallEntry] = {}
+    for number, (own, entry) in enumerate(_iter_entries(content, name), 1):
         where = f"line {number}"
         if own in entries:
-            raise broken(name, f"{where} stands twice")
-        if isinstance(entry, Opening) != (number == 1):
-            raise broken(name, f"{where} {'does not open' if number == 1 else 'opens'} a ledger")
-        _follow(entry, entries, heads, name, where)
-        if isinstance(entry, Settlement):
-            _settle(entry, entries, settled, name, where)
-        _refuse_strangers(entry, entries, name, where)
-        if isinstance(entry, Recall):
+            raise broken_chain_error(name, f"{where} stands twice")
+        if isinstance(entry, LedgerOpening) != (number == 1):
+            raise broken_chain_error(name, f"{where} {'does not open' if number == 1 else 'opens'} a ledger")
+        _remove_followed(entry, entries, heads, name, where)
+        if isinstance(entry, ReleaseSettlement):
+            _record_settlement(entry, entries, settled, name, where)
+        _refuse_unknown_release(entry, entries, name, where)
+        if isinstance(entry, RecallEntry):
             recalled[entry.entry] = entry
         entries[own] = entry
         heads[own] = None
     if not entries:
-        raise broken(name, "it is empty")
+        raise broken_chain_error(name, "it is empty")
     return Ledger(name, entries, tuple(heads), settled, recalled)
 
 
-def _refuse_strangers(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
+def _refuse_unknown_release(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
     """Refuse an entry that names a release which does not stand above it."""
     named: tuple[str | None, ...] = ()
-    if isinstance(entry, Recall):
+    if isinstance(entry, RecallEntry):
         named = (entry.entry, entry.replaced_by)
-    elif isinstance(entry, Release):
+    elif isinstance(entry, ReleaseEntry):
         named = (entry.replaces,)
-    if any(other is not None and not isinstance(entries.get(other), Release) for other in named):
-        raise broken(name, f"{where} names no release above it")
+    if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
+        raise broken_chain_error(name, f"{where} names no release above it")
 
 
-def _follow(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
+def _remove_followed(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
     """Take what an entry follows out of the last entries."""
     for parent in entry.parents:
         if parent not in entries:
-            raise broken(name, f"{where} follows no entry above it: something was changed, taken out or moved")
+            raise broken_chain_error(
+                name, f"{where} follows no entry above it: something was changed, taken out or moved"
+            )
         heads.pop(parent, None)
     if len({*entry.parents}) < len(entry.parents):
-        raise broken(name, f"{where} joins an entry with itself")
+        raise broken_chain_error(name, f"{where} joins an entry with itself")
 
 
-def _settle(
-    entry: Settlement, entries: Mapping[str, Entry], settled: dict[str, Settlement], name: str, where: str
+def _record_settlement(
+    entry: ReleaseSettlement, entries: Mapping[str, Entry], settled: dict[str, ReleaseSettlement], name: str, where: str
 ) -> None:
     """Note what became of a release; that its bundle appeared can be said again, and stands."""
-    if not isinstance(entries.get(entry.entry), Release):
-        raise broken(name, f"{where} settles no release above it")
+    if not isinstance(entries.get(entry.entry), ReleaseEntry):
+        raise broken_chain_error(name, f"{where} settles no release above it")
     before = settled.get(entry.entry)
     if before is not None and before.outcome != entry.outcome and before.outcome == "released":
-        raise broken(name, f"{where} withdraws a release whose bundle appeared")
+        raise broken_chain_error(name, f"{where} withdraws a release whose bundle appeared")
     settled[entry.entry] = entry
 
 
-def _read(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
+def _iter_entries(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
     """Yield the hash and the entry of each line."""
     lines = content.split(b"\n")
     if lines[-1]:
-        raise broken(name, "its last line has no end: it was cut off while it was written")
+        raise broken_chain_error(name, "its last line has no end: it was cut off while it was written")
     for number, line in enumerate(lines[:-1], 1):
         where = f"line {number}"
         if line.startswith((b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")):
             hint = f"keep the lines of both sides, each once, and take the marks out; then {JOIN}"
-            raise broken(name, f"{where} is a mark of a merge that git could not finish", hint)
-        if len(line) > LONGEST:
-            raise broken(name, f"{where} is too long")
+            raise broken_chain_error(name, f"{where} is a mark of a merge that git could not finish", hint)
+        if len(line) > MAX_LINE_BYTES:
+            raise broken_chain_error(name, f"{where} is too long")
         try:
-            entry = from_line(line, where)
+            entry = decode_entry(line, where)
         except UnreadableError as error:
-            raise broken(name, str(error)) from error
+            raise broken_chain_error(name, str(error)) from error
         except (ValueError, TypeError) as error:
-            raise broken(name, f"{where} is no entry: {error}") from error
-        yield hash_of(line), entry
+            raise broken_chain_error(name, f"{where} is no entry: {error}") from error
+        yield entry_hash(line), entry
 
 
-def broken(name: str, why: str, hint: str = HINT) -> RefusedError:
+def broken_chain_error(name: str, why: str, hint: str = HINT) -> RefusedError:
     """Return the refusal of a ledger that cannot be relied on."""
     return RefusedError(Problem("RR440", f"the ledger {name} cannot be relied on: {why}", hint=hint))

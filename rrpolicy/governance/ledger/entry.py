@@ -11,9 +11,9 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import ClassVar, Literal, TypeAlias
 
-from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.finding import Measure, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Overlap
 from rrpolicy.safe_io.document import read_object
@@ -24,12 +24,12 @@ from rrpolicy.serialization.writing import record
 SCHEMA = "rrpolicy.ledger/1"
 
 
-def day() -> str:
+def entry_date() -> str:
     """Return the day on which an entry is made."""
     return datetime.now(UTC).date().isoformat()
 
 
-def _required(documents: tuple[Mapping[str, Json], ...]) -> None:
+def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
     """Refuse what is no requirement.
 
     Raises:
@@ -42,7 +42,7 @@ def _required(documents: tuple[Mapping[str, Json], ...]) -> None:
 
 
 @frozen
-class Opening:
+class LedgerOpening:
     """The first line.
 
     Attributes:
@@ -63,7 +63,7 @@ class Opening:
 
 
 @frozen
-class Guarantee:
+class StatedGuarantee:
     """What a release promised by itself.
 
     Attributes:
@@ -82,7 +82,7 @@ class Guarantee:
 
 
 @frozen
-class Release:
+class ReleaseEntry:
     """A release, entered before its bundle appears.
 
     Attributes:
@@ -130,7 +130,7 @@ class Release:
     domains: Mapping[str, str | None]
     data: Mapping[str, str]
     derived: tuple[str, ...]
-    guarantees: tuple[Guarantee, ...]
+    guarantees: tuple[StatedGuarantee, ...]
     uncomposed: str | None = None
     series: Series | None = None
     different_values: int | None = None
@@ -142,7 +142,7 @@ class Release:
     def __post_init__(self) -> None:
         if self.records < 1 or self.max_records < 1:
             raise ValueError("a release has records, and a unit has some")
-        _required(self.budget or ())
+        _check_requirement(self.budget or ())
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Release:
 
 
 @frozen
-class Settlement:
+class ReleaseSettlement:
     """What became of a release that was entered.
 
     Attributes:
@@ -192,7 +192,7 @@ class Settlement:
 
 
 @frozen
-class Joining:
+class HistoryJoin:
     """Two histories of one ledger made one again, after two writers had each followed the same entry.
 
     Attributes:
@@ -217,7 +217,7 @@ class Joining:
 
 
 @frozen
-class Budget:
+class LedgerBudgetEntry:
     """What all releases of a population promise together. The last one of a population holds.
 
     Attributes:
@@ -242,7 +242,7 @@ class Budget:
     def __post_init__(self) -> None:
         if not self.requirements:
             raise ValueError("a budget requires something")
-        _required(self.requirements)
+        _check_requirement(self.requirements)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -256,7 +256,7 @@ class Budget:
 
 
 @frozen
-class Recall:
+class RecallEntry:
     """A release that is not to be used any more. What it released is known; it counts as before.
 
     Attributes:
@@ -288,23 +288,24 @@ class Recall:
         return (self.previous,)
 
 
-Entry: TypeAlias = Opening | Release | Settlement | Joining | Budget | Recall
+Entry: TypeAlias = LedgerOpening | ReleaseEntry | ReleaseSettlement | HistoryJoin | LedgerBudgetEntry | RecallEntry
 _KINDS: Mapping[str, type[Entry]] = {
-    kind.kind: kind for kind in (Opening, Release, Settlement, Joining, Budget, Recall)
+    kind.kind: kind
+    for kind in (LedgerOpening, ReleaseEntry, ReleaseSettlement, HistoryJoin, LedgerBudgetEntry, RecallEntry)
 }
 
 
-def to_line(entry: Entry) -> bytes:
+def encode_entry(entry: Entry) -> bytes:
     """Return an entry as the ledger holds it, without the line's end."""
     return canonical(record(entry))
 
 
-def hash_of(line: bytes) -> str:
+def entry_hash(line: bytes) -> str:
     """Return the hash that the next entry names this one by."""
     return digest(line)
 
 
-def from_line(line: bytes, where: str) -> Entry:
+def decode_entry(line: bytes, where: str) -> Entry:
     """Read an entry.
 
     Args:
@@ -319,6 +320,6 @@ def from_line(line: bytes, where: str) -> Entry:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise MalformedError(f"must be {' or '.join(_KINDS)}", "kind")
     entry = read(_KINDS[kind], document)
-    if to_line(entry) != line:
+    if encode_entry(entry) != line:
         raise MalformedError("is not spelled as this program spells it")
     return entry

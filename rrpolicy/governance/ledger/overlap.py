@@ -13,11 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from rrpolicy.canonical import canonical, digest
+from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.reading import channel_from_json
-from rrpolicy.frozen import frozen
-from rrpolicy.governance.ledger.compose import Composed, Part, apart, linked, unlike
-from rrpolicy.governance.ledger.entry import Release
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.ledger.composition import (
+    LinkedChannel,
+    ReleaseComponent,
+    further_value_component,
+    link_changing_values,
+    link_same_values,
+)
+from rrpolicy.governance.ledger.entry import ReleaseEntry
 from rrpolicy.planning.series import channel_digest
 from rrpolicy.policy.model import Overlap
 from rrpolicy.registry import Registry
@@ -25,7 +31,7 @@ from rrpolicy.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.manifest.manifest import Series
@@ -51,7 +57,7 @@ MOST_CELLS = 1 << 25
 """Released cells of linked rows over which a table is assessed: about a minute; with more, no table is looked at."""
 
 
-class Declared(Protocol):
+class PopulationDeclaration(Protocol):
     """What is declared of the people of a release: by a policy under [ledger], or by an entry."""
 
     @property
@@ -66,7 +72,7 @@ class Declared(Protocol):
 
 
 @frozen
-class Group:
+class PresenceGroup:
     """People who are in the same releases.
 
     Attributes:
@@ -79,7 +85,7 @@ class Group:
 
 
 @frozen
-class Joint:
+class JointReleases:
     """Releases of the same people together.
 
     Attributes:
@@ -89,11 +95,13 @@ class Joint:
     """
 
     rule: str
-    groups: tuple[Group, ...]
-    composed: Composed | None = None
+    groups: tuple[PresenceGroup, ...]
+    composed: LinkedChannel | None = None
 
 
-def overlapping(earlier: Mapping[str, Release], overlap: Overlap, population: str | None) -> Mapping[str, Release]:
+def overlapping_releases(
+    earlier: Mapping[str, ReleaseEntry], overlap: Overlap, population: str | None
+) -> Mapping[str, ReleaseEntry]:
     """Return the releases that may speak of the same people, by their hash.
 
     Releases of two populations that are both named speak of different people; where one is not named, of anybody.
@@ -107,28 +115,33 @@ def overlapping(earlier: Mapping[str, Release], overlap: Overlap, population: st
     }
 
 
-def part_of(entry: Release, registry: Registry) -> Part:
+def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseComponent:
     """Return an entry as composition takes it.
 
     Raises:
         RRPolicyError: if no loaded plugin reads its channel.
     """
     channel = channel_from_json(dict(entry.channel), registry.kinds)
-    series = None if entry.series is None else drawn_alike(entry.series, channel)
-    return Part(entry.name, channel, entry.records, entry.domains, series)
+    series = None if entry.series is None else draw_identity(entry.series, channel)
+    return ReleaseComponent(entry.name, channel, entry.records, entry.domains, series)
 
 
-def drawn_alike(series: Series, channel: Channel) -> str:
+def draw_identity(series: Series, channel: Channel) -> str:
     """Return what releases have in common in which a person's value is drawn alike."""
     return f"{series.name} {series.id} {channel_digest(channel)}"
 
 
-def domains_of(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:
+def domain_digests(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:
     """Return attribute -> digest of its categories in their order; None for a column without a list of them."""
     return {name: None if domain is None else digest(canonical(list(domain))) for name, domain in attributes}
 
 
-def joined(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release], original: Original | int) -> Joint:
+def combine_releases(
+    parts: Sequence[ReleaseComponent],
+    declared: PopulationDeclaration,
+    earlier: Sequence[ReleaseEntry],
+    original: Original | int,
+) -> JointReleases:
     """Return releases together, for each group of people who are in the same of them.
 
     Args:
@@ -141,20 +154,24 @@ def joined(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release]
     sizes = [part.records for part in parts]
     between = [entry.overlap for entry in earlier[1:]]  # how earlier ones stand to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
-        composed = linked(list(_drawn(parts, 1)))
-        told = not composed.strange and _cells(composed.channel) <= MOST_CELLS
-        return Joint(SAME, (Group(composed.channel, original if told else sizes[-1]),), composed)
-    most, said = _values(parts, declared, earlier)
+        composed = link_same_values(list(_independent_components(parts, 1)))
+        told = not composed.strange and _cell_count(composed.channel) <= MOST_CELLS
+        return JointReleases(SAME, (PresenceGroup(composed.channel, original if told else sizes[-1]),), composed)
+    most, said = _max_different_values(parts, declared, earlier)
     if overlap == "nested" and set(between) <= {"nested", "same"}:
         steps = sorted({0, *sizes})
         rings = [(size, size - before) for before, size in pairwise(steps)]
-        groups = [_changing([p for p in parts if p.records >= size], people, most) for size, people in rings]
+        groups = [
+            _changing_values_group([p for p in parts if p.records >= size], people, most) for size, people in rings
+        ]
         least = min(group.people for group in groups if isinstance(group.people, int))
-        return Joint(NESTED.format(least=least) + said, tuple(groups))
-    return Joint((UNLIKE if overlap == "same" else "") + ANY + said, (_changing(parts, 1, most),))
+        return JointReleases(NESTED.format(least=least) + said, tuple(groups))
+    return JointReleases((UNLIKE if overlap == "same" else "") + ANY + said, (_changing_values_group(parts, 1, most),))
 
 
-def _values(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release]) -> tuple[int, str]:
+def _max_different_values(
+    parts: Sequence[ReleaseComponent], declared: PopulationDeclaration, earlier: Sequence[ReleaseEntry]
+) -> tuple[int, str]:
     """Return how many different values a person has at most in a series, and what is said of it."""
     series = Counter(part.series for part in parts if part.series is not None)
     if not series:
@@ -168,7 +185,7 @@ def _values(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release
     return most, SERIES.format(values=min(most, largest), releases=largest, said=said)
 
 
-def _changing(parts: Sequence[Part], people: int, most: int) -> Group:
+def _changing_values_group(parts: Sequence[ReleaseComponent], people: int, most: int) -> PresenceGroup:
     """Return people whose values may be others in every release, and of a series no more than so many.
 
     Who links the releases of a series sees which of a person's values are equal. People hide among those alone of whom
@@ -176,10 +193,10 @@ def _changing(parts: Sequence[Part], people: int, most: int) -> Group:
     """
     series = Counter(part.series for part in parts if part.series is not None)
     seen = any(min(releases, most) > 1 for releases in series.values())
-    return Group(apart(list(_drawn(parts, most))), 1 if seen else people)
+    return PresenceGroup(link_changing_values(list(_independent_components(parts, most))), 1 if seen else people)
 
 
-def _drawn(parts: Sequence[Part], most: int) -> Iterator[Part]:
+def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Iterator[ReleaseComponent]:
     """Yield releases whose draws have nothing to do with each other: of a series, as many as a person has values.
 
     Args:
@@ -192,10 +209,10 @@ def _drawn(parts: Sequence[Part], most: int) -> Iterator[Part]:
         if part.series is None:
             yield part
         elif left <= most:
-            yield unlike(part, left - 1)
+            yield further_value_component(part, left - 1)
         releases[part.series] -= 1
 
 
-def _cells(channel: Product) -> int:
+def _cell_count(channel: Product) -> int:
     """Return how many combinations linked rows may have."""
     return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

@@ -7,25 +7,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.channels.probability import log_up, round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.compose import no_rule
-from rrpolicy.governance.ledger.entry import Budget, Recall, Release
-from rrpolicy.governance.ledger.file import read_ledger
-from rrpolicy.governance.ledger.overlap import joined, overlapping, part_of
-from rrpolicy.governance.ledger.promises import Unkept, unkept
+from rrpolicy.governance.ledger.composition import composition_obstacle
+from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, ReleaseEntry
+from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
+from rrpolicy.governance.ledger.ledger_file import read_ledger
+from rrpolicy.governance.ledger.overlap import combine_releases, overlapping_releases, release_component
 from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
 
 
 @frozen
-class Reached:
+class ComposedBounds:
     """What ratios tell of releases: bounds that hold whatever the table is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reached:
 
 
 @frozen
-class Place:
+class ReleaseFate:
     """What became of a release.
 
     Attributes:
@@ -52,12 +52,12 @@ class Place:
     """
 
     digest: str | None
-    recall: Recall | None
+    recall: RecallEntry | None
     replaced_by: str | None
 
 
 @frozen
-class Line:
+class LedgerRow:
     """A release of the ledger.
 
     Attributes:
@@ -72,17 +72,17 @@ class Line:
     """
 
     hash: str
-    entry: Release
+    entry: ReleaseEntry
     outcome: str
     with_earlier: int
-    alone: Reached | None
-    together: Reached | None
+    alone: ComposedBounds | None
+    together: ComposedBounds | None
     unruled: str
-    place: Place
+    place: ReleaseFate
 
 
 @frozen
-class Shown:
+class LedgerView:
     """A ledger, shown.
 
     Attributes:
@@ -95,9 +95,9 @@ class Shown:
 
     name: str
     head: str
-    populations: tuple[tuple[str | None, tuple[Line, ...]], ...]
-    budgets: Mapping[str | None, Budget]
-    unkept: tuple[Unkept, ...]
+    populations: tuple[tuple[str | None, tuple[LedgerRow, ...]], ...]
+    budgets: Mapping[str | None, LedgerBudgetEntry]
+    unkept: tuple[UnmetJointRequirement, ...]
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy ledger show --json`."""
@@ -107,8 +107,8 @@ class Shown:
             "populations": [
                 {
                     "population": name,
-                    "budget": _budget(self.budgets.get(name)),
-                    "releases": [_document(line) for line in lines],
+                    "budget": _budget_lines(self.budgets.get(name)),
+                    "releases": [_row_json(line) for line in lines],
                 }
                 for name, lines in self.populations
             ],
@@ -122,10 +122,10 @@ class Shown:
             yield ""
             yield f"population {name}" if name is not None else "no population named: taken to be of anybody"
             if name in self.budgets:
-                yield f"  {_told(self.budgets[name])}"
+                yield f"  {_budget_text(self.budgets[name])}"
             if not releases:
                 continue
-            yield from _table([HEADS, *map(_row, releases)])
+            yield from _aligned_rows([HEADS, *map(_row_cells, releases)])
             for number, line in enumerate(releases, 1):
                 if line.unruled:
                     yield f"  {number}: no composed guarantee: {line.unruled}"
@@ -156,82 +156,91 @@ HEADS = (
 )
 
 
-def show_ledger(path: Path, plugins: Sequence[str] = ()) -> Shown:
+def show_ledger(path: Path, plugins: Sequence[str] = ()) -> LedgerView:
     """Show a ledger; see `rrpolicy.show_ledger` for the arguments and errors."""
     ledger, registry = read_ledger(path), load_registry(plugins)
-    found: dict[str | None, list[Line]] = {}
-    entered = {own: entry for own, entry in ledger.entries.items() if isinstance(entry, Release)}
+    found: dict[str | None, list[LedgerRow]] = {}
+    entered = {own: entry for own, entry in ledger.entries.items() if isinstance(entry, ReleaseEntry)}
     for number, (own, entry) in enumerate(entered.items()):
         before = dict(list(entered.items())[:number])
         earlier = {name: e for name, e in before.items() if name in ledger.releases}
-        found.setdefault(entry.population, []).append(_line(ledger, registry, own, entry, earlier))
+        found.setdefault(entry.population, []).append(_ledger_row(ledger, registry, own, entry, earlier))
     budgets = {name: ledger.entries[own] for name, own in ledger.budgets.items()}
-    stated = {name: entry for name, entry in budgets.items() if isinstance(entry, Budget)}
+    stated = {name: entry for name, entry in budgets.items() if isinstance(entry, LedgerBudgetEntry)}
     listed = tuple((name, tuple(found.get(name, ()))) for name in dict.fromkeys((*found, *stated)))
-    return Shown(str(path), ledger.head, listed, stated, tuple(unkept(ledger, registry)))
+    return LedgerView(str(path), ledger.head, listed, stated, tuple(unmet_requirements(ledger, registry)))
 
 
-def _budget(entry: Budget | None) -> Json:
+def _budget_lines(entry: LedgerBudgetEntry | None) -> Json:
     if entry is None:
         return None
     requirements: list[Json] = [dict(requirement) for requirement in entry.requirements]
     return {"requirements": requirements, "date": entry.date, "reason": entry.reason, "by": entry.by}
 
 
-def _told(entry: Budget) -> str:
+def _budget_text(entry: LedgerBudgetEntry) -> str:
     """Return a budget in words: what it requires as it stands, since its plugins may be absent."""
     each = (
-        f"{requirement['model']} ({', '.join(f'{k} = {v}' for k, v in _options(requirement) if v not in (None, []))})"
+        f"{requirement['model']} "
+        f"({', '.join(f'{k} = {v}' for k, v in _options_text(requirement) if v not in (None, []))})"
         for requirement in entry.requirements
     )
     why = "" if entry.reason is None else f"; {entry.by}: {entry.reason}"
     return f"budget since {entry.date}: {' and '.join(each)}{why}"
 
 
-def _options(requirement: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+def _options_text(requirement: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     options = requirement["options"]
     assert isinstance(options, dict)
     yield from options.items()
 
 
-def _line(ledger: Ledger, registry: Registry, own: str, entry: Release, earlier: dict[str, Release]) -> Line:
+def _ledger_row(
+    ledger: Ledger, registry: Registry, own: str, entry: ReleaseEntry, earlier: dict[str, ReleaseEntry]
+) -> LedgerRow:
     settled, recall = ledger.settled.get(own), ledger.recalled.get(own)
     outcome: str = "open" if settled is None else settled.outcome
     outcome = "recalled" if recall is not None else "replaced" if own in ledger.replaced else outcome
-    others = list(overlapping(earlier, entry.overlap, entry.population).values())
-    (alone, _), (together, unruled) = (_reached(registry, before, entry) for before in ((), others))
+    others = list(overlapping_releases(earlier, entry.overlap, entry.population).values())
+    (alone, _), (together, unruled) = (_composed_bounds(registry, before, entry) for before in ((), others))
     digest = None if settled is None else settled.release
-    place = Place(digest, recall, ledger.replaced.get(own))
-    return Line(own, entry, outcome, len(others), alone, together, unruled, place)
+    place = ReleaseFate(digest, recall, ledger.replaced.get(own))
+    return LedgerRow(own, entry, outcome, len(others), alone, together, unruled, place)
 
 
-def _reached(registry: Registry, others: Sequence[Release], entry: Release) -> tuple[Reached | None, str]:
+def _composed_bounds(
+    registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry
+) -> tuple[ComposedBounds | None, str]:
     """Return what a release comes to together with others, or why no rule composes them."""
     try:
-        parts = [part_of(e, registry) for e in (*others, entry)]
+        parts = [release_component(e, registry) for e in (*others, entry)]
     except RRPolicyError as error:
         return None, error.problems[0].message
-    why = next(filter(None, (no_rule(part.channel) for part in parts)), "")
+    why = next(filter(None, (composition_obstacle(part.channel) for part in parts)), "")
     if why:
         return None, why
     most = max(e.max_records for e in (*others, entry))
-    joint = joined(parts, entry, others, entry.records)
+    joint = combine_releases(parts, entry, others, entry.records)
     exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
-    return _bound(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
+    return _bounds_of(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
 
 
-def _bound(exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[Release], entry: Release) -> Reached:
+def _bounds_of(
+    exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[ReleaseEntry], entry: ReleaseEntry
+) -> ComposedBounds:
     people = [(e, entry.records if not others else n) for e, n in exposed]
     several = any(e.max_records > 1 for e in (*others, entry))
     k = None if several else round_down(min(k_of(e.cross, n) for e, n in people))
-    return Reached(_epsilon(e.record for e, _ in people), _epsilon(e.attribute for e, _ in people), k, rule)
+    return ComposedBounds(
+        _epsilon_text(e.record for e, _ in people), _epsilon_text(e.attribute for e, _ in people), k, rule
+    )
 
 
-def _epsilon(ratios: Iterator[Fraction | None]) -> float:
+def _epsilon_text(ratios: Iterator[Fraction | None]) -> float:
     return max(math.inf if ratio is None else log_up(ratio) for ratio in ratios)
 
 
-def _document(line: Line) -> dict[str, Json]:
+def _row_json(line: LedgerRow) -> dict[str, Json]:
     entry, recall = line.entry, line.place.recall
     return {
         "entry": line.hash,
@@ -256,9 +265,9 @@ def _document(line: Line) -> dict[str, Json]:
     }
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row_cells(line: LedgerRow) -> tuple[str, ...]:
     entry, reached = line.entry, line.together
-    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k(reached), reached.rule)
+    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k_text(reached), reached.rule)
     counted = f"{line.with_earlier} earlier"
     own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
     series = "" if entry.series is None else entry.series.name
@@ -278,11 +287,11 @@ def _row(line: Line) -> tuple[str, ...]:
     )
 
 
-def _k(reached: Reached) -> str:
+def _k_text(reached: ComposedBounds) -> str:
     return "?" if reached.k is None else f"{reached.k:.6g}"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _aligned_rows(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield rows with aligned columns; the first column numbers them."""
     numbered = [("" if not i else str(i), *row[1:]) for i, row in enumerate(rows)]
     widths = [max(map(len, column)) for column in zip(*numbered, strict=True)]

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.entry import Recall, Release
-from rrpolicy.governance.ledger.file import read_ledger
-from rrpolicy.governance.ledger.promises import Unkept, unkept
+from rrpolicy.governance.ledger.entry import RecallEntry, ReleaseEntry
+from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.manifest import Manifest, Series
 from rrpolicy.manifest.sealed import check_seal, read_release
 from rrpolicy.policy.file import precedence
@@ -26,7 +26,7 @@ Earlier: TypeAlias = "tuple[bytes, str] | None"
 
 
 @frozen
-class Verified:
+class VerifiedLedger:
     """A ledger whose chain holds.
 
     Attributes:
@@ -39,7 +39,7 @@ class Verified:
     ledger: Ledger
     head: str
     bundles: tuple[str, ...]
-    unkept: tuple[Unkept, ...] = ()
+    unkept: tuple[UnmetJointRequirement, ...] = ()
 
     @property
     def open(self) -> tuple[tuple[str, str], ...]:
@@ -73,15 +73,15 @@ class Verified:
             "open": [{"entry": own, "release": name} for own, name in self.open],
             "bundles": list(self.bundles),
             "unkept": [each.to_json() for each in self.unkept],
-            "recalled": [{"entry": own, **_recall(recall)} for own, recall in self.ledger.recalled.items()],
+            "recalled": [{"entry": own, **_recall_json(recall)} for own, recall in self.ledger.recalled.items()],
         }
 
 
-def _recall(recall: Recall) -> dict[str, Json]:
+def _recall_json(recall: RecallEntry) -> dict[str, Json]:
     return {"date": recall.date, "by": recall.by, "reason": recall.reason, "replaced_by": recall.replaced_by}
 
 
-def broken_promise(each: Unkept) -> Problem:
+def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:
     """Return that a promise is broken."""
     hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` says who accepts that, and why"
     return Problem("RR134", str(each), None, "releases that keep together what was promised", hint)
@@ -89,7 +89,7 @@ def broken_promise(each: Unkept) -> Problem:
 
 def verify_ledger(
     path: Path, expect_head: str | None, bundles: Sequence[Path], earlier: Earlier = None, plugins: Sequence[str] = ()
-) -> Verified:
+) -> VerifiedLedger:
     """Verify a ledger; see `rrpolicy.verify_ledger` for the arguments and errors."""
     ledger = read_ledger(path)
     if earlier is not None:
@@ -102,17 +102,17 @@ def verify_ledger(
         if manifest.ledger is not None:
             ledger.expect(manifest.ledger.head, f"{bundle} follows")
             ledger.expect(manifest.ledger.entry, f"{bundle} names as its own")
-        problem = unlike(ledger, manifest, str(bundle))
+        problem = entry_mismatch(ledger, manifest, str(bundle))
         if problem is not None:
             raise RequirementError(problem)
-    found = tuple(unkept(ledger, load_registry(plugins)))
-    broken = [broken_promise(each) for each in found if each.broken]
+    found = tuple(unmet_requirements(ledger, load_registry(plugins)))
+    broken = [unmet_requirement_problem(each) for each in found if each.broken]
     if broken:
         raise RequirementError(broken)
-    return Verified(ledger, head, tuple(map(str, bundles)), found)
+    return VerifiedLedger(ledger, head, tuple(map(str, bundles)), found)
 
 
-def verified_in(
+def verify_in_ledger(
     path: Path,
     bundle: Path,
     found: Verification,
@@ -140,24 +140,24 @@ def verified_in(
     recalled: Problem | None = None
     try:
         manifest = sealed_manifest(bundle)
-        problem = unlike(ledger, manifest, called)
-        older = None if superseded else outdated(ledger, manifest, called)
-        own = find(ledger, manifest)
-        recalled = None if own is None else no_longer_used(ledger, own, called)
+        problem = entry_mismatch(ledger, manifest, called)
+        older = None if superseded else outdated_problem(ledger, manifest, called)
+        own = find_entry(ledger, manifest)
+        recalled = None if own is None else withdrawal_notice(ledger, own, called)
     except PolicyError:
         problem = Problem("RR130", f"{called} cannot be read, so that it stands in no ledger")
-    unkept_here = unkept(ledger, load_registry(plugins))
+    unkept_here = unmet_requirements(ledger, load_registry(plugins))
     told: dict[str, list[Problem]] = {
         "the ledger's entry": [p for p in (problem,) if p],
         "the newest version of its policy in the ledger": [p for p in (older,) if p],
         "in use: neither recalled nor replaced": [p for p in (recalled,) if p],
-        "what the ledger's releases promised together": [broken_promise(e) for e in unkept_here if e.broken],
+        "what the ledger's releases promised together": [unmet_requirement_problem(e) for e in unkept_here if e.broken],
     }
     checks = [Check(n, Level.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
     problems = tuple(each for several in told.values() for each in several)
     undecided = found.undecided
-    if problem is None and OF_SERIES in undecided and _as_begun(ledger, manifest):
+    if problem is None and OF_SERIES in undecided and _matches_series_start(ledger, manifest):
         checks.append(Check("the channel is that with which the series was begun", Level.KEY, True, ""))  # noqa: FBT003 it passes
         undecided = tuple(text for text in undecided if text != OF_SERIES)
     return replace(
@@ -169,13 +169,13 @@ def verified_in(
     )
 
 
-def _as_begun(ledger: Ledger, manifest: Manifest) -> bool:
+def _matches_series_start(ledger: Ledger, manifest: Manifest) -> bool:
     """Return whether a release has the channel, and the key, with which its series was begun."""
     first = None if manifest.series is None else ledger.first_of(manifest.series.name)
     return first is not None and (first.series, first.channel) == (manifest.series, manifest.channel)
 
 
-def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
     """Return that the ledger knows a release under a newer version of the same policy; None if it knows none.
 
     Args:
@@ -184,7 +184,7 @@ def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         name: of the bundle, for the message.
     """
     policy = manifest.policy
-    newer = _newest(ledger, policy.name, policy.version, manifest.series)
+    newer = _newest_version(ledger, policy.name, policy.version, manifest.series)
     if newer is None:
         return None
     message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer}"
@@ -192,24 +192,24 @@ def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
     return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
 
 
-def outdated_by(ledger: Ledger, entry: Release) -> str | None:
+def newer_version(ledger: Ledger, entry: ReleaseEntry) -> str | None:
     """Return the newer version of the policy of an entry under which the ledger knows a release; None if none."""
-    return _newest(ledger, entry.policy, entry.version, entry.series)
+    return _newest_version(ledger, entry.policy, entry.version, entry.series)
 
 
-def _newest(ledger: Ledger, policy: str, version: str, series: Series | None) -> str | None:
+def _newest_version(ledger: Ledger, policy: str, version: str, series: Series | None) -> str | None:
     own = None if series is None else series.name
     newer = [
         e.version
         for e in ledger.releases.values()
         if e.policy == policy
-        and _newer(e.version, version)
+        and _is_newer(e.version, version)
         and (own is None or e.series is None or e.series.name != own)  # a later one of a series is another month
     ]
     return newer[-1] if newer else None
 
 
-def _newer(one: str, other: str) -> bool:
+def _is_newer(one: str, other: str) -> bool:
     """Return whether a version is newer than another; of what is no version, whether it is another one."""
     try:
         return precedence(one) > precedence(other)
@@ -229,7 +229,7 @@ def sealed_manifest(bundle: Path) -> Manifest:
     return manifest
 
 
-def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
     """Return in what a release is not the one that the ledger holds under its entry; None if it is.
 
     Args:
@@ -238,12 +238,12 @@ def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         name: of the bundle, for the message.
     """
     place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
-    found = find(ledger, manifest)
+    found = find_entry(ledger, manifest)
     if found is None:
         why = "names no entry of a ledger" if place is None else "names an entry that this ledger does not hold"
         return Problem("RR130", f"{name} {why}", None, "a release that was entered before it appeared", hint)
     entry = ledger.entries[found]
-    assert isinstance(entry, Release)
+    assert isinstance(entry, ReleaseEntry)
     settled = ledger.settled.get(found)
     stated = {
         "the ledger's head": place is None or place.head == entry.previous,
@@ -252,7 +252,7 @@ def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         "series": manifest.series == entry.series,
         "policy": manifest.policy.digest == entry.policy_digest,
         "data": {table: written.digest for table, written in manifest.data.tables.items()} == entry.data,
-        "what it replaces": manifest.replaces == _replaced(ledger, entry),
+        "what it replaces": manifest.replaces == _replaced_release(ledger, entry),
         "what became of it": settled is None or settled.outcome == "released",
     }
     differ = [what for what, agrees in stated.items() if not agrees]
@@ -261,13 +261,13 @@ def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
     return Problem("RR130", f"{name} is not the release that the ledger holds: {', '.join(differ)} differ", hint=hint)
 
 
-def _replaced(ledger: Ledger, entry: Release) -> str | None:
+def _replaced_release(ledger: Ledger, entry: ReleaseEntry) -> str | None:
     """Return the digest of the release that an entry corrects."""
     settled = None if entry.replaces is None else ledger.settled.get(entry.replaces)
     return None if settled is None else settled.release
 
 
-def no_longer_used(ledger: Ledger, own: str, name: str) -> Problem | None:
+def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
     """Return that a release was recalled, or replaced by a correction; None if it was not.
 
     Args:
@@ -283,16 +283,16 @@ def no_longer_used(ledger: Ledger, own: str, name: str) -> Problem | None:
     hint = "do not use it, and tell who has it"
     if other is not None:
         entry = ledger.entries[other]
-        assert isinstance(entry, Release)
+        assert isinstance(entry, ReleaseEntry)
         hint = f"use {entry.name} in its place ({other})"
     return Problem("RR133", message, None, "a release that is in use", hint)
 
 
-def find(ledger: Ledger, manifest: Manifest) -> str | None:
+def find_entry(ledger: Ledger, manifest: Manifest) -> str | None:
     """Return the hash of a release's entry: the one that it names; else one with the same data and channel."""
     if manifest.ledger is not None:
         named = manifest.ledger.entry
-        return named if isinstance(ledger.entries.get(named), Release) else None
+        return named if isinstance(ledger.entries.get(named), ReleaseEntry) else None
     data = {table: written.digest for table, written in manifest.data.tables.items()}
     same = (own for own, e in ledger.releases.items() if e.data == data and e.channel == manifest.channel)
     return next(same, None)

@@ -15,9 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import digest
+from rrpolicy.canonical_json import digest
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.serialization.fields import UNWRITTEN
 
@@ -26,7 +26,7 @@ _FILES = files("rrpolicy.governance.packs") / "files"
 
 
 @frozen
-class Pack:
+class BaselinePack:
     """A baseline that comes with rrpolicy.
 
     Attributes:
@@ -48,13 +48,13 @@ class Pack:
     text: str = field(metadata=UNWRITTEN)
 
 
-def packs() -> tuple[Pack, ...]:
+def packs() -> tuple[BaselinePack, ...]:
     """Return every pack, by name."""
     names = sorted(file.name.removesuffix(".toml") for file in _FILES.iterdir() if file.name.endswith(".toml"))
-    return tuple(_read(name) for name in names)
+    return tuple(_read_pack(name) for name in names)
 
 
-def pack(name: str) -> Pack:
+def pack(name: str) -> BaselinePack:
     """Return one pack.
 
     Raises:
@@ -84,17 +84,19 @@ def write_pack(name: str, folder: Path) -> Path:
     return written
 
 
-def _read(name: str) -> Pack:
+def _read_pack(name: str) -> BaselinePack:
     content = (_FILES / f"{name}.toml").read_bytes()
     text = content.decode()
     lines = text.splitlines()
     sources = tuple(line.removeprefix(_SOURCE) for line in lines if line.startswith(_SOURCE))
     stated = tomllib.loads(text)
     title = lines[0].removeprefix("# ").partition(": extend it")[0]
-    return Pack(name, stated["policy"]["version"], title, "; ".join(_asks(stated)), sources, digest(content), text)
+    return BaselinePack(
+        name, stated["policy"]["version"], title, "; ".join(_pack_requirements(stated)), sources, digest(content), text
+    )
 
 
-def _asks(stated: Mapping[str, Any]) -> Iterator[str]:
+def _pack_requirements(stated: Mapping[str, Any]) -> Iterator[str]:
     for entry in stated.get("privacy", ()):
         options = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "model")
         yield f"{entry['model']} ({options})"

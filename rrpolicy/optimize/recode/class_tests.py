@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
-from rrpolicy.frozen import frozen
+from rrpolicy.canonical_json import Value
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.lattice import ClassTest
 from rrpolicy.optimize.recode.levels import Recoded
 from rrpolicy.optimize.recode.rollup import Ladder, Tables, finest

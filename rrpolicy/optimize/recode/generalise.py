@@ -11,7 +11,7 @@ import numpy as np
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.class_tests import class_tests, sufficient, tables
 from rrpolicy.optimize.recode.lattice import Choice, ClassTest, Search
 from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at

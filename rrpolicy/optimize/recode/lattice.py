@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.loss import above
 from rrpolicy.optimize.recode.rollup import Node, Table, Tables
 

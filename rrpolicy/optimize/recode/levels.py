@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import Place
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy, Role
 
 LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]

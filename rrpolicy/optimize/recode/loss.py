@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:

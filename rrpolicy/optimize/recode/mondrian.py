@@ -24,7 +24,7 @@ import numpy as np
 
 from rrpolicy.channels.axes.partition import Boxes, Cut
 from rrpolicy.channels.axes.recode import Recode
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.levels import Recoded, columns_of
 from rrpolicy.optimize.recode.sides import Group, Parts, Side
 from rrpolicy.policy.model import Role

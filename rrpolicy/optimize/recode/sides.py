@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.optimize.recode.levels import Recoded
 from rrpolicy.policy.model import intervals

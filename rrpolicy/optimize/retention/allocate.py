@@ -16,7 +16,7 @@ from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
 from rrpolicy.optimize.retention.equal import LEAST_DIGITS
 from rrpolicy.optimize.retention.optimal import STARTS, equalise, minimise

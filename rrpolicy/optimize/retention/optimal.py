@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.channels.probability import retention_probability
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.retention.counted import LEAST, MOST, Counted
 from rrpolicy.optimize.retention.equal import common_retention
 from rrpolicy.optimize.retention.holding import holding, largest_common

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.retention.equal import LEAST_DIGITS
 from rrpolicy.privacy.model import Smooth
 

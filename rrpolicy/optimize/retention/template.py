@@ -15,7 +15,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import retention_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import axis_codes, mean_norms, randomised
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.retention.objective import ExpectedError, Term, Variable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from rrpolicy.errors import Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.held import held_by, named_at, shortened
 from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
 from rrpolicy.policy.folder.multiplicity import parted

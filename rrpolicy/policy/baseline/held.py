@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TypeAlias
 
-from rrpolicy.canonical import Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.policy.directions import REJECT
 from rrpolicy.policy.file import moment
 from rrpolicy.policy.model import intervals

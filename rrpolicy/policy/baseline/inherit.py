@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pydantic import ValidationError
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.floor import SCHEME, below_floor, without_restated
 from rrpolicy.policy.file import SCHEMA, PolicyFile
 from rrpolicy.policy.folder.root import OutsideError, Root

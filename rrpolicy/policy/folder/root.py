@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.safe_io.file import read_regular
 

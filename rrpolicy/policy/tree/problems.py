@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
 from rrpolicy.escaping.printable import listed
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.tree.document import Node

@@ -34,7 +34,7 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_up
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import known
 from rrpolicy.privacy.epsilon.exposure import exposure

@@ -21,7 +21,7 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.model import Written, conclude, foreign
@@ -31,7 +31,7 @@ from rrpolicy.source.protocol import MULTIPLICITY
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.channels.anatomy.schedule import Phase, largest_eligible, schedule
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints

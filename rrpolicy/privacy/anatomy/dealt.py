@@ -22,7 +22,7 @@ from rrpolicy.channels.anatomy.pairs import kinds, largest_for_both
 from rrpolicy.channels.anatomy.schedule import Phase
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.evidence import gather, sides

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.companions import stands_beside
 from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
 from rrpolicy.privacy.anatomy.simulated import Simulated, simulate

@@ -21,7 +21,7 @@ from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.dealt import gathered
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows

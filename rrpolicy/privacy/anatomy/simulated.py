@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Json, canonical
+from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.anatomy.replicas import Replicas, joining, replicas, steps
 from rrpolicy.channels.anatomy.schedule import largest_eligible
 from rrpolicy.channels.sampling.streams import Stream
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, weights
 from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 

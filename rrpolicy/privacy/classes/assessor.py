@@ -7,14 +7,14 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.people import COUNTED
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign

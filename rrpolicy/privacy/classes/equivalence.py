@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.classes.people import Population

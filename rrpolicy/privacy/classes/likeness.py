@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channels.probability import DIGITS, log_at_most, log_decimal
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.classes.entropy import sign_of_logarithm
 from rrpolicy.privacy.classes.histograms import CLOSE, at_most, fits, largest
 

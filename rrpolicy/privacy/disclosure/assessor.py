@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable
 

@@ -14,7 +14,7 @@ import numpy as np
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure.attribute_options import Options

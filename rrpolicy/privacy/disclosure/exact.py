@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.channels.base import Readable, Transition
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import width_of
 
 if TYPE_CHECKING:

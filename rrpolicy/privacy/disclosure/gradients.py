@@ -17,7 +17,7 @@ from rrpolicy.channels.axes.exchange import exchange
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.probability import keep_probability
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import Slab
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity

@@ -13,7 +13,7 @@ import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Transition
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import matrix, slabs, width_of
 from rrpolicy.privacy.disclosure.unlisted import read_value, worst_cell
 

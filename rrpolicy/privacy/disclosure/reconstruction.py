@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from rrpolicy.channels.base import Axis, Transition
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence

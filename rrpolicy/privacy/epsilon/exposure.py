@@ -18,7 +18,7 @@ from rrpolicy.channels.probability import log_up, round_down, round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import ranked
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.constraint import Variables
 from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attainable, everything
 from rrpolicy.privacy.limits.guesses import Guesses, Parts, cases

@@ -23,7 +23,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import Held, as_they_are, chosen, conclude
 from rrpolicy.privacy.disclosure.attribute_options import Limited

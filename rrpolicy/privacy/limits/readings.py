@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.attribute import Held, Risks, as_they_are, cases, conclude
 from rrpolicy.privacy.disclosure.companions import of_attribute
 from rrpolicy.privacy.disclosure.constraint import limits_of, within

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role

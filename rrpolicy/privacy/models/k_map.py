@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure

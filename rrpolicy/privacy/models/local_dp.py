@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import log_at_most
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding

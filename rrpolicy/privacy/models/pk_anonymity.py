@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.canonical import exact
+from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down
 from rrpolicy.channels.product.channel import Product

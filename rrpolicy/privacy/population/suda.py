@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import VALUE, Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.population.attackers import PROSECUTED
 from rrpolicy.privacy.population.measured import beside, measured
 

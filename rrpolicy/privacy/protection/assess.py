@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from rrpolicy.canonical import category_text
+from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.cells import occupied
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction, width_of

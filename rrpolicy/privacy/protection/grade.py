@@ -18,7 +18,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.report_blocks import percent
 
 

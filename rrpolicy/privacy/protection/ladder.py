@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rrpolicy.finding import Measure
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.protection.grade import Grade
 
 

@@ -29,7 +29,7 @@ from rrpolicy.channels.axes.set_posterior import expected_posterior
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Transition
 from rrpolicy.finding import Standing
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.simulated import group_mates, replicas_for, stream_of
 from rrpolicy.privacy.cells import alike_rows
 from rrpolicy.privacy.disclosure.reconstruction import matrix

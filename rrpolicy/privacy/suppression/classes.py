@@ -15,7 +15,7 @@ from rrpolicy.privacy.classes.people import Population
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
+    from rrpolicy.canonical_json import Value
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original

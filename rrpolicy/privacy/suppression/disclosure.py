@@ -20,7 +20,7 @@ import numpy as np
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute

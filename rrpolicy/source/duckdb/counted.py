@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.engine.column_types import Family, Stored
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 
-from rrpolicy.canonical import Value, same_category
+from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.quoting import identifier, listed, literal
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute
 from rrpolicy.policy.tree.spelling import spelled
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rrpolicy.errors import DataError, Problem, RefusedError
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 
 _MAGIC = frozenset("*?[")
 MOST_FILES = 10_000

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.engine.column_types import Family, Stored
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.policy.model import Reading

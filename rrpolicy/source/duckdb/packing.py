@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rrpolicy.engine.arrays import as_numpy, numbers, taken
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.duckdb.encoding import NULL
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import listed
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.engine.sorting import bits, doubles, sortable
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counted import WEIGHT, weighted
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift

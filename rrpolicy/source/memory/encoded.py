@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.engine.column_types import Stored
 from rrpolicy.engine.errors import translated
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb.missing import masked
 from rrpolicy.source.duckdb.snapshot import Held, table_snapshot

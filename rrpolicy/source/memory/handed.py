@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.source.memory.kinds import SCHEME, Counted, Table, kind_of
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.multiplicity import parted
 
 if TYPE_CHECKING:

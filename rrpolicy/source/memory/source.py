@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rrpolicy.frozen import frozen
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.memory.encoded import encoded
 from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME

@@ -18,7 +18,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure, Standing, Verdict
-from rrpolicy.governance.compare.comparison import Comparison, Outcome, Row
+from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult
 from rrpolicy.reports.alternatives import Quantity
 from rrpolicy.utility.distances import TotalVariation
 from rrpolicy.utility.marginal import Options
@@ -142,13 +142,13 @@ def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, caps
 
 
 def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
-    from rrpolicy.safe_io.tempdirs import scratch
+    from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.source.opening import open_original
 
     row = told(capsys, policy)["candidates"][0]
     planned = rrpolicy.plan(policy, bound=False)
     made = planned.opened
-    with scratch() as spilled, open_original(made.policy, made.registry.sources, spilled.folder) as original:
+    with scratch_folder() as spilled, open_original(made.policy, made.registry.sources, spilled.folder) as original:
         each = [
             TotalVariation().expected(Options(attributes=pair, draws=20, seed=1), planned.plan.channel, original)
             for pair in (("sex", "age"), ("sex", "disease"), ("age", "disease"))
@@ -289,18 +289,18 @@ def test_a_table_that_cannot_be_read_is_no_row(policy):
         rrpolicy.compare()
 
 
-def made(*points: tuple[float, float, float, bool]) -> Comparison:
+def made(*points: tuple[float, float, float, bool]) -> CandidateComparison:
     """Return a comparison of candidates with these risks, errors, standard errors, and outcomes."""
     from rrpolicy.finding import Basis, Finding
 
-    def row(i: int, risk: float, error: float, se: float, passes: bool) -> Row:
+    def row(i: int, risk: float, error: float, se: float, passes: bool) -> CandidateResult:
         finding = Finding("r", "r", "r <= 1", None, Measure(risk), None, Verdict.SATISFIED, Basis.ORIGINAL, "")
-        outcome = Outcome.PASSES if passes else Outcome.FAILS
+        outcome = CandidateOutcome.PASSES if passes else CandidateOutcome.FAILS
         measure = Measure(error, Standing.ESTIMATE if se else Standing.EXACT, se)
-        return Row(f"c{i}", "f", "m", (), None, outcome, findings={"r": finding}, utility={"e": measure})
+        return CandidateResult(f"c{i}", "f", "m", (), None, outcome, findings={"r": finding}, utility={"e": measure})
 
     risk, error = Quantity("r", "", "smaller"), Quantity("e", "", "smaller")
-    return Comparison(tuple(row(i, *p) for i, p in enumerate(points)), (risk,), (error,), risk, error)
+    return CandidateComparison(tuple(row(i, *p) for i, p in enumerate(points)), (risk,), (error,), risk, error)
 
 
 def test_the_front_is_that_of_a_search_over_all_pairs():
@@ -318,7 +318,7 @@ def test_the_front_is_that_of_a_search_over_all_pairs():
         assert (found.recommended.candidate in expected) if passing else found.recommended.candidate is None
 
 
-def graded(rise: float, grade: str, error: float, *, usable: bool = True) -> Row:
+def graded(rise: float, grade: str, error: float, *, usable: bool = True) -> CandidateResult:
     """Return a candidate with a grade, a rise and an error."""
     from rrpolicy.privacy.protection.grade import Grade
     from rrpolicy.privacy.protection.ladder import Ladder, Protection, Rung
@@ -353,8 +353,8 @@ def test_candidates_are_listed_by_use_grade_rise_and_error():
         graded(0.3, "none", 0.1),
         graded(0.2, "weak", 0.1),
         graded(0.1, "weak", 0.2),
-        replace(graded(0.1, "strong", 0.1), outcome=Outcome.FAILS),
-        replace(graded(0.1, "strong", 0.1), outcome=Outcome.FAILS, utility={}),
+        replace(graded(0.1, "strong", 0.1), outcome=CandidateOutcome.FAILS),
+        replace(graded(0.1, "strong", 0.1), outcome=CandidateOutcome.FAILS, utility={}),
     )
     found = replace(made((0.5, 0.1, 0.0, True)), rows=rows)
     assert [place for place, _ in found.ranked] == [4, 3, 2, 1, 5, 6]
@@ -544,7 +544,7 @@ accept = ["domain:sex", "domain:race", "domain:workclass", "parameters:sex", "pa
 """)
     found = rrpolicy.compare(policy, vary={"privacy.0.k": [2, 20]})
 
-    assert [row.outcome for row in found.rows] == [Outcome.PASSES] * 2, [row.problems for row in found.rows]
+    assert [row.outcome for row in found.rows] == [CandidateOutcome.PASSES] * 2, [row.problems for row in found.rows]
     assert found.risk is not None
     assert found.risk.better == "larger"
     risks = [row.risk(found.risk) for row in found.rows]

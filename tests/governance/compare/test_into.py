@@ -39,10 +39,10 @@ def resealed(bundle: Path, change) -> None:
     audit = bundle / "audit"
     document = json.loads((audit / "comparison.json").read_text())
     change(document)
-    (audit / "comparison.json").write_bytes(rrpolicy.canonical.pretty(document))
+    (audit / "comparison.json").write_bytes(rrpolicy.canonical_json.pretty(document))
     record = {k: v for k, v in json.loads((audit / "audit.json").read_text()).items() if k not in {"files", "digest"}}
     whole = manifests.sealed(record, manifests.file_digests(audit, but="audit.json"))
-    (audit / "audit.json").write_bytes(rrpolicy.canonical.pretty(whole))
+    (audit / "audit.json").write_bytes(rrpolicy.canonical_json.pretty(whole))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from rrpolicy.channels.product.expected_error import root_mean_squared_error
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RefusedError, RequirementError, RRPolicyError
 from rrpolicy.governance.compare import compare as comparing
-from rrpolicy.governance.compare.asked import ONE_WAY, SHARES, TWO_WAY
+from rrpolicy.governance.compare.criteria import ONE_WAY, SHARES, TWO_WAY
 
 POLICY = """\
 schema = 1

@@ -13,7 +13,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.governance.diff import sides
+from rrpolicy.governance.diff import diff_inputs
 from tests.governance.diff.conftest import POLICY
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -170,8 +170,8 @@ def test_no_plugin_is_loaded_because_a_release_names_it(write, tmp_path, monkeyp
     kept = tmp_path / "october" / "audit" / "policy.toml"
     kept.write_text(kept.read_text().replace("[source]", 'plugins = ["evil-plugin>=1"]\n\n[source]', 1))
     asked = []
-    real = sides.load_registry
-    monkeypatch.setattr(sides, "load_registry", lambda *given: asked.append(given[0]) or real(*given))
+    real = diff_inputs.load_registry
+    monkeypatch.setattr(diff_inputs, "load_registry", lambda *given: asked.append(given[0]) or real(*given))
 
     with pytest.raises(PolicyError, match="RR260"):  # never RR404: it is not even looked for
         rrpolicy.diff(tmp_path / "october", policy)

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from rrpolicy.governance.diff.altered import Effect
-from rrpolicy.governance.diff.entries import requirements
-from rrpolicy.governance.diff.keys import columns, settings, waivers
-from rrpolicy.governance.diff.sides import Side
-from rrpolicy.governance.diff.weaker import effect
+from rrpolicy.governance.diff.changes import Effect
+from rrpolicy.governance.diff.diff_inputs import DiffInput
+from rrpolicy.governance.diff.entries import requirement_changes
+from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
+from rrpolicy.governance.diff.strictness import change_effect
 from rrpolicy.planning.opening import Opened
 from rrpolicy.policy.baseline.inherit import read_merged
 from rrpolicy.policy.directions import RELAXABLE, RULES, Direction
@@ -48,11 +48,11 @@ class Model:
         return Order.EQUAL
 
 
-def side(path: Path, extends: tuple[str, ...] = ()) -> Side:
+def side(path: Path, extends: tuple[str, ...] = ()) -> DiffInput:
     policy = load_policy(path, lambda *_: CATALOGUE)
     models = {requirement.model: Model for requirement in policy.requirements}
     tree = read_merged(path, [], Root.of(path)).root
-    return Side(str(path), Opened(policy, SimpleNamespace(privacy_models=models)), tree, extends)
+    return DiffInput(str(path), Opened(policy, SimpleNamespace(privacy_models=models)), tree, extends)
 
 
 def effects(tmp_path: Path, section: str, key: str, value: str) -> dict[str, Effect]:
@@ -64,7 +64,11 @@ def effects(tmp_path: Path, section: str, key: str, value: str) -> dict[str, Eff
         path = tmp_path / f"{name}.toml"
         path.write_text(CASES.written(tables))
         sides.append(side(path))
-    return {a.key: a.effect for kind in (settings, waivers, columns, requirements) for a in kind(*sides)}
+    return {
+        a.key: a.effect
+        for kind in (setting_changes, waiver_changes, column_changes, requirement_changes)
+        for a in kind(*sides)
+    }
 
 
 ONE_BY_ONE = [case for case in CASES.ONE_BY_ONE if case[1] in CASES.BASE]
@@ -192,9 +196,11 @@ def test_every_key_of_the_table_is_compared(tmp_path):
     (tmp_path / "x.toml").write_text(EVERY)
     (tmp_path / "y.toml").write_text(BARE)
     sides = side(tmp_path / "x.toml", extends=("base.toml",)), side(tmp_path / "y.toml")
-    changes = [change for kind in (settings, columns) for change in kind(*sides)]
+    changes = [change for kind in (setting_changes, column_changes) for change in kind(*sides)]
     told = {change.key for change in changes}
-    back = {change.key: change.effect for kind in (settings, columns) for change in kind(*reversed(sides))}
+    back = {
+        change.key: change.effect for kind in (setting_changes, column_changes) for change in kind(*reversed(sides))
+    }
     for change in changes:
         column = change.key.startswith("attributes.")
         rule = RULES.get(f"attributes.*.{change.key.rpartition('.')[2]}" if column else change.key)
@@ -247,12 +253,12 @@ def test_every_direction_is_told_both_ways(direction):
     )
     back = {"weaker": "stronger"}.get(expected, expected)
 
-    assert effect(rule, old, new) == expected
-    assert effect(rule, new, old) == back
-    assert effect(rule, old, old) == "neutral"
+    assert change_effect(rule, old, new) == expected
+    assert change_effect(rule, new, old) == back
+    assert change_effect(rule, old, old) == "neutral"
 
 
 @pytest.mark.parametrize("direction", [Direction.STATED, Direction.ASSUMED])
 def test_another_reason_is_a_change_that_somebody_has_to_look_at(direction):
     rule = next(r for r in RULES.values() if r.direction is direction)
-    assert effect(rule, "hours are known to nobody", "of no interest") == "incomparable"
+    assert change_effect(rule, "hours are known to nobody", "of no interest") == "incomparable"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.governance.ledger.entry import Release
-from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.entry import ReleaseEntry
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 
 ROOMS = 400
 HEAD = """schema = 1
@@ -74,7 +74,7 @@ class Office:
     def ledger(self) -> Path:
         return self.folder / "releases.jsonl"
 
-    def releases(self) -> list[Release]:
+    def releases(self) -> list[ReleaseEntry]:
         return list(read_ledger(self.ledger).releases.values())
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import rrpolicy
-from rrpolicy.governance.ledger.file import read_ledger
+from rrpolicy.governance.ledger.ledger_file import read_ledger
 from tests.governance.ledger.office import LEDGER, Office, privacy, standing
 
 ACCEPT = '[release]\naccept = ["released"]\n'
@@ -274,7 +274,7 @@ def test_an_entry_that_names_no_release_above_it_is_found(office, kind):
     at = next(i for i, line in enumerate(lines) if kind in json.loads(line) or json.loads(line)["kind"] == kind)
     document = json.loads(lines[at])
     document["entry" if kind == "recall" else kind] = json.loads(lines[1])["previous"]
-    from rrpolicy.canonical import canonical
+    from rrpolicy.canonical_json import canonical
 
     office.ledger.write_bytes(b"\n".join([*lines[:at], canonical(document)]) + b"\n")
     status, told = office.run("ledger", "verify", office.ledger)
@@ -286,7 +286,7 @@ def test_a_budget_of_a_model_that_no_loaded_plugin_offers_refuses_the_release(of
     lines = office.ledger.read_bytes().splitlines()
     document = json.loads(lines[-1])
     document["requirements"][0]["model"] = "acme-model"
-    from rrpolicy.canonical import canonical
+    from rrpolicy.canonical_json import canonical
 
     office.ledger.write_bytes(b"\n".join([*lines[:-1], canonical(document)]) + b"\n")
     status, told = office.release(panel(office), "one")
@@ -307,7 +307,7 @@ def test_a_budget_that_somebody_edited_refuses_the_release_and_is_no_bug(office,
     office.enter(panel(office))
     lines = office.ledger.read_bytes().splitlines()
     document = json.loads(lines[-1]) | {"requirements": [requirement]}
-    from rrpolicy.canonical import canonical
+    from rrpolicy.canonical_json import canonical
 
     office.ledger.write_bytes(b"\n".join([*lines[:-1], canonical(document)]) + b"\n")
     found, told = office.release(panel(office), "one")

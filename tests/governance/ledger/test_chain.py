@@ -11,17 +11,22 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.canonical import canonical
+from rrpolicy.canonical_json import canonical
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.governance.ledger.chain import LONGEST, read_chain
-from rrpolicy.governance.ledger.entry import Joining, Release, Settlement, hash_of
-from rrpolicy.governance.ledger.file import init_ledger, locked, read_ledger
+from rrpolicy.governance.ledger.chain import MAX_LINE_BYTES, read_chain
+from rrpolicy.governance.ledger.entry import (
+    HistoryJoin,
+    ReleaseEntry,
+    ReleaseSettlement,
+    entry_hash,
+)
+from rrpolicy.governance.ledger.ledger_file import init_ledger, lock_ledger, read_ledger
 
 
-def release(previous: str, label: str = "a") -> Release:
-    data = {"data": hash_of(label.encode())}
-    return Release(previous, label, None, "P", "1.0.0", "sha256:0", None, "any", 3, 1, {}, {}, data, (), ())
+def release(previous: str, label: str = "a") -> ReleaseEntry:
+    data = {"data": entry_hash(label.encode())}
+    return ReleaseEntry(previous, label, None, "P", "1.0.0", "sha256:0", None, "any", 3, 1, {}, {}, data, (), ())
 
 
 @pytest.fixture
@@ -31,13 +36,13 @@ def ledger(tmp_path: Path) -> Path:
     assert main(["ledger", "init", str(path)]) == 0
     for label in "abc":
         add(path, label)
-    with locked(path) as book:
-        book.append(Settlement(book.ledger.head, next(iter(book.ledger.releases)), "released", "sha256:1"))
+    with lock_ledger(path) as book:
+        book.append(ReleaseSettlement(book.ledger.head, next(iter(book.ledger.releases)), "released", "sha256:1"))
     return path
 
 
 def add(path: Path, label: str) -> None:
-    with locked(path) as book:
+    with lock_ledger(path) as book:
         book.append(release(book.ledger.head, label))
 
 
@@ -61,7 +66,7 @@ def test_a_whole_ledger_is_verified_and_what_is_open_is_shown(ledger, capsys):
     assert main(["ledger", "verify", str(ledger), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "rrpolicy.ledger-verification/1"
-    assert document["head"] == hash_of(lines(ledger)[-1].rstrip(b"\n"))
+    assert document["head"] == entry_hash(lines(ledger)[-1].rstrip(b"\n"))
 
 
 def test_a_ledger_is_never_begun_over_another_file(ledger, capsys):
@@ -108,7 +113,7 @@ def heads_of(content: bytes) -> tuple[str, ...]:
 
 def test_what_is_cut_off_is_found_against_a_head_that_was_seen(ledger, capsys):
     whole = lines(ledger)
-    head = hash_of(whole[-1].rstrip(b"\n"))
+    head = entry_hash(whole[-1].rstrip(b"\n"))
     assert verified(ledger, capsys, "--expect-head", head)[0] == 0
     add(ledger, "later")
     assert verified(ledger, capsys, "--expect-head", head)[0] == 0
@@ -134,7 +139,7 @@ def test_two_branches_that_followed_the_same_entry_are_found_and_can_be_joined(l
     ledger.write_bytes(whole)
     add(ledger, "right")
     right = lines(ledger)[-1]
-    heads = [hash_of(line.rstrip(b"\n")) for line in (left, right)]
+    heads = [entry_hash(line.rstrip(b"\n")) for line in (left, right)]
 
     ledger.write_bytes(whole + b"<<<<<<< HEAD\n" + left + b"=======\n" + right + b">>>>>>> other\n")
     status, told = verified(ledger, capsys)
@@ -146,10 +151,10 @@ def test_two_branches_that_followed_the_same_entry_are_found_and_can_be_joined(l
         status, told = verified(ledger, capsys)
         assert status == 4
         assert "two writers followed the same entry" in told
-        with locked(ledger) as book:
+        with lock_ledger(ledger) as book:
             assert set(book.ledger.heads) == set(heads)
             first, *others = book.ledger.heads
-            book.append(Joining(first, tuple(others), "merged two branches"))
+            book.append(HistoryJoin(first, tuple(others), "merged two branches"))
         assert verified(ledger, capsys)[0] == 0
         assert {e.label for e in read_ledger(ledger).releases.values()} == {*"abc", "left", "right"}
 
@@ -176,12 +181,12 @@ def test_writers_at_the_same_time_wait_for_each_other(ledger):
 
 def test_a_release_that_was_withdrawn_counts_no_more_and_one_that_appeared_is_not_withdrawn(ledger):
     appeared, second, _ = read_ledger(ledger).releases
-    with locked(ledger) as book:
-        book.append(Settlement(book.ledger.head, second, "withdrawn", None, "never left the office"))
+    with lock_ledger(ledger) as book:
+        book.append(ReleaseSettlement(book.ledger.head, second, "withdrawn", None, "never left the office"))
     assert second not in read_ledger(ledger).releases
     before = ledger.read_bytes()
-    with locked(ledger) as book, pytest.raises(RefusedError, match="withdraws a release whose bundle appeared"):
-        book.append(Settlement(book.ledger.head, appeared, "withdrawn", None, "no"))
+    with lock_ledger(ledger) as book, pytest.raises(RefusedError, match="withdraws a release whose bundle appeared"):
+        book.append(ReleaseSettlement(book.ledger.head, appeared, "withdrawn", None, "no"))
     assert ledger.read_bytes() == before
 
 
@@ -238,7 +243,7 @@ def hostile(name: str, whole: list[bytes]) -> bytes:
         "not utf-8": b'{"kind":"\xff"}\n',
         "array": b"[]\n",
         "empty line": b"\n",
-        "long": b'{"kind":"' + b"x" * LONGEST + b'"}\n',
+        "long": b'{"kind":"' + b"x" * MAX_LINE_BYTES + b'"}\n',
         "carriage": whole[1].replace(b"\n", b"\r\n"),
         "surrogate": whole[1].replace(b'"label":"a"', rb'"label":"\ud800"'),
     }
@@ -268,7 +273,7 @@ def test_what_is_no_file_of_its_own_is_refused(ledger, tmp_path, capsys):
         assert (status, "RR440" in told) == (4, True), path
     status, told = verified(tmp_path / "missing", capsys)
     assert (status, "RR443" in told) == (4, True)
-    with pytest.raises(RefusedError, match="RR440"), locked(link):
+    with pytest.raises(RefusedError, match="RR440"), lock_ledger(link):
         pass
 
 
@@ -279,7 +284,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(ledger, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with locked(ledger) as book, pytest.raises(RefusedError, match="RR408"):
+    with lock_ledger(ledger) as book, pytest.raises(RefusedError, match="RR408"):
         book.append(release(book.ledger.head, "d"))
     assert ledger.read_bytes() == before
     assert [p.name for p in ledger.parent.iterdir()] == [ledger.name]

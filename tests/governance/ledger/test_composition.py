@@ -19,9 +19,15 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.governance.ledger import compose, overlap
+from rrpolicy.governance.ledger import composition, overlap
 from rrpolicy.governance.ledger.budget import smallest_class
-from rrpolicy.governance.ledger.compose import Part, apart, khatri_rao, linked, no_rule
+from rrpolicy.governance.ledger.composition import (
+    ReleaseComponent,
+    composition_obstacle,
+    khatri_rao,
+    link_changing_values,
+    link_same_values,
+)
 from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import assess_attribute
 from rrpolicy.privacy.disclosure.attribute_options import Options
@@ -61,11 +67,11 @@ PAIRS = [
 IDS = [f"{a.kind}{a.original_size}-{b.kind}" for a, b in PAIRS]
 
 
-def part(*axes: Axis, records: int = 3) -> Part:
+def part(*axes: Axis, records: int = 3) -> ReleaseComponent:
     channel = Product.of(
         [Attribute(a.attributes[0], Role.QUASI_IDENTIFIER, LABELS[: a.original_size]) for a in axes], axes
     )
-    return Part("a release", channel, records, {name: "d" for axis in axes for name in axis.attributes})
+    return ReleaseComponent("a release", channel, records, {name: "d" for axis in axes for name in axis.attributes})
 
 
 def law_of(*axes: Axis) -> Law:
@@ -117,7 +123,7 @@ def best_link(law: Law, tables: Iterable[Sequence[int]]) -> Fraction:
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=IDS)
 def test_epsilon_and_k_of_linked_rows_of_one_table_are_those_of_enumeration(first, second):
-    together = exposure(linked([part(first), part(second)]).channel)
+    together = exposure(link_same_values([part(first), part(second)]).channel)
     law = law_of(first, second)
 
     assert together.record == ratio(law)
@@ -127,7 +133,7 @@ def test_epsilon_and_k_of_linked_rows_of_one_table_are_those_of_enumeration(firs
 
 @pytest.mark.parametrize(("first", "second"), PAIRS[:5], ids=IDS[:5])
 def test_epsilon_and_k_of_values_that_may_change_are_those_of_enumeration(first, second):
-    together = exposure(apart([part(first), part(second)]))
+    together = exposure(link_changing_values([part(first), part(second)]))
     law = changing(first, second)
 
     assert together.record == ratio(law)
@@ -138,9 +144,11 @@ def test_epsilon_and_k_of_values_that_may_change_are_those_of_enumeration(first,
 def test_people_of_nested_tables_hide_among_those_who_are_in_the_same_releases():
     """Four people, of whom two are in the second table as well; values may change; every way to link is counted."""
     first, second = SKEW, OTHER
-    everybody, some = (Part("a release", part(a).channel, n, {"x": "d"}) for a, n in ((first, 4), (second, 2)))
+    everybody, some = (
+        ReleaseComponent("a release", part(a).channel, n, {"x": "d"}) for a, n in ((first, 4), (second, 2))
+    )
     earlier = SimpleNamespace(overlap="any")
-    groups = overlap.joined([everybody, some], LedgerSettings("", "nested"), [earlier], 2).groups  # type: ignore[list-item]
+    groups = overlap.combine_releases([everybody, some], LedgerSettings("", "nested"), [earlier], 2).groups  # type: ignore[list-item]
 
     assert [group.people for group in groups] == [2, 2]
     ks = [k_of(exposure(group.channel).cross, 2) for group in groups]  # type: ignore[arg-type]
@@ -164,7 +172,7 @@ def test_wrong_rules_are_caught_by_the_enumeration():
 
 def test_epsilons_of_attributes_that_do_not_overlap_add_and_of_one_that_does_only_in_its_product():
     y = matrix("y", "6 3", "4 7")
-    together = linked([part(SKEW), part(OTHER, y)])
+    together = link_same_values([part(SKEW), part(OTHER, y)])
     law = {
         (x, v): {(u, w): p * q for u, p in law_of(SKEW, OTHER)[x].items() for w, q in law_of(y)[v].items()}
         for x, v in itertools.product(range(2), repeat=2)
@@ -201,7 +209,7 @@ def test_any_two_axes_of_one_attribute_compose_as_enumeration_has_it(seed):
     rng = Random(seed)
     size = rng.choice([2, 3])
     axes = [random_axis(rng, size) for _ in range(rng.choice([2, 3]))]
-    (axis,) = linked([part(a) for a in axes]).channel.axes
+    (axis,) = link_same_values([part(a) for a in axes]).channel.axes
     law = law_of(*axes)
 
     assert axis.max_ratio() == ratio(law)
@@ -225,8 +233,10 @@ def posteriors(law: Law, prior: Sequence[Fraction]) -> dict[tuple[Fraction, ...]
 def test_a_constant_release_changes_nothing_and_the_same_again_never_tells_less():
     constant = matrix("x", "3 3", "7 7")
     assert posteriors(law_of(SKEW, constant), [Fraction(1)] * 2) == posteriors(law_of(SKEW), [Fraction(1)] * 2)
-    assert exposure(linked([part(SKEW), part(constant)]).channel) == exposure(linked([part(SKEW)]).channel)
-    once, twice = (exposure(linked([part(SKEW)] * n).channel) for n in (1, 2))
+    assert exposure(link_same_values([part(SKEW), part(constant)]).channel) == exposure(
+        link_same_values([part(SKEW)]).channel
+    )
+    once, twice = (exposure(link_same_values([part(SKEW)] * n).channel) for n in (1, 2))
     assert (once.record or 0) < (twice.record or 0)
     assert once.cross > twice.cross
 
@@ -237,21 +247,21 @@ def test_many_releases_of_one_plan_are_one_matrix_of_few_rows():
 
     assert rows is not None
     assert len(rows) == 21
-    together = linked([part(axis)] * 20)
+    together = link_same_values([part(axis)] * 20)
     assert exposure(together.channel).record == Fraction(3, 2) ** 20
     assert together.exact
 
 
 def test_what_is_too_wide_to_list_is_bounded_and_of_retention_exactly(monkeypatch):
     axes = [retention("x", 3, "0.5"), retention("x", 3, "0.6"), retention("x", 3, "0.7")]
-    exactly = exposure(linked([part(a) for a in axes]).channel)
-    monkeypatch.setattr(compose, "WIDEST", 20)
-    bounded = linked([part(a) for a in axes])
+    exactly = exposure(link_same_values([part(a) for a in axes]).channel)
+    monkeypatch.setattr(composition, "MAX_LABELS", 20)
+    bounded = link_same_values([part(a) for a in axes])
 
     assert not bounded.exact
     assert bounded.strange == ()
     assert (exposure(bounded.channel).record, exposure(bounded.channel).cross) == (exactly.record, exactly.cross)
-    skewed = linked([part(SKEW), part(OTHER), part(SKEW), part(OTHER)])
+    skewed = link_same_values([part(SKEW), part(OTHER), part(SKEW), part(OTHER)])
     assert not skewed.exact
     assert (exposure(skewed.channel).record or 0) >= (ratio(law_of(SKEW, OTHER, SKEW, OTHER)) or 0)
 
@@ -261,7 +271,7 @@ def test_generalisation_then_randomisation_hides_in_the_smallest_class():
     coarse, noisy = groups("x", "p", "p", "q", "q"), retention("x", 4, "0.7")
     table = [0, 1, 1, 2, 3]
     policy = policies.policy_of([Attribute("x", Role.QUASI_IDENTIFIER, LABELS)])
-    together = linked([part(coarse, records=5), part(noisy, records=5)])
+    together = link_same_values([part(coarse, records=5), part(noisy, records=5)])
     smallest = smallest_class(TableInMemory.of(policy, {"x": table}), together.certain)
 
     assert exposure(together.channel).cross == 0
@@ -273,7 +283,7 @@ def test_generalisation_then_randomisation_hides_in_the_smallest_class():
 
 def test_two_generalisations_are_the_common_refinement():
     first, second = groups("x", "p", "p", "q", "q"), groups("x", "r", "s", "s", "s")
-    (axis,) = linked([part(first), part(second)]).channel.axes
+    (axis,) = link_same_values([part(first), part(second)]).channel.axes
 
     assert isinstance(axis, Recode)
     codes = [next(iter(axis.column(v))) for v in range(4)]
@@ -294,15 +304,15 @@ def test_attribute_disclosure_of_linked_rows_is_the_formula_over_the_written_out
 
     laws = [{(v,): dict(column) for v, column in law_of(*axes).items()} for axes in (x, y)]
     expected = brute.Table(rows, [(("x",), laws[0])], sensitive="y", law=laws[1]).risks()
-    found = assess_attribute(requirement, linked(parts[::-1]).channel, original)
+    found = assess_attribute(requirement, link_same_values(parts[::-1]).channel, original)
     assert found.achieved is not None
     assert found.achieved.value == pytest.approx(float(max(expected.values())), rel=1e-9)
 
 
 def test_an_attribute_with_other_categories_is_another_attribute_and_only_bounded():
     first = part(retention("x", 2, "0.7"))
-    again = Part("later", first.channel, 3, {"x": "other"})
-    together = linked([first, again])
+    again = ReleaseComponent("later", first.channel, 3, {"x": "other"})
+    together = link_same_values([first, again])
 
     assert together.strange
     assert exposure(together.channel).record == Fraction(7, 3) ** 2
@@ -312,8 +322,8 @@ def test_generalisation_of_several_attributes_is_taken_attribute_by_attribute():
     coarse = Recode.by_levels([Domain("x", LABELS[:2]), Domain("y", LABELS[:2])], [["p", "p"], ["q", "r"]])
     noisy = part(retention("x", 2, "0.7"), retention("y", 2, "0.7"))
     attributes = [Attribute(n, Role.QUASI_IDENTIFIER, LABELS[:2]) for n in "xy"]
-    earlier = Part("earlier", Product.of(attributes, [coarse]), 3, {"x": "d", "y": "d"})
-    together = linked([earlier, noisy])
+    earlier = ReleaseComponent("earlier", Product.of(attributes, [coarse]), 3, {"x": "d", "y": "d"})
+    together = link_same_values([earlier, noisy])
 
     assert together.strange == ()
     ratios = {axis.attributes[0]: axis.max_ratio() for axis in together.channel.axes}
@@ -328,14 +338,14 @@ def test_generalisation_of_several_attributes_is_taken_attribute_by_attribute():
     ],
 )
 def test_partition_mechanisms_have_no_rule(axis: Callable[[], Axis], why: str):
-    assert why in str(no_rule(part(axis()).channel))
-    assert no_rule(part(SKEW).channel) is None
+    assert why in str(composition_obstacle(part(axis()).channel))
+    assert composition_obstacle(part(SKEW).channel) is None
 
 
 def test_a_column_that_is_carried_in_any_release_counts_as_known():
     attributes = [Attribute("x", Role.QUASI_IDENTIFIER, LABELS[:2]), Attribute("z", Role.INSENSITIVE, None)]
-    carrying = Part("earlier", Product.of(attributes, [retention("x", 2, "0.7")]), 3, {"x": "d", "z": None})
-    together = linked([carrying, part(retention("x", 2, "0.7"))])
+    carrying = ReleaseComponent("earlier", Product.of(attributes, [retention("x", 2, "0.7")]), 3, {"x": "d", "z": None})
+    together = link_same_values([carrying, part(retention("x", 2, "0.7"))])
 
     assert together.carried == ("z",)
     assert exposure(together.channel).record is None
@@ -346,8 +356,8 @@ def test_a_table_is_not_assessed_over_more_cells_than_can_be_looked_at(monkeypat
     original = TableInMemory.of(policy, {"x": [0, 1, 1]})
     parts, earlier = [part(SKEW), part(OTHER)], [SimpleNamespace(overlap="any")]
 
-    (group,) = overlap.joined(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
+    (group,) = overlap.combine_releases(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
     assert group.people is original
     monkeypatch.setattr(overlap, "MOST_CELLS", 5)
-    (group,) = overlap.joined(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
+    (group,) = overlap.combine_releases(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
     assert group.people == 3

@@ -18,7 +18,7 @@ import pytest
 import rrpolicy
 from rrpolicy.bundle.staging import Staging
 from rrpolicy.errors import RefusedError
-from rrpolicy.governance.ledger.file import locked, read_ledger
+from rrpolicy.governance.ledger.ledger_file import lock_ledger, read_ledger
 from tests.governance.ledger.office import DROP_ROOM, KEEP, LEDGER, PRAM, ROOMS, Office, people, privacy, standing
 
 SCHEMAS = Path(__file__).parents[3] / "rrpolicy" / "schemas"
@@ -387,7 +387,7 @@ def test_an_entry_that_says_something_else_than_it_must_ends_closed(office, chan
     policy = standing(office, LEDGER + f'overlap = "{overlap}"\n')
     assert office.release(policy, "one")[0] == 0
     (entry,) = office.releases()
-    with locked(office.ledger) as book:
+    with lock_ledger(office.ledger) as book:
         book.append(replace(entry, previous=book.ledger.head, draw=None, **changed))
     status, told = office.release(policy, "two")
     assert (status, "RR441" in told or "RR442" in told) == (4, True), told
@@ -400,7 +400,7 @@ def test_an_entry_of_another_number_of_categories_is_another_attribute(office):
     (entry,) = office.releases()
     channel = json.loads(json.dumps(entry.channel).replace('"labels": ["F", "M"]', '"labels": ["F", "M", "X"]'))
     channel["axes"][0]["blocks"][0]["members"] = [0, 1, 2]
-    with locked(office.ledger) as book:
+    with lock_ledger(office.ledger) as book:
         book.append(replace(entry, previous=book.ledger.head, draw=None, channel=channel))
     assert office.release(policy, "two")[0] == 4
 
@@ -427,12 +427,12 @@ def test_a_bundle_whose_place_was_changed_is_found(office):
     policy = standing(office, more=privacy("local-dp", "ledger.budget", epsilon=10))
     for name in ("one", "two"):
         assert office.release(policy, name)[0] == 0
-    from rrpolicy.canonical import own_digest, pretty
+    from rrpolicy.canonical_json import pretty, record_digest
 
     file, other = (office.folder / name / "public/release.json" for name in ("two", "one"))
     document = json.loads(file.read_text())
     document["ledger"] = json.loads(other.read_text())["ledger"]
-    document["digest"] = own_digest(document)
+    document["digest"] = record_digest(document)
     file.write_bytes(pretty(document))
     status, told = office.run("ledger", "verify", office.ledger, "--bundle", office.folder / "two")
     assert (status, "RR130" in told) == (1, True)

@@ -22,7 +22,7 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.governance.ledger import overlap
-from rrpolicy.governance.ledger.compose import Part
+from rrpolicy.governance.ledger.composition import ReleaseComponent
 from rrpolicy.policy.model import Attribute, LedgerSettings, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from tests.governance.ledger.office import DROP_ROOM, KEEP, LEDGER, Office, privacy
@@ -256,9 +256,9 @@ def law(axis, values: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
 
 def composed(axis, releases: int, declared: LedgerSettings) -> tuple[Fraction | None, object]:
     channel = Product.of([Attribute("x", Role.QUASI_IDENTIFIER, LABELS[: axis.original_size])], [axis])
-    parts = [Part(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(releases)]
+    parts = [ReleaseComponent(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(releases)]
     entry = SimpleNamespace(overlap="nested", different_values=declared.different_values, series="s")
-    (group,) = overlap.joined(parts, declared, [entry] * (releases - 1), 3).groups  # type: ignore[arg-type]
+    (group,) = overlap.combine_releases(parts, declared, [entry] * (releases - 1), 3).groups  # type: ignore[arg-type]
     return exposure(group.channel).record, group.people  # type: ignore[arg-type]
 
 
@@ -286,10 +286,10 @@ def test_epsilon_of_a_series_is_that_of_enumeration_given_which_entries_are_equa
 def test_a_release_outside_of_a_series_adds_to_what_the_series_declared():
     axis = KEPT[3]
     channel = Product.of([Attribute("x", Role.QUASI_IDENTIFIER, LABELS)], [axis])
-    series = [Part(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(4)]
+    series = [ReleaseComponent(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(4)]
     entry = SimpleNamespace(overlap="nested", different_values=2, series="s")
-    outside = Part("outside", channel, 3, {"x": "d"})
-    (group,) = overlap.joined([*series, outside], LedgerSettings("", "nested"), [entry] * 4, 3).groups  # type: ignore[list-item]
+    outside = ReleaseComponent("outside", channel, 3, {"x": "d"})
+    (group,) = overlap.combine_releases([*series, outside], LedgerSettings("", "nested"), [entry] * 4, 3).groups  # type: ignore[list-item]
     once = axis.max_ratio()
     assert once is not None
     assert exposure(group.channel).record == once**3  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.governance.ledger import shared
-from rrpolicy.governance.ledger.file import locked, read_ledger
-from rrpolicy.governance.ledger.shared import Branch, MovedError
+from rrpolicy.governance.ledger import git_branch
+from rrpolicy.governance.ledger.git_branch import BranchMovedError, LedgerBranch
+from rrpolicy.governance.ledger.ledger_file import lock_ledger, read_ledger
 from tests.governance.ledger.office import HEAD, KEEP, LEDGER, people, privacy
 
 SAME = LEDGER + 'overlap = "same"\n'
@@ -132,16 +132,16 @@ def test_three_clones_that_release_at_once_are_never_alone(server, tmp_path):
 
 def test_who_pushes_between_fetch_and_push_is_noticed_and_nothing_is_released(server, tmp_path, capsys, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
-    fetch = Branch.fetch
+    fetch = LedgerBranch.fetch
 
-    def raced(self: Branch) -> bytes:
+    def raced(self: LedgerBranch) -> bytes:
         content = fetch(self)
         if not (second / "release-two").exists():
-            monkeypatch.setattr(Branch, "fetch", fetch)
+            monkeypatch.setattr(LedgerBranch, "fetch", fetch)
             assert release(second, "two") == 0
         return content
 
-    monkeypatch.setattr(Branch, "fetch", raced)
+    monkeypatch.setattr(LedgerBranch, "fetch", raced)
     before = (first / "policies/releases.jsonl").read_bytes()
     assert release(first, "one") == 4
     told = capsys.readouterr().err
@@ -156,15 +156,15 @@ def test_who_pushes_between_fetch_and_push_is_noticed_and_nothing_is_released(se
 
 def test_what_became_of_a_release_follows_what_others_entered_meanwhile(server, tmp_path, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
-    push = Branch.push
+    push = LedgerBranch.push
 
-    def raced(self: Branch, content: bytes, message: str) -> None:
+    def raced(self: LedgerBranch, content: bytes, message: str) -> None:
         if ": settlement" in message and not (second / "release-two").exists():
-            monkeypatch.setattr(Branch, "push", push)
+            monkeypatch.setattr(LedgerBranch, "push", push)
             assert release(second, "two") == 0
         push(self, content, message)
 
-    monkeypatch.setattr(Branch, "push", raced)
+    monkeypatch.setattr(LedgerBranch, "push", raced)
     assert release(first, "one") == 0
     assert [line["kind"] for line in on_server(server)] == ["ledger", *["release"] * 2, *["settlement"] * 2]
     assert not read_ledger(first / "policies/releases.jsonl").open
@@ -172,14 +172,14 @@ def test_what_became_of_a_release_follows_what_others_entered_meanwhile(server, 
 
 def test_a_settlement_that_never_gets_through_leaves_an_open_entry_and_says_so(server, tmp_path, monkeypatch, capsys):
     first = tmp_path / "first"
-    push = Branch.push
+    push = LedgerBranch.push
 
-    def refused(self: Branch, content: bytes, message: str) -> None:
+    def refused(self: LedgerBranch, content: bytes, message: str) -> None:
         if ": settlement" in message:
             raise self._refused("somebody else pushed meanwhile", moved=True)
         push(self, content, message)
 
-    monkeypatch.setattr(Branch, "push", refused)
+    monkeypatch.setattr(LedgerBranch, "push", refused)
     assert release(first, "one") == 0
     assert "but not what became of it" in capsys.readouterr().err
     assert [line["kind"] for line in on_server(server)] == ["ledger", "release"]
@@ -228,15 +228,15 @@ def test_a_name_that_is_no_branch_of_a_remote_is_refused(server, tmp_path, named
 def test_outside_of_a_repository_and_without_git_nothing_is_pushed(tmp_path, monkeypatch):
     (tmp_path / "releases.jsonl").touch()
     with pytest.raises(RefusedError.__mro__[1], match="RR282"):
-        Branch("origin/main", tmp_path / "releases.jsonl")
+        LedgerBranch("origin/main", tmp_path / "releases.jsonl")
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(RefusedError.__mro__[1], match="git is not installed"):
-        Branch("origin/main", tmp_path / "releases.jsonl")
+        LedgerBranch("origin/main", tmp_path / "releases.jsonl")
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(shared, "_LONGEST", 0.001)
-    branch = Branch("origin/main", tmp_path / "first/policies/releases.jsonl")
+    monkeypatch.setattr(git_branch, "_LONGEST", 0.001)
+    branch = LedgerBranch("origin/main", tmp_path / "first/policies/releases.jsonl")
     with pytest.raises(RefusedError, match="does not answer"):
         branch.fetch()
 
@@ -244,12 +244,14 @@ def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp
 def test_a_shared_book_is_never_longer_than_the_branch(server, tmp_path, monkeypatch):
     ledger = tmp_path / "first/policies/releases.jsonl"
     before = ledger.read_bytes()
-    from rrpolicy.governance.ledger.entry import Budget
+    from rrpolicy.governance.ledger.entry import LedgerBudgetEntry
 
-    with locked(ledger, "origin/main") as book:
-        entry = Budget(book.ledger.head, None, ({"model": "m", "options": {}, "where": {}},), "2027-01-01")
-        monkeypatch.setattr(Branch, "push", lambda self, *_: (_ for _ in ()).throw(self._refused("moved", moved=True)))
-        with pytest.raises(MovedError):
+    with lock_ledger(ledger, "origin/main") as book:
+        entry = LedgerBudgetEntry(book.ledger.head, None, ({"model": "m", "options": {}, "where": {}},), "2027-01-01")
+        monkeypatch.setattr(
+            LedgerBranch, "push", lambda self, *_: (_ for _ in ()).throw(self._refused("moved", moved=True))
+        )
+        with pytest.raises(BranchMovedError):
             book.append(entry)
     assert ledger.read_bytes() == before
 

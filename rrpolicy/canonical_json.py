@@ -1,0 +1,75 @@
+"""One spelling for every document: JSON with exact rationals, its canonical bytes, and digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeAlias
+
+from rrpolicy.escaping.printable import spelled_out
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A JSON document. No NaN and no infinity: infinity is the string "inf"."""
+
+Value: TypeAlias = "str | int | float | bool"
+"""A category, as policies and releases write it."""
+
+
+def category_text(value: Value) -> str:
+    """Return a category as text: what an engine makes of it, and what people read."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def same_category(value: Value, other: Value) -> bool:
+    """Return whether two categories are one: text is not a number, true is not 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def canonical(document: Json) -> bytes:
+    """Return the canonical bytes of a document: sorted keys, no spaces, UTF-8.
+
+    Raises:
+        ValueError: if the document holds NaN or an infinity.
+    """
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def pretty(document: Json) -> bytes:
+    """Return the bytes of a document as files hold it: readable, in the order given, with a final newline.
+
+    Characters that are not seen stand as escapes, so that a document cannot steer the terminal that shows it.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return spelled_out(text, lambda c: c if c == "\n" else json.dumps(c)[1:-1]).encode()
+
+
+def digest(content: bytes) -> str:
+    """Return `sha256:` and the hexadecimal SHA-256 of the content."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def record_digest(document: Mapping[str, Json]) -> str:
+    """Return the digest of a record's canonical form without its key `digest`."""
+    return digest(canonical({key: value for key, value in document.items() if key != "digest"}))
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    with path.open("rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def json_number(value: float) -> Json:
+    """Return a number as JSON carries it: infinities become "inf" and "-inf"."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def exact(value: Fraction) -> str:
+    """Return a rational as text: `4/5`, `1`."""
+    return str(value)

@@ -1,0 +1,90 @@
+"""A value for every category: what stands in a table of counts for all values that the policy makes one of.
+
+The same policy reads it back as that category: a number inside of a bin, a category itself, and for values outside of
+the domain one that is outside of it as well. So the counts are refused where the records are, and in the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from itertools import chain, count
+from typing import Any, TypeAlias
+
+from rrpolicy.canonical_json import Value
+from rrpolicy.policy.model import Attribute
+
+Point: TypeAlias = "float | date | time"
+"""What bins are bins of; of one policy's bins all are of one type, and compare."""
+_DAY = date(2000, 1, 1)
+_STEPS = 1000
+"""More codes of missing values stand beside one another nowhere."""
+
+
+def unlisted_text(attribute: Attribute, codes: Collection[Value]) -> str:
+    """Return a text that is in no domain, and no code of a missing value; if it can be, the category it maps to."""
+    domain = {v for v in attribute.domain or () if v != attribute.outside}
+    named = [attribute.outside] if isinstance(attribute.outside, str) and attribute.outside else []
+    tried = chain(named, (f"outside{'.' * n}" for n in count()))
+    return next(text for text in tried if text not in domain and text not in codes)
+
+
+def unlisted_number(attribute: Attribute, codes: Collection[float]) -> int:
+    """Return the least whole number from 0 on that is no category and no code of a missing value."""
+    taken = {float(v) for v in attribute.domain or () if not isinstance(v, str)} | set(codes)
+    return next(n for n in count() if float(n) not in taken)
+
+
+def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]) -> Point | None:
+    """Return what is from `low` on and before `high`, and no code of a missing value; None if nothing is found.
+
+    Args:
+        low: where the bin begins; None without a beginning.
+        high: where it ends; None without an end.
+        codes: of missing values.
+    """
+    if low is not None:
+        tried: Iterator[Any] = chain([low], _nearby_points(low, 1))
+    else:
+        tried = chain([0.0], _nearby_points(0.0, 1)) if high is None else _nearby_points(high, -1)
+    sound = (x for x in tried if (low is None or x >= low) and (high is None or x < high) and x not in codes)
+    return next(sound, None)
+
+
+def value_outside_bins(edges: Sequence[Point | None], codes: Collection[Point]) -> Point | None:
+    """Return what lies in no bin, and is no code of a missing value; None if nothing is found."""
+    least, most = edges[0], edges[-1]
+    below: Iterator[Any] = iter(()) if least is None else (x for x in _nearby_points(least, -1) if x < least)  # type: ignore[operator]
+    above: Iterator[Any] = iter(()) if most is None else (x for x in _nearby_points(most, 1) if x > most)  # type: ignore[operator]
+    return next((x for x in chain(below, above) if x not in codes), None)
+
+
+def parse_moment(value: str) -> date | time:
+    """Return the date or time that a text spells."""
+    if len(value) == len("2026-01-31"):
+        return date.fromisoformat(value)
+    try:
+        return time.fromisoformat(value)
+    except ValueError:
+        return datetime.fromisoformat(value)
+
+
+def _nearby_points(point: Point, sign: int) -> Iterator[Point]:
+    """Yield what comes after a point, or before it: the nearest whole steps, then what is nearer still."""
+    if isinstance(point, float):
+        yield from (point + sign * step for step in range(1, _STEPS))
+        yield from (point + sign * 0.5**n for n in range(1, 50))
+        yield math.nextafter(point, sign * math.inf)
+        return
+    step = timedelta(seconds=1) if isinstance(point, (datetime, time)) else timedelta(days=1)
+    start = datetime.combine(_DAY, point) if isinstance(point, time) else point
+    for n in range(1, _STEPS):
+        try:
+            moved = start + sign * n * step
+        except OverflowError:
+            return
+        if not isinstance(point, time):
+            yield moved
+        elif isinstance(moved, datetime) and moved.date() == _DAY:
+            yield moved.time()

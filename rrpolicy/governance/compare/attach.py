@@ -1,0 +1,92 @@
+"""A comparison put into audit/ of the release that is one of its candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import rrpolicy
+from rrpolicy.bundle.audit import COMPARED
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
+from rrpolicy.governance.compare.existing_candidates import is_release
+from rrpolicy.registry import Registry
+from rrpolicy.report import Report
+from rrpolicy.reports.alternatives import Compared, ComparedWith, alternatives
+from rrpolicy.serialization.writing import record
+from rrpolicy.verification.amend import put_into, refuse_signed
+
+
+def release_among(named: Sequence[Path]) -> Path:
+    """Return the release that a comparison is written into.
+
+    Args:
+        named: the candidates, as the caller names them.
+
+    Raises:
+        PolicyError: RR250 if it is not one of them, or several are.
+        RefusedError: RR553 if it is signed.
+    """
+    releases = [path for path in named if is_release(path)]
+    if len(releases) != 1:
+        message = f"{len(releases)} releases are among the candidates, and audit/ speaks of one"
+        raise PolicyError(Problem("RR250", message, expected="one release, beside what it is compared with"))
+    refuse_signed(releases[0], "the comparison")
+    return releases[0]
+
+
+def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, registry: Registry) -> None:
+    """Put a comparison into audit/ and print the audit report with it, in the place of an earlier one.
+
+    Args:
+        bundle: the folder, verified; a candidate by this name.
+        digest: of its release.json.
+        found: with it.
+        registry: of the plugins; the report's renderers among them.
+
+    Raises:
+        PolicyError: as `put_into`.
+        RefusedError: as `put_into`.
+    """
+    told = comparison_record(str(bundle), digest, found)
+
+    def shown(report: Report) -> Report:
+        return replace(report, alternatives=alternatives(told))
+
+    put_into(bundle, COMPARED, record(told), shown, registry)
+
+
+def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> ComparedWith:
+    """Return what audit/ says of a comparison.
+
+    Args:
+        bundle: the release, as the caller named it.
+        digest: of its release.json.
+        found: with it as a candidate.
+    """
+    told = found.recommended
+
+    def one(place: int, row: CandidateResult) -> Compared:
+        finding = None if found.risk is None else row.findings.get(found.risk.id)
+        released = row.file == bundle
+        return Compared(
+            label="this release" if released else row.label,
+            mechanism=row.mechanism,
+            policy=row.policy,
+            outcome=row.outcome.value,
+            released=released,
+            risk=row.risk(found.risk),
+            conditional=finding is not None and bool(finding.given),
+            error=row.error(found.error),
+            front=place in found.front,
+            recommended=place == told.candidate,
+            problems=tuple(f"{problem.code}: {problem.message}" for problem in row.problems),
+            unmet=row.unmet if row.passes else (),
+            protection=row.protection,
+            unchanged=row.unchanged,
+            usable=row.usable,
+        )
+
+    rows = tuple(one(place, row) for place, row in enumerate(found.rows, 1))
+    return ComparedWith(digest, rrpolicy.__version__, found.risk, found.error, rows, told.reason, told.rule)

@@ -1,0 +1,110 @@
+"""Finished candidates kept in a file, so that a comparison that was broken off goes on where it was.
+
+Each line is a document: the first says what the file is, every further one is a candidate under the key of all that its
+numbers follow from. Whatever changed makes another key: such a candidate is planned again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical_json import Json, canonical, digest
+from rrpolicy.errors import PolicyError, Problem, write_error
+from rrpolicy.governance.compare.comparison import CandidateResult
+from rrpolicy.planning.keys import source_tag
+from rrpolicy.serialization.reading import read
+from rrpolicy.serialization.writing import plain
+
+SCHEMA = "rrpolicy.candidates/1"
+MAX_CHECKPOINT_BYTES = 2**30
+"""Bytes of a file."""
+
+
+class ComparisonCheckpoint:
+    """The finished candidates of a file; confidential, for its owner alone to read."""
+
+    def __init__(self, path: Path, secret: bytes, rows: dict[str, Any], end: int) -> None:
+        self._path, self._secret, self._rows, self._end = path, secret, rows, end
+
+    @classmethod
+    def open(cls, path: Path) -> ComparisonCheckpoint:
+        """Open a file, or begin one.
+
+        Raises:
+            PolicyError: RR560 if something else is there.
+            RefusedError: RR407 if it cannot be read or written, RR408 if the disk is full.
+        """
+        try:
+            try:
+                made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                return cls._read(path)
+            secret = secrets.token_bytes(32)
+            with os.fdopen(made, "wb") as file:
+                file.write(_document_line({"schema": SCHEMA, "confidential": True, "secret": secret.hex()}))
+                return cls(path, secret, {}, file.tell())
+        except OSError as error:
+            raise write_error(str(path), error) from error
+
+    @classmethod
+    def _read(cls, path: Path) -> ComparisonCheckpoint:
+        """Read what is there; a last line that was broken off is none, and is written over."""
+        content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_CHECKPOINT_BYTES else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            head, *lines = map(json.loads, whole.splitlines())
+            known = head["schema"] == SCHEMA
+            secret, rows = bytes.fromhex(head["secret"]), {line["key"]: line["row"] for line in lines}
+        except (ValueError, KeyError, TypeError) as error:
+            raise _not_a_checkpoint(path) from error
+        if not known:
+            raise _not_a_checkpoint(path)
+        return cls(path, secret, rows, len(whole))
+
+    def key(self, content: bytes, *follows_from: Json) -> str:
+        """Return under what a candidate is kept.
+
+        Args:
+            content: the fingerprint of its table, or nothing without one.
+            follows_from: everything else.
+        """
+        return digest(canonical([source_tag(self._secret, content), *follows_from]))
+
+    def get(self, key: str) -> CandidateResult | None:
+        """Return a candidate; None if it is not there, or of a shape that is not known."""
+        if key in self._rows:
+            with suppress(ValueError, KeyError, TypeError):
+                return read(CandidateResult, self._rows[key])
+        return None
+
+    def put(self, key: str, row: CandidateResult) -> None:
+        """Keep a candidate.
+
+        Raises:
+            RefusedError: RR407 if it cannot be written, RR408 if the disk is full.
+        """
+        line = _document_line({"key": key, "row": plain(row)})
+        try:
+            with self._path.open("r+b") as file:
+                file.truncate(self._end)
+                file.seek(self._end)
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise write_error(str(self._path), error) from error
+        self._end += len(line)
+
+
+def _not_a_checkpoint(path: Path) -> PolicyError:
+    hint = "name another file, which is made where there is none"
+    return PolicyError(Problem("RR560", f"{path} holds no candidates of a comparison", hint=hint))
+
+
+def _document_line(document: Json) -> bytes:
+    return canonical(document) + b"\n"

@@ -1,0 +1,85 @@
+"""Candidates that are planned already: a plan's file, or a release with its audit/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.file import read_plan
+from rrpolicy.planning.plan import Plan
+from rrpolicy.policy.identity import identities
+from rrpolicy.registry import Registry
+from rrpolicy.safe_io.tempdirs import scratch_folder
+from rrpolicy.source.memory.handed import Handed
+from rrpolicy.verification.audit import verify_stated
+
+PLAN_SUFFIX = ".json"
+
+
+@frozen
+class ExistingCandidate:
+    """A plan with what its documents state of it.
+
+    Attributes:
+        plan: with the table that the caller names in place of its own.
+        registry: of the plugins that it names.
+        assessment: findings and utility, as they were written.
+        table: whether its table is at hand; that of a release is only if the caller names it.
+        release: digest of release.json; "" of a plan.
+    """
+
+    plan: Plan
+    registry: Registry
+    assessment: Assessment
+    table: bool
+    release: str
+
+
+def is_release(path: Path) -> bool:
+    """Return whether a caller names a release."""
+    return (path / "public").is_dir()
+
+
+def is_plan_or_release(path: Path) -> bool:
+    """Return whether a caller names a plan's file, or a release."""
+    return path.suffix == PLAN_SUFFIX or is_release(path)
+
+
+def open_existing(path: Path, handed: Handed, root: Path | None, trusted: Sequence[str]) -> ExistingCandidate:
+    """Read a plan's file, or a release.
+
+    Args:
+        path: of either.
+        handed: the table in place of its own.
+        root: that the files lie under which a plan's policy names.
+        trusted: distributions of plugins that a release may use: none is loaded on its word.
+
+    Raises:
+        RefusedError: as `read_plan`.
+        PolicyError: RR260 if a release has no audit/.
+        RequirementError: if a release is not as it says.
+    """
+    if path.suffix == PLAN_SUFFIX and not path.is_dir():
+        found = read_plan(path, source=handed.uri, root=root)
+        registry = found.opened.registry.opening(handed.engines)
+        return ExistingCandidate(
+            found.plan, registry, _with_identities(found.assessment, found.plan), table=True, release=""
+        )
+    if not (path / "audit").is_dir():
+        message = f"{path} has no audit/, which states its plan"
+        raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
+    with scratch_folder() as spilled:
+        side, audit = verify_stated(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "", start=".")
+    stated, known = _with_identities(audit.stated, audit.plan), handed.uri is not None
+    return ExistingCandidate(audit.plan, side.registry, stated, table=known, release=side.manifest.digest)
+
+
+def _with_identities(assessment: Assessment, plan: Plan) -> Assessment:
+    """Return findings with what machines call the entries that ask for them, which no document tells."""
+    names = identities(plan.policy).requirements
+    pairs = zip(assessment.findings, names, strict=True)
+    return replace(assessment, findings=tuple(replace(finding, identity=name) for finding, name in pairs))

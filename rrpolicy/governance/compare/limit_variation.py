@@ -1,0 +1,82 @@
+"""Other limits of a policy's requirements, so that one policy alone shows what it trades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import rrpolicy
+from rrpolicy.canonical_json import exact
+from rrpolicy.finding import Verdict
+from rrpolicy.governance.compare.attach import comparison_record
+from rrpolicy.policy.identity import identities
+from rrpolicy.reports.alternatives import ComparedWith
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+    from rrpolicy.governance.compare.candidates import Vary
+    from rrpolicy.governance.compare.comparison import CandidateComparison
+    from rrpolicy.policy.model import Policy, Requirement
+
+FACTORS = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(3, 2), Fraction(2))
+"""By which the limit is multiplied."""
+WIDE_FACTORS = (Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(3), Fraction(10), Fraction(100), Fraction(1000))
+"""The same where no release satisfies the policy as it is."""
+
+
+def vary_limits(
+    policy: Policy, findings: Sequence[Finding], compared: Callable[[Vary, str | None], CandidateComparison]
+) -> ComparedWith | None:
+    """Return what other limits of one requirement would come to: of the first one that decides anything.
+
+    Args:
+        policy: resolved; what it inherits cannot be varied.
+        findings: of its plan, in the order of its requirements; none if no release satisfies it as it is.
+        compared: compares the policy with other values of keys, over the risk of that requirement.
+
+    Returns:
+        The comparison; without candidates if no limit decides what would be released; None if none can be varied.
+    """
+    tried = []
+    for name, key, values in _by_distance_to_limit(policy, findings):
+        found = compared({key: values}, name if findings else None)
+        if len({found.point(row) for row in found.rows} - {None}) > bool(findings):
+            return comparison_record("", "", found)
+        tried.append(f"{key} = {', '.join(map(str, values))}")
+    if not tried or not findings:
+        return None
+    reason = f"Other limits do not change what would be released. Tried: {'; '.join(tried)}."
+    return ComparedWith("", rrpolicy.__version__, None, None, (), reason, "")
+
+
+def _by_distance_to_limit(policy: Policy, findings: Sequence[Finding]) -> Iterator[tuple[str, str, Sequence[object]]]:
+    """Yield each requirement's identity, the key of its limit and values of it; first the one nearest its limit."""
+    found = {finding.identity: finding for finding in findings}
+    every = zip(identities(policy).requirements, policy.requirements, strict=True)
+    own = [(name, r) for name, r in every if r.place is None or r.place.file == policy.files[0]]
+    places = {name: place for place, (name, _) in enumerate(own)}
+    for name, requirement in sorted(own, key=lambda one: _distance_to_limit(found.get(one[0]))):
+        for key, values in _trial_limits(requirement, FACTORS if findings else WIDE_FACTORS).items():
+            yield name, f"privacy.{places[name]}.{key}", values
+
+
+def _distance_to_limit(finding: Finding | None) -> float:
+    """Return how far a requirement is from its limit, as a share of it; a missed one is nearest."""
+    if finding is None or finding.achieved is None or not finding.limit:
+        return math.inf
+    distance = abs(finding.achieved.value / float(finding.limit) - 1)
+    return -distance if finding.verdict is Verdict.FAILED else distance
+
+
+def _trial_limits(requirement: Requirement, factors: Sequence[Fraction]) -> Mapping[str, Sequence[object]]:
+    """Return the key of a limit with the values that are tried; nothing where it has no one key."""
+    limit = requirement.limit
+    stated = {key: getattr(requirement.options, key) for key in type(requirement.options).model_fields}
+    keys = [key for key, value in stated.items() if isinstance(value, int | Fraction) and value == limit]
+    if limit is None or len(keys) != 1:
+        return {}
+    values = dict.fromkeys(limit * factor for factor in factors)
+    whole = isinstance(stated[keys[0]], int)
+    return {keys[0]: [int(v) for v in values if v.denominator == 1] if whole else [exact(v) for v in values]}

@@ -1,0 +1,186 @@
+"""The policies that a caller names to compare: of files, folders, git revisions, or a release."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.bundle.audit import NAME, SCHEMA
+from rrpolicy.bundle.audit import POLICY as POLICY_FILE
+from rrpolicy.canonical_json import file_digest
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.diff.changes import DiffedPolicy
+from rrpolicy.governance.diff.revision import Revision
+from rrpolicy.planning.opening import Opened, PolicyLike, open_policy, opened
+from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.document import policies_in
+from rrpolicy.registry import Registry
+from rrpolicy.safe_io.document import UnreadableError, faults, read_document
+from rrpolicy.safe_io.tempdirs import scratch_folder
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.tree.document import Node
+
+_REVISION = re.compile(r"(?P<revision>[^:]+):(?P<path>.*)", re.DOTALL)
+
+
+@frozen
+class DiffInput:
+    """One policy to compare.
+
+    Attributes:
+        file: as the caller named it.
+        opened: the policy with its plugins.
+        tree: the file with its baselines folded in; None of a policy that was loaded.
+        extends: the baselines that it extends, from its own folder, the nearest first.
+        moved: the folder that its files were read from, and how places name it.
+        release: digest of the release that the policy was read from; None if it was read from a file.
+        signers: digest of the file of allowed signers; None if there is none.
+    """
+
+    file: str
+    opened: Opened
+    tree: Node | None
+    extends: tuple[str, ...]
+    moved: tuple[str, str] = ("", "")
+    release: str | None = None
+    signers: str | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy."""
+        return self.opened.policy
+
+    @property
+    def registry(self) -> Registry:
+        """Return the plugins that it may use."""
+        return self.opened.registry
+
+    @property
+    def compared(self) -> DiffedPolicy:
+        """Return what a comparison tells of it."""
+        policy = self.policy
+        return DiffedPolicy(
+            self.file, policy.name, policy.version, policy.digest(), policy.governance.digest(), self.release
+        )
+
+    def at(self, key: str) -> Place | None:
+        """Return where a dotted key stands, or the nearest key above it."""
+        return self.shown(self.policy.place(key))
+
+    def shown(self, place: Place | None) -> Place | None:
+        """Return a place in the file as the caller named it."""
+        return None if place is None else _relocated_place(place, *self.moved)
+
+    def listed(self, key: str) -> tuple[Any, ...]:
+        """Return the list that stands under a dotted key of the file."""
+        node = None if self.tree is None else self.tree.get(*key.split("."))
+        return () if node is None else tuple(item.plain() for item in node.items)
+
+
+def is_release(named: PolicyLike) -> bool:
+    """Return whether a caller names a release."""
+    return not isinstance(named, Policy) and (Path(named) / "public").is_dir()
+
+
+def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Sequence[str] = ()) -> tuple[DiffInput, ...]:
+    """Open what a caller names: one policy, or every policy of a folder.
+
+    Args:
+        named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a policy that was loaded.
+        root: that the files lie under which the policies name; those of a revision lie in that revision.
+        trusted: distributions of plugins that the policy of a release may use: none is loaded on its word.
+
+    Raises:
+        PolicyError: RR2xx if a policy is wrong; RR282 if there is no such revision; RR260 if a release has no audit/,
+            or its policy is not the one that it was made under.
+        RefusedError: for plugins, as `open_policy`.
+    """
+    if isinstance(named, Policy):
+        return (_diff_input(named.files[0] if named.files else named.name, opened(named), None),)
+    path = Path(named)
+    written = None if path.exists() else _REVISION.fullmatch(os.fspath(named))
+    if written is not None:
+        return tuple(_revision_inputs(Revision.of(written["revision"]), written["path"]))
+    if is_release(named):
+        return (_release_input(path, trusted),)
+    if not path.is_dir():
+        return (_file_input(path, root),)
+    found = tuple(_file_input(file, root) for file in policies_in(path))
+    if not found:
+        message = f"{path} holds no policy, and is no release"
+        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
+    return found
+
+
+def _file_input(path: Path, root: Path | None) -> DiffInput:
+    made = open_policy(path, root=root)
+    return _diff_input(str(path), made, _merged_tree(path, root, made))
+
+
+def _merged_tree(path: Path, root: Path | None, made: Opened) -> Node:
+    aliases = made.registry.mechanisms.aliases
+    return read_merged(path, [], Root.of(path, root), aliases=lambda *_: aliases).root
+
+
+def _diff_input(file: str, made: Opened, tree: Node | None, moved: tuple[str, str] = ("", "")) -> DiffInput:
+    folder = made.policy.folder
+    extends = tuple(os.path.relpath(baseline, folder) for baseline in made.policy.baselines)
+    named = made.policy.release.signers
+    signers = None if named is None else Path(folder) / named
+    held = None if signers is None or not signers.is_file() else file_digest(signers)
+    return DiffInput(file, made, tree, extends, moved, signers=held)
+
+
+def _revision_inputs(revision: Revision, path: str) -> Iterator[DiffInput]:
+    with scratch_folder() as spilled:
+        folder = spilled.folder / "revision"
+        moved = (str(folder), f"{revision.named}:")
+        for name in revision.policies(path):
+            file = revision.write(name, folder)
+            try:
+                made = open_policy(file, root=folder)
+                side = _diff_input(f"{revision.named}:{name}", made, _merged_tree(file, folder, made), moved)
+            except RRPolicyError as error:
+                raise type(error)([_relocated_problem(problem, *moved) for problem in error.problems]) from error
+            here = str(revision.repository / Path(name).parent)  # where its table is: data are in no revision
+            policy = replace(side.policy, folder=here)
+            yield replace(side, opened=replace(side.opened, policy=policy))
+
+
+def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
+    """Return the policy as it was written when a release was made."""
+    try:
+        record = read_document(bundle / "audit" / NAME)
+        file = bundle / "audit" / POLICY_FILE
+        made = open_policy(file, root=file.parent, find=lambda *_: load_registry(trusted))
+    except UnreadableError as error:
+        raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
+    if faults(record, SCHEMA) or made.policy.digest() != record["policy_digest"]:
+        message = f"the policy in {bundle} is not the one that the release was made under"
+        raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
+    return replace(
+        _diff_input(str(bundle), made, _merged_tree(file, file.parent, made)), release=record["public"]["digest"]
+    )
+
+
+def _relocated_problem(problem: Problem, folder: str, shown: str) -> Problem:
+    """Return a problem of a policy that was read from another folder, as its caller named it."""
+    words = (None if t is None else t.replace(folder + os.sep, shown) for t in (problem.message, problem.hint))
+    message, hint = words
+    place = None if problem.place is None else _relocated_place(problem.place, folder, shown)
+    return replace(problem, message=message or "", hint=hint, place=place)
+
+
+def _relocated_place(place: Place, folder: str, shown: str) -> Place:
+    """Return a place whose file is told by another folder."""
+    inside = folder and place.file.startswith(folder + os.sep)
+    return replace(place, file=shown + place.file[len(folder) + 1 :]) if inside else place

@@ -1,0 +1,84 @@
+"""Whether a key is weaker in one policy than in another, by the direction that the table of directions gives it.
+
+`rrpolicy.policy.baseline.floor` holds what a file writes against its baseline; here whole policies are compared, in
+which every default stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rrpolicy.governance.diff.changes import Effect
+from rrpolicy.policy.baseline.floor import DROPPED
+from rrpolicy.policy.directions import Direction, Rule
+
+OBSERVED = "observed"
+
+
+def change_effect(rule: Rule, old: Any, new: Any) -> Effect:
+    """Return what a change of a key does: weaker one way, the other way, both or neither.
+
+    Args:
+        rule: of the key.
+        old: the value before; None where nothing is stated, and nothing holds by default.
+        new: the value after.
+    """
+    return Effect.of(weaker=_is_weaker(rule, old, new), stronger=_is_weaker(rule, new, old))
+
+
+def _is_weaker(rule: Rule, old: Any, new: Any) -> bool:
+    """Return whether the second value is weaker than the first, at least in one respect."""
+    return _WEAKER[rule.direction](rule.value, old, new)
+
+
+def _has_additions(old: Any, new: Any) -> bool:
+    """Return whether something is stated, or listed, that was not; another reason is another statement."""
+    if isinstance(new, Sequence) and not isinstance(new, str):
+        return any(item not in (old or ()) for item in new)
+    return new is not None and new != old
+
+
+def _is_greater(number: int | None, limit: int | None, unstated: Any) -> bool:
+    number, limit = (unstated if value is None else value for value in (number, limit))
+    return number is not None and (limit is None or number > limit)
+
+
+def _is_finer(old: Any, new: Any) -> bool:
+    """Return whether categories are told apart that were not, or in another order, or whatever the data hold."""
+    if old is None or old == OBSERVED:
+        return False
+    if new is None or new == OBSERVED or type(old) is not type(new):
+        return True
+    rest = iter(old)
+    return not all(item in rest for item in new)
+
+
+def _recategorised(old: Any, new: Any) -> bool:
+    """Return whether a category that both have holds something else."""
+    return any(name in old and old[name] != content for name, content in (new or {}).items()) if old else False
+
+
+_WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
+    Direction.NEVER: lambda *_: False,
+    Direction.STATED: lambda _, old, new: _has_additions(old, new),
+    Direction.ASSUMED: lambda _, old, new: _has_additions(old, new),
+    Direction.PASSED_ON: lambda _, old, new: _has_additions(old, new),
+    Direction.WIDENED: lambda _, old, new: bool(old) and (not new or _has_additions(old, new)),
+    Direction.APPENDED: lambda _, old, new: _has_additions(new, old),
+    Direction.ADMITTED: lambda none, old, new: old in {None, none} and new not in {None, none},
+    Direction.SET: lambda weaker, old, new: new == weaker != old,
+    Direction.LOWERED: lambda unstated, old, new: _is_greater(old, new, unstated),
+    Direction.RAISED: lambda unstated, old, new: _is_greater(new, old, unstated),
+    Direction.LATER: lambda _, old, new: old is not None and (new is None or new > old),
+    Direction.WIDER: lambda order, old, new: old is not None and (new is None or order.index(new) > order.index(old)),
+    Direction.CHANGED: lambda _, old, new: old is not None and new != old,
+    Direction.TABLE: lambda _, old, new: new != old,
+    Direction.HELD: lambda _, old, new: _recategorised(old, new),
+    Direction.LEDGER: lambda strictest, old, new: new not in (old, strictest),
+    Direction.CLAIMED: lambda _, old, new: new is not None and (old is None or new < old),
+    Direction.UNIT: lambda _, old, new: old is not None and new != old,
+    Direction.ROLE: lambda _, old, new: old not in {"insensitive", new} and new not in DROPPED,
+    Direction.FINER: lambda _, old, new: _is_finer(old, new),
+}
+"""Direction -> whether the second of two values is weaker, given the value of the rule."""

@@ -1,0 +1,183 @@
+"""Entries that no release writes itself: earlier bundles, what became of a release, two histories joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rrpolicy.canonical_json import Json
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.governance.ledger.budget import OTHERS
+from rrpolicy.governance.ledger.entry import (
+    HistoryJoin,
+    LedgerBudgetEntry,
+    RecallEntry,
+    ReleaseSettlement,
+    entry_date,
+)
+from rrpolicy.governance.ledger.file_account import release_entry
+from rrpolicy.governance.ledger.joint_requirements import refuse_mixed_alphabets, stated_budget, unknown_population
+from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger
+from rrpolicy.governance.ledger.verify import entry_mismatch, find_entry, sealed_manifest
+from rrpolicy.policy.model import LedgerSettings, Overlap, Policy
+from rrpolicy.verification.public import public_policy
+
+
+def add_bundle(
+    ledger: Path, bundle: Path, population: str | None, overlap: Overlap, plugins: Sequence[str] = ()
+) -> str:
+    """Enter a bundle, or note of one that was entered that it appeared; return the hash of its entry.
+
+    Args:
+        ledger: the file.
+        bundle: a bundle's folder, or its public/ folder alone.
+        population: that its records were drawn from; None if that is not declared.
+        overlap: how its people stand to those of earlier releases.
+        plugins: distributions to load for what it names.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
+        RequirementError: RR130 if it names an entry that the ledger does not hold, or holds for another release.
+        PolicyError: RR260, RR261, RR284 if it is no release, or was changed; RR527 if it withholds its matrices.
+    """
+    manifest = sealed_manifest(bundle)
+    if manifest.withholds:
+        message = f"{bundle} withholds its matrices, and a ledger composes what was published"
+        raise PolicyError(Problem("RR527", message, expected="a release that publishes its decoders"))
+    with lock_ledger(ledger) as book:
+        found = find_entry(book.ledger, manifest)
+        if found is not None or manifest.ledger is not None:
+            problem = entry_mismatch(book.ledger, manifest, str(bundle))
+            if problem is not None:
+                raise RequirementError(problem)
+        if found is None:
+            why = unknown_population(book.ledger, population)
+            if why is not None:
+                raise PolicyError(Problem("RR446", why, expected="a population that the ledger knows", hint=OTHERS))
+            policy = public_policy(manifest, load_registry(plugins))
+            declared = LedgerSettings(ledger.name, overlap)
+            found = book.append(release_entry(manifest, policy, book.ledger.head, None, population, declared, None))
+        if found not in book.ledger.settled:
+            book.append(ReleaseSettlement(book.ledger.head, found, "released", manifest.digest, date=entry_date()))
+    return found
+
+
+def withdraw(ledger: Path, entry: str, reason: str) -> str:
+    """Note that the bundle of a release never appeared: it counts no more. Return the hash of what was added.
+
+    Args:
+        ledger: the file.
+        entry: hash of the release's entry, or so much of it that no other begins with it.
+        reason: how that is known, in words.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
+        PolicyError: RR250 if no open release has that hash, or the reason is empty.
+    """
+    if not reason.strip():
+        raise PolicyError(Problem("RR250", "the reason is empty", expected="how it is known that no bundle appeared"))
+    with lock_ledger(ledger) as book:
+        whose = "of which the ledger leaves open whether it appeared"
+        named = _resolve_hash(entry, book.ledger.open, whose, "`rrpolicy ledger verify` lists them")
+        return book.append(ReleaseSettlement(book.ledger.head, named, "withdrawn", None, reason, entry_date()))
+
+
+def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> str:
+    """Return the one hash that begins as given.
+
+    Raises:
+        PolicyError: RR250 if none does, or several.
+    """
+    given = entry.removeprefix("sha256:")
+    named = [own for own in known if given and own.removeprefix("sha256:").startswith(given)]
+    if len(named) != 1:
+        raise PolicyError(Problem("RR250", f"{entry} is not the hash of one release {whose}", hint=hint))
+    return named[0]
+
+
+def recall(ledger: Path, entry: str, reason: str, by: str, replaced_by: str | None = None) -> str:
+    """Note that a release is not to be used any more; it counts as before. Return the hash of what was added.
+
+    Args:
+        ledger: the file.
+        entry: hash of the release's entry, or so much of it that no other begins with it.
+        reason: why, in words.
+        by: who decided it.
+        replaced_by: hash of the entry of the release to use in its place, likewise.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
+        PolicyError: RR250 if no release has that hash, or it would replace itself.
+    """
+    _refuse_empty_text(reason, by)
+    with lock_ledger(ledger) as book:
+        whose, hint = "of the ledger", "`rrpolicy ledger show --json` lists them"
+        named = _resolve_hash(entry, book.ledger.releases, whose, hint)
+        other = None if replaced_by is None else _resolve_hash(replaced_by, book.ledger.releases, whose, hint)
+        if other == named:
+            raise PolicyError(Problem("RR250", "a release does not replace itself", expected="another release's hash"))
+        return book.append(RecallEntry(book.ledger.head, named, reason, by, entry_date(), other))
+
+
+def add_budget(ledger: Path, policy: Policy, reason: str, by: str) -> str:
+    """Let the budget of a policy hold for its population from now on; return the hash of what was added.
+
+    What earlier releases of that population promised together ends with it: that is why it has a reason and a name.
+
+    Args:
+        ledger: the file.
+        policy: whose population and [[ledger.budget]] are meant.
+        reason: why, in words.
+        by: who decided it.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
+        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is no plain one.
+    """
+    _refuse_empty_text(reason, by)
+    population, requirements = joint_budget(policy)
+    with lock_ledger(ledger) as book:
+        return book.append(LedgerBudgetEntry(book.ledger.head, population, requirements, entry_date(), reason, by))
+
+
+def _refuse_empty_text(reason: str, by: str) -> None:
+    if not reason.strip() or not by.strip():
+        raise PolicyError(Problem("RR250", "the reason or the name is empty", expected="why, and who decided it"))
+
+
+def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], ...]]:
+    """Return the population of a policy, and what all releases of it promise together.
+
+    Raises:
+        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is no plain one.
+    """
+    if policy.ledger is None:
+        message = f"the policy '{policy.name}' keeps no ledger, so that it has no budget"
+        raise PolicyError(Problem("RR250", message, hint="[ledger] and [[ledger.budget]] in the policy state it"))
+    population = policy.source.population
+    refuse_mixed_alphabets(population)
+    return population, stated_budget(policy)
+
+
+def join_histories(ledger: Path, reason: str) -> str:
+    """Make two histories of a ledger one, after two writers had followed the same entry; return the new head.
+
+    Args:
+        ledger: the file, with the lines of both.
+        reason: how it came to that, in words.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
+        PolicyError: RR250 if there is one history alone.
+    """
+    with lock_ledger(ledger) as book:
+        return _joined_entries(book, reason, ledger)
+
+
+def _joined_entries(book: LedgerFile, reason: str, ledger: Path) -> str:
+    first, *others = book.ledger.heads
+    if not others:
+        message = f"the ledger {ledger} has one last entry: there is nothing to join"
+        raise PolicyError(Problem("RR250", message, hint="git's marks of a merge are taken out by hand first"))
+    return book.append(HistoryJoin(first, tuple(others), reason, entry_date()))

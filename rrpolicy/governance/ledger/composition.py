@@ -1,0 +1,273 @@
+"""Several releases of the same people as one channel, to which the assessors of single releases apply as they are.
+
+The worst case is that the rows of all releases can be linked. Of the same values the joint channel of linked rows is,
+attribute by attribute, the column-wise Kronecker (Khatri-Rao) product P[(u1, u2), v] = P1[u1, v] P2[u2, v]. Where a
+person's values may have changed between two releases, each release's value is a value of its own: its axis stands
+beside the others, so that epsilons add and cross ratios multiply. That is also a bound of the first case, exact for
+retention, and it is taken where the product has too many rows to list.
+
+Rows of a product that are in proportion tell the same and are one row: posteriors, ratios and risks do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from rrpolicy.channels.axes.categories import Domain
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.partition import Levels
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.base import Axis, Channel, Transition
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
+from rrpolicy.frozen_dataclass import frozen
+
+MAX_LABELS = 1 << 18
+"""Entries of a product's matrix that are listed; one wider is bounded."""
+Key = tuple[int, tuple[tuple[str, str | None], ...]]
+"""How many categories, or combinations of them, and the attributes with the digests of their categories."""
+
+
+@frozen
+class ReleaseComponent:
+    """A release as composition sees it.
+
+    Attributes:
+        name: what people call it.
+        channel: as published.
+        records: N.
+        domains: attribute -> digest of its categories in their order; None for a column without a list of them.
+        series: what releases have in common that draw a person's value alike; None for one that draws it anew.
+    """
+
+    name: str
+    channel: Channel
+    records: int
+    domains: Mapping[str, str | None]
+    series: str | None = None
+
+
+@frozen
+class LinkedChannel:
+    """The channel of linked rows.
+
+    Attributes:
+        channel: a product whose axes are those of the last release where it has them.
+        drawn: the same of what is left to chance alone, given everything that is not.
+        certain: the axes of all releases that leave nothing to chance: who agrees on them shares a class.
+        carried: attributes that are released as they are, without a list of categories.
+        exact: whether it is the product itself, or a bound.
+        strange: attributes that the last release does not have with these categories; its table cannot tell of them.
+    """
+
+    channel: Product
+    drawn: Product
+    certain: tuple[Axis, ...]
+    carried: tuple[str, ...]
+    exact: bool
+    strange: tuple[str, ...]
+
+
+def further_value_component(part: ReleaseComponent, values: int) -> ReleaseComponent:
+    """Return the part of a release that tells of a person's further value, after so many others, in a series.
+
+    An attribute of two categories has no third value: what has no further one is left out.
+    """
+    assert isinstance(part.channel, Product)
+    axes = [axis for axis in part.channel.axes if axis.original_size > values]
+    return replace(part, channel=_product_channel(axes, part.channel.carried))
+
+
+def composition_obstacle(channel: Channel) -> str | None:
+    """Return why nothing is known of a channel together with others; None if something is."""
+    if not isinstance(channel, Product):
+        return f"a '{channel.kind}' channel deals records into groups by the table itself"
+    for axis in channel.axes:
+        names = ", ".join(f"'{name}'" for name in axis.attributes)
+        if isinstance(axis, Recode):
+            if not isinstance(axis.rule, Levels):
+                return f"{names} are cut into boxes that were chosen from the table"
+            if axis.rule.suppressing:
+                return f"records are suppressed by their values of {names}"
+        elif not isinstance(axis, Transition):
+            return f"{names} {'is' if len(axis.attributes) == 1 else 'are'} released as sets, or not as listed values"
+    return None
+
+
+def link_same_values(parts: Sequence[ReleaseComponent]) -> LinkedChannel:
+    """Return the channel of linked rows of the same people with the same values; no part may be without a rule.
+
+    Args:
+        parts: of one table; the last is the one whose attributes and roles count.
+    """
+    last = parts[-1]
+    own: dict[Key, list[Axis]] = {}
+    for part in reversed(parts):
+        for axis in _attribute_axes(part.channel):
+            named = tuple((name, part.domains.get(name)) for name in axis.attributes)
+            own.setdefault((axis.original_size, named), []).append(axis)
+    known = {(name, last.domains[name]) for name in last.domains}
+    axes, drawn, certain, exact, strange = [], [], [], True, []
+    taken: set[str] = set()
+    for number, ((_, key), same) in enumerate(own.items()):
+        foreign = not set(key) <= known or bool(taken & {name for name, _ in key})
+        suffix = f" ({number})" if foreign else ""
+        strange += [f"{name}{suffix}" for name, _ in key] if foreign else []
+        taken |= {name for name, _ in key}
+        found, all_of_it = _composed_axes(same, suffix)
+        chance = [axis for axis in same if not isinstance(axis, (Identity, Recode))]
+        axes += found
+        drawn += _composed_axes(chance, suffix)[0] if chance else []
+        certain += [_renamed_axis(axis, suffix) for axis in same if isinstance(axis, (Identity, Recode))]
+        exact &= all_of_it
+    carried = _carried_columns(parts, taken)
+    return LinkedChannel(
+        _product_channel(axes, carried),
+        _product_channel(drawn, ()),
+        tuple(a for a in certain if any(c.assume_unlinkable is None for c in a.columns())),
+        tuple(c.attribute for c in carried if c.assume_unlinkable is None),
+        exact,
+        tuple(strange),
+    )
+
+
+def link_changing_values(parts: Sequence[ReleaseComponent]) -> Product:
+    """Return the channel of linked rows of the same people whose values may be others in every release."""
+    axes, carried = [], []
+    for number, part in enumerate(parts):
+        suffix = f" ({number})"
+        axes += [_renamed_axis(axis, suffix) for axis in _attribute_axes(part.channel)]
+        carried += [
+            replace(c, name=c.attribute + suffix, attribute=c.attribute + suffix)
+            for c in _unchanged_columns(part.channel)
+        ]
+    return _product_channel(axes, carried)
+
+
+def _attribute_axes(channel: Channel) -> Iterator[Axis]:
+    """Yield the axes; generalisation of several attributes, each by its own levels, attribute by attribute."""
+    for axis in getattr(channel, "axes", ()):
+        if isinstance(axis, Recode) and len(axis.attributes) > 1:
+            rows = zip(axis.original, axis.released, axis.of_labels, strict=True)
+            yield from (Recode((d,), (column,), (groups,), Levels()) for d, column, groups in rows)
+        else:
+            yield axis
+
+
+def _composed_axes(parts: Sequence[Axis], suffix: str) -> tuple[list[Axis], bool]:
+    """Return the axes of linked releases of the same attributes, and whether they are the product or a bound of it."""
+    unchanged = [axis for axis in parts if isinstance(axis, Identity)]
+    if unchanged:  # nothing else tells more; who is linked by one of them is linked
+        open_ones = [a for a in unchanged if a.released.assume_unlinkable is None]
+        return [_renamed_axis((open_ones or unchanged)[0], suffix)], True
+    if len(parts) == 1:
+        return [_renamed_axis(parts[0], suffix)], True
+    recodings = [axis for axis in parts if isinstance(axis, Recode)]
+    if len(recodings) == len(parts):
+        return [_renamed_axis(_common_refinement(recodings), suffix)], True
+    rows = khatri_rao(parts)
+    if rows is None:
+        return [_renamed_axis(axis, f"{suffix} ({i})" if i else suffix) for i, axis in enumerate(parts)], False
+    return [_matrix_axis(parts[0], rows, suffix)], True
+
+
+def khatri_rao(parts: Sequence[Axis]) -> tuple[tuple[Fraction, ...], ...] | None:
+    """Return the column-wise Kronecker product of matrices, rows in proportion made one; None if it is too wide.
+
+    Args:
+        parts: axes of the same attributes whose values can be listed.
+    """
+    size = parts[0].original_size
+    if size > MAX_LABELS:
+        return None
+    rows: dict[tuple[Fraction, ...], Fraction] = {(Fraction(1, size),) * size: Fraction(size)}
+    for part in parts:
+        assert isinstance(part, Transition)
+        listed: dict[int, list[Fraction]] = {}
+        for code in range(size):
+            for released, chance in part.column(code).items():
+                listed.setdefault(released, [Fraction(0)] * size)[code] = chance
+        if len(listed) * size > MAX_LABELS:
+            return None
+        wider: dict[tuple[Fraction, ...], Fraction] = {}
+        for shape, weight in rows.items():
+            for row in listed.values():
+                told = [a * b for a, b in zip(shape, row, strict=True)]
+                total = sum(told, Fraction(0))
+                if total:
+                    scaled = tuple(entry / total for entry in told)
+                    wider[scaled] = wider.get(scaled, Fraction(0)) + weight * total
+            if len(wider) * size > MAX_LABELS:
+                return None
+        rows = wider
+    return tuple(tuple(entry * weight for entry in shape) for shape, weight in rows.items())
+
+
+def _common_refinement(parts: Sequence[Recode]) -> Recode:
+    """Return the generalisation that tells what several of one attribute tell together: who agrees in all of them."""
+    (domain,) = parts[0].original
+    images = [[next(iter(part.column(code))) for part in parts] for code in range(len(domain.labels))]
+    numbers = {image: number for number, image in enumerate(dict.fromkeys(map(tuple, images)))}
+    return Recode.by_levels((domain,), [[numbers[tuple(image)] for image in images]])
+
+
+def _matrix_axis(like: Axis, rows: Sequence[tuple[Fraction, ...]], suffix: str) -> Matrix:
+    """Return rows as an axis over the attributes of another; of several, the first column holds the row's number."""
+    domains = _axis_domains(like)
+    first, *rest = (f"{d.attribute}{suffix}" for d in domains)
+    columns = (
+        Column(first, "category", tuple(range(len(rows))), "", first),
+        *(Column(name, "category", (0,), "", name) for name in rest),
+    )
+    named = tuple(Domain(c.attribute, d.labels) for c, d in zip(columns, domains, strict=True))
+    return Matrix(named, columns, tuple(rows))
+
+
+def _axis_domains(axis: Axis) -> tuple[Domain, ...]:
+    if isinstance(axis, (Matrix, Recode, Retention)):
+        return axis.original
+    if isinstance(axis, Identity):
+        return (Domain(axis.attribute, axis.labels),)
+    rest = (Domain(name, (0,)) for name in axis.attributes[1:])
+    return (Domain(axis.attributes[0], tuple(range(axis.original_size))), *rest)
+
+
+def _renamed_axis(axis: Axis, suffix: str) -> Axis:
+    """Return an axis whose columns have its attributes' names; with a suffix, as attributes of their own."""
+    names = [f"{name}{suffix}" for name in axis.attributes]
+    columns = tuple(replace(c, name=n, attribute=n) for c, n in zip(axis.columns(), names, strict=True))
+    if isinstance(axis, Identity):
+        return replace(axis, attribute=names[0], released=columns[0])
+    if isinstance(axis, (Matrix, Recode, Retention)):
+        domains = tuple(Domain(n, d.labels) for n, d in zip(names, axis.original, strict=True))
+        return replace(axis, original=domains, released=columns)
+    rows = khatri_rao([axis])
+    if rows is None:
+        raise ValueError(f"an axis of kind '{axis.kind}' is too wide to be listed")
+    return _matrix_axis(axis, rows, suffix)
+
+
+def _carried_columns(parts: Sequence[ReleaseComponent], taken: Collection[str]) -> tuple[Column, ...]:
+    """Return the columns that are carried in any release, each once; one that is assumed unlinkable in all of them."""
+    found: dict[str, Column] = {}
+    for part in parts:
+        for column in _unchanged_columns(part.channel):
+            name = f"{column.attribute} (as it is)" if column.attribute in taken else column.attribute
+            before = found.get(name)
+            if before is None or before.assume_unlinkable is not None:
+                found[name] = replace(column, name=name, attribute=name)
+    return tuple(found.values())
+
+
+def _unchanged_columns(channel: Channel) -> tuple[Column, ...]:
+    carried: tuple[Column, ...] = getattr(channel, "carried", ())
+    return carried
+
+
+def _product_channel(axes: Sequence[Axis], carried: Sequence[Column]) -> Product:
+    columns = [*(c for axis in axes for c in axis.columns()), *carried]
+    return Product(tuple(axes), tuple(carried), tuple(column.name for column in columns))

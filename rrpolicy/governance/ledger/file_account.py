@@ -1,0 +1,257 @@
+"""The ledger's file as the account of a policy: what `rrpolicy.planning.account` asks of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.finding import Verdict
+from rrpolicy.governance.ledger.budget import check_budget
+from rrpolicy.governance.ledger.chain import broken_chain_error
+from rrpolicy.governance.ledger.entry import (
+    ReleaseEntry,
+    ReleaseSettlement,
+    StatedGuarantee,
+    entry_date,
+)
+from rrpolicy.governance.ledger.git_branch import BranchMovedError
+from rrpolicy.governance.ledger.joint_requirements import stated_budget
+from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger, read_ledger
+from rrpolicy.governance.ledger.overlap import domain_digests, release_component
+from rrpolicy.manifest.manifest import LedgerPlace
+from rrpolicy.planning.account import data_of
+from rrpolicy.planning.series import Begun
+from rrpolicy.policy.identity import identities
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+    from rrpolicy.governance.ledger.chain import Ledger
+    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.planning.account import Weighed
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.policy.model import LedgerSettings, Policy
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.protocol import Original
+
+UNWRITTEN_HINT = "the bundle was not written"
+_TRIES = 10
+"""How often it is tried to push what became of a release, while others push."""
+
+
+class FileAccount:
+    """A ledger's file, read; or held, so that a release can be entered."""
+
+    def __init__(
+        self, policy: Policy, registry: Registry, held: LedgerFile | Ledger | None = None, branch: str | None = None
+    ) -> None:
+        """Take the account of a policy.
+
+        Args:
+            policy: as its file states it; it names a ledger.
+            registry: of its plugins.
+            held: the file, held; or the ledger as it was read; None to read the file.
+            branch: that has the ledger on a git server; None if it is this file alone.
+        """
+        self._policy, self._registry = policy, registry
+        self._book = held if isinstance(held, LedgerFile) else None
+        self._read = None if isinstance(held, LedgerFile) else held
+        self._branch = branch
+        self._entered: str | None = None
+
+    def begun(self, name: str) -> Begun | None:
+        """Return a series as its first release left it; see `rrpolicy.planning.account.Account`."""
+        first = self._ledger.first_of(name)
+        if first is None or first.series is None:
+            return None
+        return Begun(first.name, first.series, release_component(first, self._registry).channel, first.population)
+
+    @property
+    def _ledger(self) -> Ledger:
+        if self._book is not None:
+            return self._book.ledger
+        return self._read or read_ledger(ledger_path(self._policy))
+
+    def weigh(
+        self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
+    ) -> Weighed:
+        """Hold a plan against the budget; see `rrpolicy.planning.account.Account`."""
+        weighed = check_budget(self._ledger, self._policy, self._registry, plan, original, findings, draw)
+        return replace(weighed, branch=self._branch)
+
+    def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
+        """Enter a release; a draw that stands in the ledger stays where it stands."""
+        book, settings = self._book, self._policy.ledger
+        assert book is not None
+        assert settings is not None
+        for own, entry in book.ledger.releases.items():
+            if entry.draw == draw:
+                if entry.data != data_of(manifest):
+                    raise broken_chain_error(str(ledger_path(self._policy)), "this draw stands in it with other data")
+                book.keep()
+                return LedgerPlace(entry.previous, own)
+        head = book.ledger.head
+        entry = release_entry(manifest, plan.policy, head, draw, self._policy.source.population, settings, uncomposed)
+        budget, unstated = stated_budget(self._policy), not settings.stated
+        entry = replace(entry, budget=budget, unstated=unstated, replaces=self._replaced(manifest))
+        _refuse_changed_values(entry, book.ledger, self._policy)
+        _refuse_label(entry, book.ledger)
+        self._entered = book.append(entry)
+        return LedgerPlace(head, self._entered)
+
+    def _replaced(self, manifest: Manifest) -> str | None:
+        """Return the entry of the release that a manifest names as the one that it corrects.
+
+        Raises:
+            RefusedError: RR448 if the ledger holds none.
+        """
+        if manifest.replaces is None:
+            return None
+        assert self._book is not None
+        ledger = self._book.ledger
+        found = [own for own, settled in ledger.settled.items() if settled.release == manifest.replaces]
+        if not found:
+            message = f"the ledger holds no release with the digest {manifest.replaces}, which is to be replaced"
+            hint = "`rrpolicy ledger add LEDGER BUNDLE` enters a release from before there was a ledger"
+            raise RefusedError(Problem("RR448", message, hint=hint))
+        return found[0]
+
+    def settle(self, place: LedgerPlace, release: str | None) -> None:
+        """Note that the bundle appeared, or, of a release that was entered here, that it never will."""
+        book = self._book
+        assert book is not None
+        if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
+            return
+        for left in reversed(range(_TRIES)):
+            head, own = book.ledger.head, place.entry
+            outcome: Literal["released", "withdrawn"] = "withdrawn" if release is None else "released"
+            try:
+                book.append(
+                    ReleaseSettlement(
+                        head, own, outcome, release, UNWRITTEN_HINT if release is None else None, entry_date()
+                    )
+                )
+            except BranchMovedError:  # another release was entered meanwhile: what became of this one follows that
+                if not left:
+                    raise
+                book.take()
+            else:
+                return
+
+
+def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) -> None:
+    """Refuse a release of a series whose rows show that values changed which are declared not to change.
+
+    Nothing is chosen by the draw: the rows of a series are the same whenever the table is.
+
+    Raises:
+        RefusedError: RR445.
+    """
+    unchanging = entry.overlap == "same" or (entry.overlap == "nested" and entry.different_values == 1)
+    if entry.series is None or not unchanging:
+        return
+    for other in ledger.releases.values():
+        alike = (other.series, other.channel, other.records) == (entry.series, entry.channel, entry.records)
+        if alike and other.data != entry.data:
+            says = "that it is the same table" if entry.overlap == "same" else "that nobody's values change"
+            message = f"the policy declares {says}, and the rows of {other.name}, of the same series, show another one"
+            hint = (
+                'declare `overlap = "nested"` (or "any"), and as many `different_values` as a person may have, or none'
+            )
+            raise RefusedError(Problem("RR445", message, policy.place("ledger.overlap"), hint=hint))
+
+
+def _refuse_label(entry: ReleaseEntry, ledger: Ledger) -> None:
+    """Refuse a second release of a policy under the label of an earlier one.
+
+    Raises:
+        RefusedError: RR447.
+    """
+    if entry.label is None:
+        return
+    if any((e.policy, e.label) == (entry.policy, entry.label) for e in ledger.releases.values()):
+        message = f"{entry.name} would be the second release of '{entry.policy}' that is called '{entry.label}'"
+        hint = "choose another label with --as; a correction says which release it replaces: --replaces BUNDLE"
+        raise RefusedError(Problem("RR447", message, hint=hint))
+
+
+class FileAccounts:
+    """Opens the ledgers that policies name, as files."""
+
+    def __init__(self, branch: str | None = None) -> None:
+        """Take the branch of a git server on which a release is entered first, such as `origin/main`; None for none."""
+        self._branch = branch
+
+    def reading(self, policy: Policy, registry: Registry) -> FileAccount:
+        """Return the account of a policy, to be looked at; with a branch, as that has it."""
+        if self._branch is None:
+            return FileAccount(policy, registry)
+        with lock_ledger(ledger_path(policy), self._branch) as book:
+            return FileAccount(policy, registry, book.ledger)
+
+    @contextmanager
+    def writing(self, policy: Policy, registry: Registry) -> Iterator[FileAccount]:
+        """Return the account of a policy with its file held.
+
+        Raises:
+            RefusedError: RR440, RR443 if it cannot be relied on, or is not there.
+        """
+        with lock_ledger(ledger_path(policy), self._branch) as book:
+            yield FileAccount(policy, registry, book, self._branch)
+
+
+def ledger_path(policy: Policy) -> Path:
+    """Return where the ledger lies that a policy names."""
+    assert policy.ledger is not None
+    return Path(policy.folder) / policy.ledger.file
+
+
+def release_entry(  # noqa: PLR0917 each is another thing
+    manifest: Manifest,
+    policy: Policy,
+    previous: str,
+    draw: str | None,
+    population: str | None,
+    declared: LedgerSettings,
+    uncomposed: str | None,
+) -> ReleaseEntry:
+    """Return the entry of a release, made of nothing but what release.json publishes, and what the policy declares.
+
+    Args:
+        manifest: of the release.
+        policy: its requirements.
+        previous: hash of the last entry.
+        draw: see `rrpolicy.planning.account.draw_id`; None if it is not known any more.
+        population: as declared.
+        declared: how its people stand to earlier ones.
+        uncomposed: why it is released though no rule composes it.
+    """
+    guarantees = tuple(
+        StatedGuarantee(name, f.requirement, f.achieved, f.verdict or Verdict.UNDECIDED, f.given)
+        for name, f in zip(identities(policy).requirements, manifest.findings, strict=True)
+    )
+    head = manifest.policy
+    return ReleaseEntry(
+        previous=previous,
+        label=manifest.release,
+        draw=draw,
+        policy=head.name,
+        version=head.version,
+        policy_digest=head.digest,
+        population=population,
+        overlap=declared.overlap,
+        records=manifest.records,
+        max_records=manifest.units.max_records,
+        channel=manifest.channel,
+        domains=domain_digests((a.name, a.domain) for a in manifest.attributes),
+        data=data_of(manifest),
+        derived=tuple(derived.id for derived in manifest.derived),
+        guarantees=guarantees,
+        uncomposed=uncomposed,
+        series=manifest.series,
+        different_values=declared.different_values,
+        date=entry_date(),
+    )

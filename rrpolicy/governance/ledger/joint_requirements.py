@@ -1,0 +1,335 @@
+"""What was promised of several releases together, by the ledger's budgets and by policies released before, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical_json import canonical
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RRPolicyError
+from rrpolicy.finding import Finding, Verdict
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.ledger.chain import Ledger
+from rrpolicy.governance.ledger.composition import composition_obstacle
+from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
+from rrpolicy.governance.ledger.overlap import (
+    JointReleases,
+    combine_releases,
+    overlapping_releases,
+    release_component,
+)
+from rrpolicy.planning.assess import assess, words
+from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
+from rrpolicy.policy.stored import requirement_from_json
+from rrpolicy.serialization.writing import plain, record
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical_json import Json
+    from rrpolicy.channels.base import Channel
+    from rrpolicy.finding import Derived
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.protocol import Original
+
+NO_COLUMNS = "it speaks of columns, and the ledger holds none"
+_ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
+
+
+@frozen
+class JointRequirement:
+    """One requirement that all releases of some people have to meet together.
+
+    Attributes:
+        whose: what people call the release, or the ledger's budget, that promised it.
+        population: of whom; None if it names none.
+        requirement: as a document.
+        stated: as a budget; else it is what a release promised by itself, which holds together where a rule tells.
+    """
+
+    whose: str
+    population: str | None
+    requirement: Mapping[str, Json]
+    stated: bool = True
+
+    @property
+    def model(self) -> str:
+        """Return the name of its privacy model."""
+        return str(self.requirement["model"])
+
+    def read(self, registry: Registry, max_records: int) -> Requirement:
+        """Return the requirement.
+
+        Raises:
+            RefusedError: RR404 if no loaded plugin offers its model; RR440 if its options are none of the model's.
+        """
+        try:
+            return requirement_from_json(self.requirement, registry.catalogue, max_records)
+        except (ValueError, TypeError) as error:
+            message = f"what {self.whose} promised cannot be read as '{self.model}'"
+            raise RefusedError(Problem("RR440", message)) from error
+
+
+@frozen
+class UnmetJointRequirement:
+    """A promise that releases do not keep, or of which the ledger cannot tell whether they do.
+
+    Attributes:
+        promise: with whose it is.
+        requirement: in words.
+        entry: hash of the release's entry with which it is no longer kept.
+        release: what people call that.
+        finding: of that release and all earlier ones of these people together; None if that is not decided.
+        undecided: why it is not; "" if it is.
+        accepted: the ledger's budget by which somebody accepted it afterwards, with a reason; None if nobody did.
+    """
+
+    promise: JointRequirement
+    requirement: str
+    entry: str
+    release: str
+    finding: Finding | None
+    undecided: str = ""
+    accepted: LedgerBudgetEntry | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Return whether it is known to be broken, and nobody accepted that."""
+        return self.finding is not None and self.accepted is None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as documents have it."""
+        accepted = self.accepted
+        return {
+            "promised_by": self.promise.whose,
+            "population": self.promise.population,
+            "requirement": self.requirement,
+            "entry": self.entry,
+            "release": self.release,
+            "achieved": None if self.finding is None else plain(self.finding.achieved),
+            "undecided": self.undecided or None,
+            "accepted": None if accepted is None else {"by": accepted.by, "reason": accepted.reason},
+        }
+
+    def __str__(self) -> str:
+        """Return it in a sentence."""
+        said = f"{self.promise.whose} promised {self.requirement} of all releases of these people together"
+        if self.finding is None or self.finding.achieved is None:
+            return f"{said}; with {self.release} this is not decided: {self.undecided}"
+        text = f"{said}; with {self.release} it is {self.finding.achieved.value:.6g}"
+        return text if self.accepted is None else f"{text}; {self.accepted.by} accepted that: {self.accepted.reason}"
+
+
+def stated_budget(policy: Policy) -> tuple[Mapping[str, Json], ...]:
+    """Return the budget of a policy as the ledger keeps it: what it protects is named, whatever later policies name."""
+    assert policy.ledger is not None
+    return tuple(requirement_record(requirement, policy) for requirement in policy.ledger.budget)
+
+
+def requirement_record(requirement: Requirement, policy: Policy) -> dict[str, Json]:
+    """Return a requirement as the ledger keeps it."""
+    document = record(requirement)
+    names = requirement.protects(policy)
+    if not names:
+        return document
+    options = document["options"]
+    assert isinstance(options, dict)
+    return {**document, "options": {**options, "sensitive": list(names)}}
+
+
+def applicable_requirements(
+    ledger: Ledger, found: Mapping[str, ReleaseEntry], population: str | None
+) -> tuple[JointRequirement, ...]:
+    """Return what a release has to keep beside its own budget.
+
+    A budget of the ledger ends what earlier releases of its population promised: it was decided with a reason.
+
+    Args:
+        ledger: as it stands.
+        found: the earlier releases that may speak of the same people.
+        population: of the new release.
+    """
+    promised = []
+    budgets = ledger.budgets
+    ended = {name: ledger.before(own) for name, own in budgets.items()}
+    for name, own in budgets.items():
+        entry = ledger.entries[own]
+        assert isinstance(entry, LedgerBudgetEntry)
+        if name is None or population in {None, name}:
+            promised += [JointRequirement(entry.name, name, r) for r in entry.requirements]
+    for own, release in found.items():
+        if own not in ended.get(release.population, ()):
+            stated = not release.unstated
+            promised += [JointRequirement(release.name, release.population, r, stated) for r in release.budget or ()]
+    return tuple(promised)
+
+
+def foreign_column_reason(requirement: Requirement, policy: Policy) -> str | None:
+    """Return why a promise cannot be held against a release: it is of columns that the release has not, or not so."""
+    known = {a.name for a in policy.released}
+    strange = [
+        name for name in sensitive_columns(requirement) if name not in requirement.protects(policy) or name not in known
+    ]
+    strange += [name for name in requirement.where if name not in known]
+    return f"it speaks of {', '.join(strange)}, which this release does not have" if strange else None
+
+
+def sensitive_columns(requirement: Requirement) -> Sequence[str]:
+    """Return the sensitive columns that a requirement names."""
+    named: Sequence[str] = getattr(requirement.options, "sensitive", None) or ()
+    return named
+
+
+def worst_finding(only: Policy, registry: Registry, joint: JointReleases, derived: Sequence[Derived]) -> Finding:
+    """Return what is found of one requirement for the people who are worst off.
+
+    Args:
+        only: a policy with one requirement.
+        registry: of the policy's plugins.
+        joint: the releases together.
+        derived: what they tell of their tables.
+
+    Raises:
+        RRPolicyError: if nothing assesses it.
+    """
+    found = [single_finding(only, registry, group.channel, group.people, derived) for group in joint.groups]
+    return max(found, key=lambda f: (_ORDER.index(f.verdict or Verdict.UNDECIDED), _directed_value(f)))
+
+
+def _directed_value(found: Finding) -> float:
+    """Return how far a finding goes in its limit's direction; of findings of one entry the greatest is the worst."""
+    if found.achieved is None or found.limit is None:
+        return 0.0
+    gap = found.achieved.value - float(found.limit)
+    return abs(gap) if found.verdict is Verdict.FAILED else -abs(gap)
+
+
+def single_finding(
+    only: Policy, registry: Registry, channel: Channel, people: Original | int, derived: Sequence[Derived]
+) -> Finding:
+    """Return what is found of the one requirement of a policy."""
+    (found,) = assess(only, registry, channel, people, derived).findings
+    return found
+
+
+class _NoLedgerOptions(BaseModel):
+    """A ledger says nothing of how a mechanism chose its parameters."""
+
+
+def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJointRequirement]:
+    """Yield every promise that the releases of a ledger do not keep, or of which it is not decided, in their order.
+
+    Published channels alone are looked at: what rests on a table is not decided, which is said once of each promise.
+    """
+    undecided: dict[tuple[str | None, bytes], UnmetJointRequirement] = {}
+    entered = list(ledger.releases.items())
+    order = list(ledger.entries)
+    for number, (own, entry) in enumerate(entered):
+        before = replace(ledger, entries={name: ledger.entries[name] for name in order[: order.index(own)]})
+        others = overlapping_releases(dict(entered[:number]), entry.overlap, entry.population)
+        promised = applicable_requirements(before, {**others, own: entry} if others else {}, entry.population)
+        joint = _joint_or_reason(registry, list(others.values()), entry) if promised else ""
+        most = max(e.max_records for e in (*others.values(), entry))
+        for promise in promised:
+            found = _violation(promise, registry, joint, entry, most)
+            if found is None:
+                continue
+            said, told, why = found
+            unkept_one = UnmetJointRequirement(
+                promise, said, own, entry.name, told, why, _accepting_budget(ledger, promise, own)
+            )
+            if told is not None:
+                yield unkept_one
+            elif promise.stated:
+                undecided[promise.population, canonical({**promise.requirement})] = unkept_one
+    yield from undecided.values()
+
+
+def _joint_or_reason(registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry) -> JointReleases | str:
+    try:
+        parts = [release_component(e, registry) for e in (*others, entry)]
+    except RRPolicyError as error:
+        return error.problems[0].message
+    why = next(filter(None, (composition_obstacle(part.channel) for part in parts)), None)
+    if why is not None:
+        return why
+    return combine_releases(parts, entry, others, entry.records)
+
+
+def _violation(
+    promise: JointRequirement, registry: Registry, joint: JointReleases | str, entry: ReleaseEntry, most: int
+) -> tuple[str, Finding | None, str] | None:
+    """Return a promise in words with what breaks it, or with why that is not decided; None if it is kept."""
+    try:
+        requirement = promise.read(registry, most)
+        said = words(requirement, registry)
+        if requirement.where or sensitive_columns(requirement):
+            return said, None, NO_COLUMNS
+        if isinstance(joint, str):
+            return said, None, joint
+        found = worst_finding(_minimal_policy(entry, requirement, most), registry, joint, ())
+    except RRPolicyError as error:
+        return promise.model, None, error.problems[0].message
+    if found.verdict is Verdict.SATISFIED:
+        return None
+    if found.verdict is Verdict.UNDECIDED or found.achieved is None:
+        return said, None, "it rests on the table"
+    return said, found, ""
+
+
+def _minimal_policy(entry: ReleaseEntry, requirement: Requirement, most: int) -> Policy:
+    """Return as much of a policy as a ledger tells: enough for requirements that speak of no column."""
+    series = None if entry.series is None else entry.series.name
+    return Policy(
+        name=entry.policy,
+        version=entry.version,
+        owner="",
+        purpose="",
+        plugins=(),
+        source=SourceSettings("", max_records=most),
+        attributes={},
+        requirements=(requirement,),
+        mechanism=MechanismChoice("", _NoLedgerOptions()),
+        gates=(),
+        release=ReleaseSettings("parquet", series=series),
+    )
+
+
+def _accepting_budget(ledger: Ledger, promise: JointRequirement, own: str) -> LedgerBudgetEntry | None:
+    """Return the budget that somebody entered for the people of a promise after a release."""
+    latest = ledger.budgets.get(promise.population)
+    if latest is None or own not in ledger.before(latest):
+        return None
+    entry = ledger.entries[latest]
+    assert isinstance(entry, LedgerBudgetEntry)
+    return entry
+
+
+def unknown_population(ledger: Ledger, population: str | None) -> str | None:
+    """Return why a population's name may not begin to be used: another spelling would have a budget of its own.
+
+    Args:
+        ledger: in which the first name is free.
+        population: that a policy declares.
+    """
+    known = ledger.populations
+    if population is None or population in known or (not known and not ledger.releases):
+        return None
+    named = ", ".join(f"'{ascii(name)[1:-1]}'" for name in known) or "no population by name"
+    return f"the ledger does not know the population '{ascii(population)[1:-1]}'; it knows {named}"
+
+
+def refuse_mixed_alphabets(population: str | None) -> None:
+    """Refuse a name that mixes letters of several alphabets, as a look-alike of another one would.
+
+    Raises:
+        PolicyError: RR446.
+    """
+    import unicodedata
+
+    letters = [c for c in population or "" if c.isalpha()]
+    scripts = {unicodedata.name(c, "?").partition(" ")[0] for c in letters}
+    if len(scripts) > 1:
+        message = f"the population '{ascii(population)[1:-1]}' mixes letters of {' and '.join(sorted(scripts)).lower()}"
+        raise PolicyError(Problem("RR446", message, expected="a name in one alphabet"))

@@ -1,0 +1,86 @@
+"""Which distributions are installed that provide plugins, and whose a piece of code is. Nothing of them is imported."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Mapping, Sequence
+from types import MethodType
+
+GROUP = "rrpolicy"
+"""Of entry points; the core's own distribution has the same name."""
+
+
+def installed_entry_points() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
+    """Return the entry points of each distribution that provides plugins, by its canonical name.
+
+    Of others nothing is parsed. Where a distribution stands twice on the search path, the first one counts, whatever it
+    provides.
+    """
+    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for found in importlib.metadata.distributions():
+        if f"[{GROUP}]" not in (found.read_text("entry_points.txt") or ""):
+            continue
+        name = _read_name(found)
+        if not name:
+            continue
+        first = importlib.metadata.distribution(name)
+        if first.locate_file("") == found.locate_file("") and canonicalize_name(name) not in available:
+            entries = found.entry_points.select(group=GROUP)
+            available[canonicalize_name(name)] = sorted(entries, key=lambda entry: entry.name)
+    return available
+
+
+def _read_name(found: importlib.metadata.Distribution) -> str:
+    """Return a distribution's name as it is spelled, without parsing what else it says of itself; "" if it has none."""
+    told = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    named = re.search(r"^Name:[ \t]*(\S+)", told.partition("\n\n")[0], re.MULTILINE | re.IGNORECASE)
+    return named[1] if named else ""
+
+
+def canonicalize_name(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares them."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def providers() -> Mapping[str, tuple[str, str]]:
+    """Return the name and version of each distribution that provides plugins, by all packages that it installs.
+
+    The built-in plugins are of `rrpolicy`, without a version.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name, entries in installed_entry_points().items():
+        told = (GROUP, "") if name == GROUP else _distribution_of(entries[0])
+        found |= dict.fromkeys((package for entry in entries for package in _entry_packages(entry)), told)
+    return found
+
+
+def find_author(thing: object) -> str:
+    """Return the distribution and version that a function, a class or an object comes from; `rrpolicy` for its own."""
+    if isinstance(thing, MethodType):
+        return find_author(thing.__self__)
+    package = str(getattr(thing, "__module__", None) or type(thing).__module__).partition(".")[0]
+    name, version = providers().get(package, (package, ""))
+    return f"{name} {version}".rstrip()
+
+
+def _distribution_of(entry: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    return ("", "") if entry.dist is None else (entry.dist.name, entry.dist.version)
+
+
+def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:
+    """Return the package that an entry point stands in, and the others that its distribution lists."""
+    files = (entry.dist.files if entry.dist else None) or ()
+    others = {path.parts[0].removesuffix(".py") for path in files if path.suffix == ".py"}
+    return {entry.value.partition(":")[0].partition(".")[0], *(name for name in others if name.isidentifier())}
+
+
+def install(extra: str) -> str:
+    """Return the command that installs the libraries of an extra; it holds for a checkout and for a package alike.
+
+    Args:
+        extra: of rrpolicy's own distribution, such as `models`.
+    """
+    asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
+    marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
+    return "pip install " + " ".join(f"'{library.strip()}'" for library, _, of in asked if marker.search(of))

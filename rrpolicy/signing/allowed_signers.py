@@ -1,0 +1,180 @@
+"""The file of allowed signers, kept in git beside the policies: who signs in which role, with which key, and when."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.file import Line, Table
+from rrpolicy.policy.tree.document import read_document
+from rrpolicy.policy.tree.problems import problems_of
+from rrpolicy.signing.signing_keys import parse_public_key
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Key
+
+    from rrpolicy.signing.envelope import SignedEnvelope
+
+
+class SignerEntry(Table):
+    """A key of a person."""
+
+    name: Line = Field(description="Who signs; several keys of one name are of one person.")
+    roles: list[Line] = Field(min_length=1, description="In which roles, such as steward and approver.")
+    key: Line = Field(description="The line between the first and the last of FILE.pub.")
+    since: date = Field(alias="from", description="The first day on which it is trusted.")
+    until: date | None = Field(None, description="The last day.")
+    revoked: date | None = Field(None, description="The day from which it is trusted no more, such as that of a theft.")
+
+
+class SignersFile(Table):
+    """The allowed signers."""
+
+    signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
+
+
+@frozen
+class Signer:
+    """A key of a person who may sign.
+
+    Attributes:
+        name: of the person.
+        roles: in which that person signs.
+        key: the public key.
+        since: the first day on which it is trusted.
+        until: the last; None for no end.
+        revoked: the day from which it is trusted no more; None if it was not revoked.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    key: Key
+    since: date
+    until: date | None
+    revoked: date | None
+
+    def distrusted(self, day: date) -> str | None:
+        """Return why the key is not trusted as of a day; None if it is."""
+        if self.revoked is not None and day >= self.revoked:
+            return f"the key of {self.name} was revoked on {self.revoked}"
+        if day < self.since:
+            return f"the key of {self.name} is trusted from {self.since}"
+        if self.until is not None and day > self.until:
+            return f"the key of {self.name} was trusted until {self.until}"
+        return None
+
+
+def read_signers(path: Path) -> tuple[Signer, ...]:
+    """Read the file of allowed signers.
+
+    Raises:
+        PolicyError: RR2xx, everything that is wrong with it, with its line.
+    """
+    root = read_document(path, str(path))
+    try:
+        found = SignersFile.model_validate(root.plain())
+    except ValidationError as error:
+        raise PolicyError(tuple(problems_of(error, root, SignersFile))) from error
+    nodes = root.table["signer"].items
+    problems, signers, owners = [], [], dict[str, str]()
+    for entry, node in zip(found.signer, nodes, strict=True):
+        place = node.table["key"].place
+        key = _read_key(entry.key)
+        if key is None:
+            expected = "the line between the first and the last of FILE.pub, as `rrpolicy keys new` writes it"
+            problems.append(Problem("RR250", f"the key of {entry.name} is no public Ed25519 key", place, expected))
+            continue
+        if owners.setdefault(key.keyid, entry.name) != entry.name:
+            problems.append(_shared_key_problem(owners[key.keyid], entry.name, place))
+        roles = tuple(dict.fromkeys(entry.roles))
+        signers.append(Signer(entry.name, roles, key, entry.since, entry.until, entry.revoked))
+    if problems:
+        raise PolicyError(tuple(problems))
+    return tuple(signers)
+
+
+def _read_key(line: str) -> Key | None:
+    try:
+        base64.b64decode(line, validate=True)
+    except ValueError:
+        return None
+    return parse_public_key(f"-----BEGIN PUBLIC KEY-----\n{line}\n-----END PUBLIC KEY-----\n".encode())
+
+
+def _shared_key_problem(one: str, other: str, place: Place) -> Problem:
+    return Problem("RR203", f"{one} and {other} have one key", place, "a key for each person")
+
+
+@frozen
+class SignerCheck:
+    """Who signed something, held against the allowed signers as of a day.
+
+    Attributes:
+        people: person -> roles, of those whose signature counts.
+        distrusted: why signatures of known people do not count.
+        unknown: ids of keys, stated in the envelope, that the file does not know.
+    """
+
+    people: dict[str, tuple[str, ...]]
+    distrusted: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    def lacking(self, roles: Sequence[str]) -> tuple[str, ...]:
+        """Return the roles in which nobody signed, where each is another person's."""
+        best: tuple[str, ...] = ()
+        for filled in _assignments(tuple(roles), self.people):
+            best = max(best, filled, key=len)
+        return tuple(role for role in roles if role not in best)
+
+    def why(self, roles: Sequence[str]) -> str:
+        """Return who signed, and why that is not enough."""
+        counted = [f"{name} ({', '.join(held)})" for name, held in self.people.items()]
+        told = f"signed by {', '.join(counted)}" if counted else "signed by nobody whose signature counts"
+        unknown = [f"the key {keyid[:16]}… is not among the allowed signers" for keyid in self.unknown]
+        lacking = " and ".join(self.lacking(roles))
+        missing = [f"nobody signed as {lacking}, each of whom is another person"] if lacking else []
+        return "; ".join([*missing, told, *self.distrusted, *unknown])
+
+
+def _assignments(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield sets of roles that different people can fill."""
+    if not roles:
+        yield ()
+        return
+    role, rest = roles[0], roles[1:]
+    for name, held in people.items():
+        if role in held:
+            others = {other: theirs for other, theirs in people.items() if other != name}
+            yield from ((role, *filled) for filled in _assignments(rest, others))
+    yield from _assignments(rest, people)
+
+
+def check_signers(signed: SignedEnvelope | None, signers: Sequence[Signer], day: date) -> SignerCheck:
+    """Return whose signatures of an envelope count as of a day.
+
+    Args:
+        signed: the envelope; None if there is none.
+        signers: who may sign.
+        day: as of which their keys are trusted.
+    """
+    if signed is None:
+        return SignerCheck({}, (), ())
+    people: dict[str, tuple[str, ...]] = {}
+    distrusted: dict[str, None] = {}
+    for signer in signers:
+        if not signed.signed_by(signer.key):
+            continue
+        why = signer.distrusted(day)
+        if why is None:
+            people[signer.name] = (*people.get(signer.name, ()), *signer.roles)
+        else:
+            distrusted[why] = None
+    known = {signer.key.keyid for signer in signers}
+    return SignerCheck(people, tuple(distrusted), tuple(k for k in signed.keyids if k not in known))

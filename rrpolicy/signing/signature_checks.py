@@ -1,0 +1,342 @@
+"""Signatures of a release, held against the release and the keys that a verifier trusts. All of it fails closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from rrpolicy.bundle import audit as auditing
+from rrpolicy.canonical_json import canonical, file_digest
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.report_blocks import Fact
+from rrpolicy.safe_io.document import UnreadableError
+from rrpolicy.signing.allowed_signers import Signer, SignerCheck, check_signers
+from rrpolicy.signing.envelope import SignedEnvelope, read_envelope, verified_key_ids
+from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX
+from rrpolicy.signing.signing_keys import TrustedKey
+from rrpolicy.signing.statement import (
+    RECALL,
+    STATEMENT,
+    approval_statement,
+    audit_digests,
+    claimed_audit_digests,
+    release_statement,
+)
+from rrpolicy.signing.verification_result import PREFIX, RESULT
+from rrpolicy.verification.outcome import UNSIGNED, Check, Level, Verification
+from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
+
+FOREIGN_STATEMENT = "RR137"
+VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
+"""Names of the facts that statements add to the audit page."""
+
+
+@frozen
+class AllowedSigners:
+    """The allowed signers, as of a day.
+
+    Attributes:
+        signers: from their file.
+        day: as of which their keys are trusted.
+    """
+
+    signers: tuple[Signer, ...]
+    day: date
+
+
+def verify_signatures(
+    bundle: Path,
+    found: Verification,
+    keys: Sequence[TrustedKey],
+    auditors: Sequence[TrustedKey] = (),
+    allowed: AllowedSigners | None = None,
+    *,
+    unsigned: bool = False,
+) -> Verification:
+    """Return a verification with what the signatures add to it.
+
+    Args:
+        bundle: the folder, or public/ alone, whose statements then lie beside it.
+        found: of the bundle.
+        keys: that must have signed the release, each of them.
+        auditors: keys that must have signed a verification of it, each of them.
+        allowed: who may sign in the roles that the release requires; None if no file of them was given.
+        unsigned: the release was just made: the signatures that it requires are not asked for, and undecided.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS
+    try:
+        manifest = read_release(public)
+    except PolicyError:
+        return found  # it says so itself
+    gathered = _StatementFindings()
+    if folder.is_dir() and (public != bundle or keys or auditors or allowed):
+        _read_statements(gathered, folder, public, manifest)
+    needed = manifest.require_signatures
+    by = () if gathered.release is None else verified_key_ids(gathered.release, [trusted.key for trusted in keys])
+    for trusted in keys:
+        failure = f"the release is not signed by the key {trusted}"
+        gathered.check(f"signed by {trusted}", trusted.key.keyid in by, UNSIGNED, failure)
+    for trusted in auditors:
+        failure = f"no verification of the release is signed by the key {trusted}"
+        least = trusted.least
+        failure += "" if least is Level.PUBLIC else f" to the level {least.word}"
+        audited = any(r.signed_by(trusted.key) and verified_level(r) >= least for r in gathered.results.values())
+        gathered.check(f"verified by {trusted}", audited, UNSIGNED, failure)
+    held = check_signers(gathered.release, () if allowed is None else allowed.signers, trust_date(allowed))
+    if needed and not unsigned:
+        count = max(len(by), len(held.people))
+        failure = (
+            f"the release must be signed by {needed} keys that the verifier names with --signed-by or --signers; "
+            f"{count} of {needed} are"
+        )
+        gathered.check("signatures that the release requires", count >= needed, UNSIGNED, failure)
+    if not unsigned:
+        _check_roles(gathered, manifest, held, allowed)
+    asked = bool(needed or manifest.require_roles or manifest.require_approval)
+    unnamed = gathered.release is not None and not keys and allowed is None
+    undecided = ("who signed the release (--signed-by)",) if unnamed or (asked and unsigned) else ()
+    return replace(
+        found,
+        checks=(*found.checks, *gathered.checks),
+        problems=(*found.problems, *gathered.problems),
+        undecided=(*found.undecided, *undecided),
+        notes=(
+            *found.notes,
+            *(f"the release is signed by {trusted}" for trusted in _unique_keys(keys) if trusted.key.keyid in by),
+            *(f"the release is signed by {name}, as {', '.join(roles)}" for name, roles in held.people.items()),
+            *held.distrusted,
+            *_trusted_results(gathered, (*keys, *auditors)),
+        ),
+    )
+
+
+def _check_roles(
+    gathered: _StatementFindings, manifest: Manifest, held: SignerCheck, allowed: AllowedSigners | None
+) -> None:
+    """Check that the people whom the release asks for signed it, and approved its policy."""
+    signers = () if allowed is None else allowed.signers
+    approvals = check_signers(gathered.approval, signers, trust_date(allowed))
+    asked = {
+        "signed in the roles that the release requires": (manifest.require_roles, held),
+        "approved in the roles that the release requires": (manifest.require_approval, approvals),
+    }
+    if allowed is not None and not manifest.require_roles:  # who takes that line out of a release cannot sign it
+        why = f"the release is {held.why(())}"
+        gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED, why)
+    for name, (roles, who) in asked.items():
+        if not roles or (who is approvals and manifest.withholds):
+            continue
+        said = " and ".join(roles)
+        failure = f"the release must be {name.split()[0]} as {said}: name the file of allowed signers with --signers"
+        failure = failure if allowed is None else f"the release is not {name.split()[0]} as {said}: {who.why(roles)}"
+        gathered.check(name, not who.lacking(roles), UNSIGNED, failure)
+
+
+def trust_date(allowed: AllowedSigners | None) -> date:
+    """Return the day as of which keys are trusted; any day where nobody's are."""
+    return date.min if allowed is None else allowed.day
+
+
+def refuse_recalled(bundle: Path) -> None:
+    """Refuse a release beside whose signatures a notice says that it is not to be used.
+
+    Args:
+        bundle: the folder, or public/ alone.
+
+    Raises:
+        RequirementError: RR133.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    notice = public.parent / ATTESTATIONS / RECALLED
+    if not notice.is_file() or not (public / NAME).is_file():
+        return
+    try:
+        why = _recall_reason(read_envelope(notice), public)
+    except UnreadableError as error:
+        why = f"its notice cannot be read: {error}"
+    if why is not None:
+        raise RequirementError(_check_recall(str(bundle), why))
+
+
+def _check_recall(name: str, why: str) -> Problem:
+    hint = "do not use it; --no-verify reads it all the same"
+    return Problem("RR133", f"{name} was recalled: {why}", None, "a release that is in use", hint)
+
+
+def _recall_reason(envelope: SignedEnvelope, public: Path) -> str | None:
+    """Return why a release was recalled, as a notice has it; None if the notice is of another one."""
+    told = envelope.statement
+    try:
+        if (told["_type"], told["predicateType"]) != (STATEMENT, RECALL):
+            return None
+        (subject,) = told["subject"]
+        if f"sha256:{subject['digest']['sha256']}" != file_digest(public / NAME):
+            return None
+        predicate = told["predicate"]
+        return f"{predicate['reason']} ({predicate['timeCreated']}, signed with {_key_names(envelope)})"
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
+    """Return who verified and who signed a release, as the statements in its folder have it: day, level and key.
+
+    That a key signed them is as the envelopes state it: `signed` checks it, for who names the key.
+
+    Args:
+        bundle: the folder of the release.
+    """
+    found, public = [], bundle / "public"
+    for path in sorted((bundle / ATTESTATIONS).glob(f"*{SUFFIX}")):
+        with suppress(PolicyError, UnreadableError, KeyError, TypeError, ValueError):
+            envelope = read_envelope(path)
+            if not envelope.keyids:
+                continue
+            if path.name == RELEASE and _is_release_statement(envelope, public, read_release(public)):
+                found.append(Fact(SIGNED, f"with {_key_names(envelope)}"))
+            if path.name == APPROVED and _is_policy_approval(envelope, read_release(public)):
+                found.append(Fact(APPROVAL_SIGNED, f"with {_key_names(envelope)}"))
+            if path.name not in {RELEASE, APPROVED} and _is_verification_result(envelope, public):
+                found.append(Fact(VERIFIED, _verification_text(envelope)))
+    return tuple(found)
+
+
+def _verification_text(envelope: SignedEnvelope) -> str:
+    when = str(envelope.statement["predicate"]["timeCreated"]).partition("T")[0]
+    return f"on {when} to the level {verified_level(envelope).word}, signed with {_key_names(envelope)}"
+
+
+def verified_level(envelope: SignedEnvelope) -> Level:
+    """Return the level to which an auditor's statement says that a release was verified; the least if it does not."""
+    predicate = envelope.statement.get("predicate")
+    stated = predicate.get("properties") if isinstance(predicate, dict) else None
+    properties = stated if isinstance(stated, list) else []
+    held = (level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in properties)
+    return max(held, default=Level.PUBLIC)
+
+
+def _key_names(envelope: SignedEnvelope) -> str:
+    """Return the keys of an envelope as it states them."""
+    keys = [f"{key[:16]}…" for key in envelope.keyids]
+    return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
+
+
+class _StatementFindings:
+    """Gathers what is found of the statements."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.problems: list[Problem] = []
+        self.release: SignedEnvelope | None = None
+        self.approval: SignedEnvelope | None = None
+        self.results: dict[str, SignedEnvelope] = {}
+
+    def check(self, name: str, passed: bool, code: str, failure: str) -> bool:
+        self.checks.append(Check(name, Level.PUBLIC, passed, "" if passed else failure))
+        if not passed:
+            self.problems.append(Problem(code, failure))
+        return passed
+
+
+def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, manifest: Manifest) -> None:
+    """Read every statement of the folder, and hold it against the release."""
+    for path in sorted(folder.iterdir()):
+        name = f"{ATTESTATIONS}/{path.name}"
+        known = path.name.endswith(SUFFIX) and not path.name.startswith(".")
+        if not gathered.check(f"{name}: belongs", known, FOREIGN_STATEMENT, f"{name} is no statement of a release"):
+            continue
+        try:
+            envelope = read_envelope(path)
+        except UnreadableError as error:
+            gathered.check(f"{name}: readable", False, FOREIGN_STATEMENT, f"{name}: {error}")  # noqa: FBT003 it fails
+            continue
+        _check_statement(gathered, path.name, envelope, public, manifest)
+        signed = bool(envelope.keyids)
+        gathered.check(f"{name}: signed", signed, UNSIGNED, f"{name} has no signature: it was taken off")
+
+
+def _check_statement(
+    gathered: _StatementFindings, file: str, envelope: SignedEnvelope, public: Path, manifest: Manifest
+) -> None:
+    """Hold one statement against the release."""
+    name = f"{ATTESTATIONS}/{file}"
+    if file == RELEASE:
+        same = _is_release_statement(envelope, public, manifest)
+        failure = f"{name} is not the statement of this release: it was edited, or made for another one"
+        if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
+            gathered.release = envelope
+    elif file == APPROVED:
+        same = _is_policy_approval(envelope, manifest)
+        failure = f"{name} is not the approval of this release's policy and decisions"
+        if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
+            gathered.approval = envelope
+    elif file == RECALLED:
+        why = _recall_reason(envelope, public)
+        failure = f"{name} is no notice of this release"
+        if gathered.check(f"{name}: of this release", why is not None, FOREIGN_STATEMENT, failure):
+            gathered.check("in use: not recalled", False, "RR133", f"the release was recalled: {why}")  # noqa: FBT003 it fails
+    else:
+        same = _is_verification_result(envelope, public)
+        failure = f"{name} is no verification of this release"
+        if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
+            gathered.results[file] = envelope
+
+
+def _is_release_statement(envelope: SignedEnvelope, public: Path, manifest: Manifest) -> bool:
+    """Return whether an envelope's payload is the statement of this release, byte for byte."""
+    audit = public.parent / "audit"
+    try:
+        withheld = manifest.withholds
+        digests = (
+            audit_digests(audit, withheld=withheld) if audit.is_dir() else claimed_audit_digests(envelope.statement)
+        )
+        expected = release_statement(manifest, file_digest(public / NAME), digests)
+        return canonical(expected) == envelope.payload
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return False
+
+
+def _is_policy_approval(envelope: SignedEnvelope, manifest: Manifest) -> bool:
+    """Return whether an envelope's payload is the approval of a release's policy, byte for byte."""
+    policy = manifest.policy
+    return envelope.payload == approval_statement(
+        policy.name, policy.version, policy.digest, manifest.governance_digest
+    )
+
+
+def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
+    """Return whether an envelope's payload is a verification of this release."""
+    told = envelope.statement
+    if (told.get("_type"), told.get("predicateType")) != (STATEMENT, RESULT):
+        return False
+    try:
+        subjects: Mapping[str, str] = {s["name"]: s["digest"]["sha256"] for s in told["subject"]}
+    except (KeyError, TypeError):
+        return False
+    files = {f"public/{NAME}": public / NAME, f"audit/{auditing.NAME}": public.parent / "audit" / auditing.NAME}
+    here = {name: path for name, path in files.items() if path.is_file()}
+    right = all(file_digest(p) == f"sha256:{subjects[n]}" for n, p in here.items() if n in subjects)
+    return right and f"public/{NAME}" in subjects and subjects.keys() <= files.keys()
+
+
+def _unique_keys(keys: Sequence[TrustedKey]) -> Iterable[TrustedKey]:
+    """Return each key once, by the first name that it is given."""
+    return {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
+
+
+def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -> list[str]:
+    """Return which results carry a signature of a key that is trusted here."""
+    named = []
+    for name, result in gathered.results.items():
+        by = next((trusted for trusted in keys if result.signed_by(trusted.key)), None)
+        if by is not None:
+            when = result.statement["predicate"].get("timeCreated", "")
+            named.append(f"{ATTESTATIONS}/{name} is signed by {by}: verified on {when}")
+    return named
