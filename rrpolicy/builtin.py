@@ -55,16 +55,16 @@ METRICS = {
     "kl-divergence": "rrpolicy.utility.distances:KLDivergence",
     "chi-square": "rrpolicy.utility.distances:ChiSquare",
     "pmse": "rrpolicy.utility.distances:PMSE",
-    "interval-overlap": "rrpolicy.utility.overlap:IntervalOverlap",
+    "interval-overlap": "rrpolicy.utility.interval_overlap:IntervalOverlap",
     "mutual-information-change": "rrpolicy.utility.associations:MutualInformationChange",
     "uncertainty-coefficient-change": "rrpolicy.utility.associations:UncertaintyCoefficientChange",
     "cramers-v-change": "rrpolicy.utility.associations:CramersVChange",
     "ncp": "rrpolicy.utility.losses:NCP",
     "discernibility": "rrpolicy.utility.losses:Discernibility",
     "classification-loss": "rrpolicy.utility.losses:ClassificationLoss",
-    "group-by-error": "rrpolicy.utility.queries:GroupByError",
-    "cube-error": "rrpolicy.utility.queries:CubeError",
-    "random-query-error": "rrpolicy.utility.queries:RandomQueryError",
+    "group-by-error": "rrpolicy.utility.query_metrics:GroupByError",
+    "cube-error": "rrpolicy.utility.query_metrics:CubeError",
+    "random-query-error": "rrpolicy.utility.query_metrics:RandomQueryError",
 }
 """Utility metric -> its class."""
 
@@ -80,9 +80,9 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     from rrpolicy.channels.axes.sets import Sets
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.channels.suppression.channel import SuppressionChannel
-    from rrpolicy.channels.withheld import Withheld
+    from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 
-    return [Product, AnatomyChannel, SuppressionChannel, Withheld, Identity, Retention, Matrix, Recode, Sets]
+    return [Product, AnatomyChannel, SuppressionChannel, UndisclosedChannel, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl

@@ -37,7 +37,7 @@ from rrpolicy.plugin_spec import (
     Offer,
     PluginInfo,
 )
-from rrpolicy.privacy.assessors import overlap, refuse
+from rrpolicy.privacy.assessors import can_overlap, refuse_undecidable
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Channel
@@ -376,7 +376,7 @@ class Registry:
             found = self._load(model, plugin, thing, lambda _: model)
             for assessor in found() if isinstance(thing, Offer) else (found,):
                 for other_plugin, other in known:
-                    if overlap(assessor, other):
+                    if can_overlap(assessor, other):
                         raise RefusedError(
                             Problem(
                                 "RR405",
@@ -432,7 +432,7 @@ class Registry:
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
             reason = check_return_type(str | None, assessor.supports)(requirement, policy, axes)
             if reason is None and not foreign:
-                refuse(assessor, requirement, policy, outline.axes)
+                refuse_undecidable(assessor, requirement, policy, outline.axes)
                 return assessor
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
         self.refuse_absent("assessor", requirement.model)

@@ -28,11 +28,11 @@ from rrpolicy.bundle.attained import attained
 from rrpolicy.bundle.manifest import data_of
 from rrpolicy.bundle.tables.sink import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.planning.opening import open_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
-from rrpolicy.privacy.disclosure.attribute_options import Options
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
 from rrpolicy.source.opening import open_original
 
 RECORDS = 10**7
@@ -97,7 +97,7 @@ def taken(run: Callable[[], object]) -> tuple[float, float]:
 def run(records: int = RECORDS) -> list[Ratio]:
     """Measure in turns, so that what else the machine does falls on all alike."""
     found: dict[str, list[tuple[float, float]]] = {"copy": [], "deal": [], "write": [], "assess": [], "measure": []}
-    asked = Requirement("attribute-disclosure", Options(threshold="1/2"))
+    asked = Requirement("attribute-disclosure", AttributeDisclosureOptions(threshold="1/2"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = write(folder, records)

@@ -18,8 +18,8 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction
-from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
+from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
@@ -81,8 +81,8 @@ def sparse_table(shape: tuple[int, ...], people: int, seed: int, sensitive: int 
 def risk_in_passes(table: Any) -> float:
     """Return the time of one evaluation of R at every group, in passes over an array of as many doubles."""
     released = channel(table, Fraction(4, 5))
-    evidence = gather(table, sides(released, table.policy, None))
-    return least(lambda: reconstruction(evidence), rounds=3) / elementary_pass(table.table.size)
+    evidence = gather_evidence(table, split_axes(released, table.policy, None))
+    return least(lambda: quasi_identifier_reconstruction(evidence), rounds=3) / elementary_pass(table.table.size)
 
 
 def elementary_pass(size: int) -> float:
@@ -114,7 +114,7 @@ def constraint_beside_plain() -> tuple[float, float]:
     table = sparse_table(EMGRW, 30_162, 2)
     keep = np.array([0.4, 0.7, 0.9, 0.95, 0.8])
     pi = table.table.dense() / table.records
-    entry = Requirement(attribute.NAME, attribute.Options(threshold=Fraction(1, 3)))
+    entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=Fraction(1, 3)))
     smooth = attribute.assessors()[0].smooth(entry, channel(table, Fraction(4, 5)), table)
     assert abs(3 * plain_risk(pi, keep).max() - 1 - smooth.value(keep).max()) < 1e-9
     plain = least(lambda: plain_risk(pi, keep), times=100)
@@ -129,7 +129,7 @@ def wide() -> dict[str, float]:
     table = sparse_table(WIDE, PEOPLE, 3, sensitive=0)
     released = channel(table, Fraction(4, 5))
     start = time.perf_counter()
-    entry = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 2)))
+    entry = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=Fraction(1, 2)))
     finding = identity.assessors()[0].finding(entry, released, table)
     seconds = time.perf_counter() - start
     assert finding.achieved is not None

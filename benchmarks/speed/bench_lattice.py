@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.speed import Ratio, least
-from rrpolicy.optimize.recode.class_tests import class_tests, tables
-from rrpolicy.optimize.recode.lattice import Search
+from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables
+from rrpolicy.optimize.recode.lattice import LatticeSearch
 from rrpolicy.optimize.recode.levels import class_attributes, recoded
-from rrpolicy.optimize.recode.loss import Loss
+from rrpolicy.optimize.recode.loss import GeneralisationLoss
 from rrpolicy.policy.model import (
     Attribute,
     Policy,
@@ -57,8 +57,10 @@ def policy_of(names: tuple[str, ...]) -> Policy:
     diseases = tuple(f"disease {i}" for i in range(DISEASES))
     found.append(Attribute("disease", Role.SENSITIVE, diseases, release_as="disease"))
     wanted = (
-        Requirement("k-anonymity", k_anonymity.Options(k=3)),
-        Requirement("l-diversity", l_diversity.Options(kind=l_diversity.Kind.DISTINCT, l=Fraction(3))),
+        Requirement("k-anonymity", k_anonymity.KAnonymityOptions(k=3)),
+        Requirement(
+            "l-diversity", l_diversity.LDiversityOptions(kind=l_diversity.DiversityKind.DISTINCT, l=Fraction(3))
+        ),
     )
     return policies.policy_of(found, wanted, "l-diversity", wanted[0].options)
 
@@ -89,7 +91,7 @@ def run() -> list[Ratio]:
                 assessors = (*k_anonymity.assessors(), *l_diversity.assessors())
                 pairs = list(zip(policy.requirements, assessors, strict=True))
                 tests = class_tests(pairs, policy, attributes, suppressing=suppression > 0)
-                counted = tables(original, attributes, tests).finest
+                counted = lattice_tables(original, attributes, tests).finest
                 taken = least(lambda a=attributes, t=tests, c=counted, s=suppression: _search(a, t, c, s), ROUNDS)
                 goal = GOAL if names == FOUR else None
                 what = f"lattice search, {len(names)} quasi-identifiers, suppression {suppression:.0%} / one GROUP BY"
@@ -98,12 +100,12 @@ def run() -> list[Ratio]:
 
 
 def _search(attributes: Any, tests: Any, counted: Any, suppression: float) -> None:
-    from rrpolicy.optimize.recode.class_tests import ladder
-    from rrpolicy.optimize.recode.rollup import Tables
+    from rrpolicy.optimize.recode.class_tests import attribute_levels
+    from rrpolicy.optimize.recode.rollup import LatticeTables
 
-    rolled = Tables(tuple(ladder(a) for a in attributes), counted)
+    rolled = LatticeTables(tuple(attribute_levels(a) for a in attributes), counted)
     weights = np.full(len(attributes), 1 / len(attributes))
-    search = Search(rolled, tests.tests, Loss("ncp", rolled, weights), int(suppression * RECORDS))
+    search = LatticeSearch(rolled, tests.tests, GeneralisationLoss("ncp", rolled, weights), int(suppression * RECORDS))
     assert search.best() is not None
 
 

@@ -22,10 +22,10 @@ from benchmarks.speed.bench_disclosure import plain_risk
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.mechanism import Task
-from rrpolicy.optimize.retention.allocate import problem_of
-from rrpolicy.optimize.retention.optimal import minimise
+from rrpolicy.optimize.retention.allocate import allocation_problem
+from rrpolicy.optimize.retention.optimizer import minimise_error
 from rrpolicy.optimize.retention.problem import Allocation
-from rrpolicy.optimize.retention.template import Template
+from rrpolicy.optimize.retention.template import ChannelTemplate
 from rrpolicy.planning.opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.conftest import data_folder
@@ -62,18 +62,18 @@ def stated(path: Path) -> Iterator[tuple[Allocation, Any]]:
         outline = made.registry.mechanisms["rr-both"].outline(policy.mechanism.options, policy)
         required = tuple((r, made.registry.assessor(r, policy, outline)) for r in policy.requirements)
         axes = [Retention.uniform(a.name, a.domain or (), Fraction(1)) for a in policy.released]
-        template = Template(Product.of(policy.released, axes), [a.name for a in policy.released])
-        problem = problem_of(template, Task(policy, original, required))
+        template = ChannelTemplate(Product.of(policy.released, axes), [a.name for a in policy.released])
+        problem = allocation_problem(template, Task(policy, original, required))
         yield problem, original.counts(*(a.name for a in policy.released)).dense() / original.records
 
 
 def one_start(path: Path) -> tuple[float, int, int]:
     """Return the cost of a solve in plain dense risks, and the evaluations that it took."""
     with stated(path) as (problem, pi):
-        solution = minimise(problem, starts=1)
+        solution = minimise_error(problem, starts=1)
         keep = np.array([float(p) for p in solution.keep])
         plain = least(lambda: plain_risk(pi, keep), times=20)
-        cost = least(lambda: minimise(problem, starts=1)) / plain
+        cost = least(lambda: minimise_error(problem, starts=1)) / plain
     (counted,) = solution.evaluations
     return cost, counted.value, counted.jacobian
 

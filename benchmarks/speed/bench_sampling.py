@@ -16,7 +16,7 @@ import pyarrow as pa
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.testing import policy_of

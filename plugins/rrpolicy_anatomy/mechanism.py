@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rrpolicy.plugin import AnatomyChannel, Derived, Outline, Policy, Proposal, Task
-from rrpolicy_anatomy.options import Options
-from rrpolicy_anatomy.read import read
+from rrpolicy_anatomy.layout import read_layout
+from rrpolicy_anatomy.options import AnatomyOptions
 
 GROUP_SIZES = Derived(
     "group-sizes",
@@ -17,21 +17,21 @@ class Anatomy:
     """Anatomy (Xiao, Tao 2006)."""
 
     name = "anatomy"
-    options = Options
+    options = AnatomyOptions
 
-    def outline(self, options: Options, policy: Policy) -> Outline:
+    def outline(self, options: AnatomyOptions, policy: Policy) -> Outline:
         """Return dealt groups; the channel itself if all domains are known.
 
         Raises:
             PolicyError: RR298, RR299, RR571.
         """
         del options
-        layout = read(policy)
+        layout = read_layout(policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
         fixed = AnatomyChannel.of(policy.released, layout.names, layout.size) if known else None
         return Outline(AnatomyChannel, fixed=fixed, derived=(GROUP_SIZES,))
 
-    def plan(self, options: Options, task: Task) -> Proposal:
+    def plan(self, options: AnatomyOptions, task: Task) -> Proposal:
         """Return the channel.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class Options(BaseModel):
+class AnatomyOptions(BaseModel):
     """What a policy may say under [mechanism] with name = "anatomy"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -16,7 +16,7 @@ from rrpolicy.plugin import (
     Task,
 )
 from rrpolicy.plugin.solve import groups_of, largest_eligible
-from rrpolicy_anatomy.read import SMALLEST, Layout, read
+from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
 
 
 def propose(task: Task) -> Proposal:
@@ -26,26 +26,26 @@ def propose(task: Task) -> Proposal:
         PolicyError: RR298, RR299, RR571, RR255.
         RequirementError: RR106.
     """
-    layout = read(task.policy)
+    layout = read_layout(task.policy)
     eligible: dict[str, int] = {}
     if not isinstance(task.original, int):
         counts = {a.name: task.original.counts(a.name).dense().tolist() for a in layout.sensitive}
         eligible = {name: largest_eligible(each) for name, each in counts.items()}
         worst = min(layout.sensitive, key=lambda attribute: eligible[attribute.name])
         if layout.size > eligible[worst.name]:
-            raise RequirementError(_not_eligible(layout, worst, counts[worst.name]))
+            raise RequirementError(_eligibility_error(layout, worst, counts[worst.name]))
     task.require_domains()
     channel = AnatomyChannel.of(task.policy.released, layout.names, layout.size)
-    remarks = tuple(_remarks(layout, task, min(eligible.values(), default=None)))
+    remarks = tuple(_plan_remarks(layout, task, min(eligible.values(), default=None)))
     return Proposal(channel, dict.fromkeys(layout.names, Origin.POLICY), remarks=remarks)
 
 
-def _not_eligible(layout: Layout, sensitive: Attribute, counts: Sequence[int]) -> Problem:
+def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequence[int]) -> Problem:
     """Return the problem; a value is named only if the policy itself lists it."""
     records, most, largest = sum(counts), max(counts, default=0), largest_eligible(counts)
     named = "one value" if sensitive.observed or not sensitive.domain else f"'{sensitive.domain[counts.index(most)]}'"
     share = f"{most / records:.1%}" if records else "all"
-    ask = f"ask for an l of at most {largest}, or " if largest >= SMALLEST else "no l is small enough: "
+    ask = f"ask for an l of at most {largest}, or " if largest >= SMALLEST_GROUP else "no l is small enough: "
     return Problem(
         "RR106",
         f"no anatomy for l = {layout.size}: {named} has {share} of the records of '{sensitive.name}', more than 1 in"
@@ -56,7 +56,7 @@ def _not_eligible(layout: Layout, sensitive: Attribute, counts: Sequence[int]) -
     )
 
 
-def _remarks(layout: Layout, task: Task, largest: int | None) -> Iterator[Remark]:
+def _plan_remarks(layout: AnatomyLayout, task: Task, largest: int | None) -> Iterator[Remark]:
     groups, residues = groups_of(task.records, layout.size)
     names = ", and of ".join(f"'{name}'" for name in layout.names)
     text = f"{groups:,} groups of {layout.size} different values of {names}"

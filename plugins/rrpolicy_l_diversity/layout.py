@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Role
 from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, axes_at, class_attributes, recoded
-from rrpolicy_l_diversity.options import Options
-from rrpolicy_l_diversity.suppression import unfit
+from rrpolicy_l_diversity.options import GeneralisationOptions
+from rrpolicy_l_diversity.tuple_suppression import suppression_problems
 
 ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GeneralisationLayout:
     """What is generalised.
 
     Attributes:
@@ -40,34 +40,38 @@ class Layout:
         return known_domains and not self.together and all(len(r.chosen) == 1 for r in self.attributes)
 
 
-def read(options: Options, policy: Policy) -> Layout:
+def read_layout(options: GeneralisationOptions, policy: Policy) -> GeneralisationLayout:
     """Return what is generalised.
 
     Raises:
         PolicyError: RR290 to RR292, all problems at once.
     """
     attributes = class_attributes(policy)
-    problems = [*_unfit(policy, attributes), *_foreign(options, policy), *_levels(options, policy)]
-    problems += unfit(policy) if options.algorithm == "tp" else []
+    problems = [
+        *_attribute_problems(policy, attributes),
+        *_option_problems(options, policy),
+        *_level_problems(options, policy),
+    ]
+    problems += suppression_problems(policy) if options.algorithm == "tp" else []
     if problems:
         raise PolicyError(problems)
     goal = Goal(
         options.loss,
-        tuple(_weight(options, a) for a in attributes),
+        tuple(_attribute_weight(options, a) for a in attributes),
         options.suppression,
         policy.place("mechanism"),
     )
-    return Layout(
+    return GeneralisationLayout(
         tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal, options.algorithm == "mondrian"
     )
 
 
-def _weight(options: Options, attribute: Attribute) -> Fraction:
+def _attribute_weight(options: GeneralisationOptions, attribute: Attribute) -> Fraction:
     default = Fraction(int(attribute.role is Role.QUASI_IDENTIFIER))
     return options.weights.get(attribute.name, default)
 
 
-def _unfit(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
+def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
     """Return what cannot make classes."""
     if not policy.with_role(Role.QUASI_IDENTIFIER):
         hint = 'give what others may know of a person the role "quasi-identifier"'
@@ -81,7 +85,7 @@ def _unfit(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
     return found
 
 
-def _foreign(options: Options, policy: Policy) -> list[Problem]:
+def _option_problems(options: GeneralisationOptions, policy: Policy) -> list[Problem]:
     """Return options that do not belong to the algorithm, or not to each other."""
     found = []
     given = [key for key in ONLY_FULL_DOMAIN if key in options.model_fields_set and getattr(options, key)]
@@ -95,7 +99,7 @@ def _foreign(options: Options, policy: Policy) -> list[Problem]:
     return found
 
 
-def _levels(options: Options, policy: Policy) -> list[Problem]:
+def _level_problems(options: GeneralisationOptions, policy: Policy) -> list[Problem]:
     """Return levels and weights that do not exist."""
     found: list[Problem] = []
     names = [a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)]
@@ -115,10 +119,10 @@ def _levels(options: Options, policy: Policy) -> list[Problem]:
     if names and (min(weights) < 0 or not sum(weights)):
         place = policy.place("mechanism.weights")
         found.append(Problem("RR292", "weights must be 0 or more, and not all of them 0", place))
-    return [*found, *(_stars(policy) if options.suppression or options.algorithm == "tp" else [])]
+    return [*found, *(_label_problems(policy) if options.suppression or options.algorithm == "tp" else [])]
 
 
-def _stars(policy: Policy) -> list[Problem]:
+def _label_problems(policy: Policy) -> list[Problem]:
     """Return categories named like what is suppressed."""
     found = []
     for attribute in class_attributes(policy):
@@ -130,6 +134,6 @@ def _stars(policy: Policy) -> list[Problem]:
     return found
 
 
-def pinned(layout: Layout, policy: Policy) -> Product:
+def fixed_channel(layout: GeneralisationLayout, policy: Policy) -> Product:
     """Return the channel of a policy that says at which level each attribute is released."""
     return Product.of(policy.released, axes_at(layout.attributes, (0,) * len(layout.attributes)))

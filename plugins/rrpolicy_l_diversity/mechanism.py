@@ -17,8 +17,8 @@ from rrpolicy.plugin import (
     SuppressionChannel,
     Task,
 )
-from rrpolicy_l_diversity.layout import Layout, pinned, read
-from rrpolicy_l_diversity.options import Options
+from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
+from rrpolicy_l_diversity.options import GeneralisationOptions
 
 SUPPRESSED = Derived("suppression", "which combinations of values are released as `*` depends on all records")
 NODE = Derived("node", "at which level each quasi-identifier is released was chosen from the data")
@@ -29,23 +29,23 @@ class Generalisation:
     """Generalisation until every equivalence class satisfies the policy's requirements."""
 
     name = "generalisation"
-    options = Options
+    options = GeneralisationOptions
 
-    def outline(self, options: Options, policy: Policy) -> Outline:
+    def outline(self, options: GeneralisationOptions, policy: Policy) -> Outline:
         """Return a product channel of recoded attributes; the channel itself, if every level is pinned.
 
         Raises:
             PolicyError: RR290 to RR292, all problems at once.
         """
-        layout = read(options, policy)
+        layout = read_layout(options, policy)
         if options.algorithm == "tp":
             return Outline(SuppressionChannel, derived=(SUPPRESSED,))
-        axes = tuple(_axes(layout, policy))
+        axes = tuple(_outline_axes(layout, policy))
         kept = tuple(a.name for a in policy.with_role(Role.SENSITIVE))
-        fixed = pinned(layout, policy) if layout.fixed else None
-        return Outline(Product, axes, fixed, kept, derived=tuple(_chosen(layout, options)))
+        fixed = fixed_channel(layout, policy) if layout.fixed else None
+        return Outline(Product, axes, fixed, kept, derived=tuple(_data_dependent_choices(layout, options)))
 
-    def plan(self, options: Options, task: Task) -> Proposal:
+    def plan(self, options: GeneralisationOptions, task: Task) -> Proposal:
         """Return the channel.
 
         Raises:
@@ -57,7 +57,7 @@ class Generalisation:
         return propose(options, task)
 
 
-def _chosen(layout: Layout, options: Options) -> Iterator[Derived]:
+def _data_dependent_choices(layout: GeneralisationLayout, options: GeneralisationOptions) -> Iterator[Derived]:
     """Yield what is chosen from the table."""
     if options.algorithm == "mondrian":
         yield CUTS
@@ -68,7 +68,7 @@ def _chosen(layout: Layout, options: Options) -> Iterator[Derived]:
         yield SUPPRESSED
 
 
-def _axes(layout: Layout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:
+def _outline_axes(layout: GeneralisationLayout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:
     """Yield the axes of what is released with categories, in the policy's order."""
     together = layout.together
     for attribute in policy.released:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rrpolicy.plugin import Rational, exact
 
 
-class Options(BaseModel):
+class GeneralisationOptions(BaseModel):
     """What a policy may say under [mechanism] with name = "generalisation"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -17,9 +17,9 @@ from rrpolicy.plugin.solve import (
     tuple_suppression,
     with_few_suppressed,
 )
-from rrpolicy_l_diversity.layout import Layout, pinned, read
-from rrpolicy_l_diversity.options import Options
-from rrpolicy_l_diversity.suppression import parted_by
+from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
+from rrpolicy_l_diversity.options import GeneralisationOptions
+from rrpolicy_l_diversity.tuple_suppression import suppression_target
 
 FEW = Fraction(1, 20)
 """The share of records of which a plan says what suppressing them would save."""
@@ -28,17 +28,17 @@ BOXES = "the domain was cut along its widest attribute, as evenly as the require
 MERGE = "give it a `hierarchy` that merges neighbours, as `rrpolicy init --mechanism generalisation` drafts it"
 
 
-def propose(options: Options, task: Task) -> Proposal:
+def propose(options: GeneralisationOptions, task: Task) -> Proposal:
     """Return the channel, where its levels come from, and what is to be said of the choice.
 
     Raises:
         PolicyError: RR290 to RR292, RR255.
         RequirementError: RR105.
     """
-    layout = read(options, task.policy)
+    layout = read_layout(options, task.policy)
     if layout.fixed:
         levels = tuple(_level_remarks(layout, [r.chosen[0] for r in layout.attributes]))
-        return Proposal(pinned(layout, task.policy), _origins(layout), {}, levels)
+        return Proposal(fixed_channel(layout, task.policy), _level_origins(layout), {}, levels)
     original = task.original
     if isinstance(original, int):
         raise refuse_without_data("choosing what the quasi-identifiers become", "algorithm", task)
@@ -52,23 +52,23 @@ def propose(options: Options, task: Task) -> Proposal:
         assert isinstance(boxes, Product)
         loss = certainty_loss(boxes, original, layout.attributes, layout.goal)
         finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
-        told = (Remark("boxes", BOXES), *_alternative(layout, finer, loss, original.records))
-        return Proposal(boxes, _origins(layout), {}, told)
+        told = (Remark("boxes", BOXES), *_suppression_remark(layout, finer, loss, original.records))
+        return Proposal(boxes, _level_origins(layout), {}, told)
     if options.algorithm == "tp":
-        return _tuples(task, original, layout)
+        return _suppress_tuples(task, original, layout)
     found = full_domain(task, original, layout.attributes, layout.goal, build)
-    remarks = [*_remarks(layout, found, original.records)]
+    remarks = [*_class_size_remarks(layout, found, original.records)]
     if not layout.goal.suppression:
         loss = found.choice.loss
         finer = with_few_suppressed(task, original, layout.attributes, few, build, loss)
-        remarks += _alternative(layout, finer, loss, original.records)
-    return Proposal(found.channel, _origins(layout), {}, tuple(remarks))
+        remarks += _suppression_remark(layout, finer, loss, original.records)
+    return Proposal(found.channel, _level_origins(layout), {}, tuple(remarks))
 
 
-def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
+def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayout) -> Proposal:
     """Return what TP suppresses."""
     known = tuple(r.attribute for r in layout.attributes)
-    sensitive, least = parted_by(task.policy)
+    sensitive, least = suppression_target(task.policy)
     found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
     gone = sum(row[-1] for row in found.channel.moved or ())
     text = f"{figure(gone)} of {figure(original.records)} records are released as `*`; nothing is generalised"
@@ -79,7 +79,7 @@ def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
     return Proposal(found.channel, {a.name: Origin.DATA for a in known}, {}, tuple(remarks))
 
 
-def _origins(layout: Layout) -> dict[str, Origin]:
+def _level_origins(layout: GeneralisationLayout) -> dict[str, Origin]:
     """Return where the level of each quasi-identifier comes from."""
     return {
         r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
@@ -88,7 +88,7 @@ def _origins(layout: Layout) -> dict[str, Origin]:
     }
 
 
-def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remark]:
+def _class_size_remarks(layout: GeneralisationLayout, found: Generalised, records: int) -> Iterator[Remark]:
     yield from _level_remarks(layout, found.levels)
     choice, goal = found.choice, layout.goal
     sizes = choice.table.n[choice.kept]
@@ -102,7 +102,9 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
     yield Remark("search", f"optimal among {schemes}")
 
 
-def _alternative(layout: Layout, finer: Generalised | None, loss: float, records: int) -> Iterator[Remark]:
+def _suppression_remark(
+    layout: GeneralisationLayout, finer: Generalised | None, loss: float, records: int
+) -> Iterator[Remark]:
     """Yield what suppressing a few records would save, where it is much."""
     if finer is None:
         return
@@ -120,13 +122,13 @@ def _alternative(layout: Layout, finer: Generalised | None, loss: float, records
     yield Remark("alternative", text, Measure(lost))
 
 
-def _level_remarks(layout: Layout, levels: Sequence[int]) -> Iterator[Remark]:
+def _level_remarks(layout: GeneralisationLayout, levels: Sequence[int]) -> Iterator[Remark]:
     for r, level in zip(layout.attributes, levels, strict=True):
         if r.attribute.role is Role.QUASI_IDENTIFIER:
-            yield Remark(f"level-{r.attribute.name}", _level(r, level))
+            yield Remark(f"level-{r.attribute.name}", _level_text(r, level))
 
 
-def _level(r: Recoded, level: int) -> str:
+def _level_text(r: Recoded, level: int) -> str:
     groups = len(set(r.levels[level]))
     of = f"'{r.attribute.name}' is released at level {level} of {len(r.levels) - 1}"
     kept = "as they are" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"

@@ -7,10 +7,16 @@ from itertools import product
 
 from rrpolicy.plugin import Attribute, Column, Matrix, Policy, PolicyError, Problem, Product, Retention
 from rrpolicy.plugin.solve import Domain
-from rrpolicy_pram.layout import Explicit, Invariant, Layout, Retained, Treatment
+from rrpolicy_pram.layout import (
+    AttributeTreatment,
+    ExplicitRule,
+    InvariantRule,
+    PramLayout,
+    RetentionRule,
+)
 
 
-def build(layout: Layout, policy: Policy) -> Product:
+def build(layout: PramLayout, policy: Policy) -> Product:
     """Return the channel; what is to be solved for stands in it with a keep probability of 1.
 
     Args:
@@ -21,28 +27,28 @@ def build(layout: Layout, policy: Policy) -> Product:
         PolicyError: RR236 if an invariant matrix cannot be written.
         ValueError: if a domain or a marginal is not known.
     """
-    return Product.of(policy.released, [_axis(t) for t in layout.treatments if t.exchanges])
+    return Product.of(policy.released, [_treatment_axis(t) for t in layout.treatments if t.exchanges])
 
 
-def _axis(treatment: Treatment) -> Retention | Matrix:
-    domains, rule = [_domain(a) for a in treatment.attributes], treatment.rule
-    if isinstance(rule, Retained):
+def _treatment_axis(treatment: AttributeTreatment) -> Retention | Matrix:
+    domains, rule = [_attribute_domain(a) for a in treatment.attributes], treatment.rule
+    if isinstance(rule, RetentionRule):
         return Retention.of(domains, [(block, rule.given.keep_of(len(block))) for block in rule.blocks])
-    if isinstance(rule, Explicit):
-        return _explicit(domains, rule)
+    if isinstance(rule, ExplicitRule):
+        return _explicit_axis(domains, rule)
     if rule is None or rule.marginal is None:
         raise ValueError(f"nothing says yet how {', '.join(treatment.names)} is randomised")
     (attribute,), (domain,) = treatment.attributes, domains
-    return _invariant(attribute, domain, rule.marginal, rule)
+    return _invariant_axis(attribute, domain, rule.marginal, rule)
 
 
-def _domain(attribute: Attribute) -> Domain:
+def _attribute_domain(attribute: Attribute) -> Domain:
     if attribute.domain is None:
         raise ValueError(f"the domain of '{attribute.name}' is not known")
     return Domain(attribute.name, attribute.domain)
 
 
-def _explicit(domains: list[Domain], rule: Explicit) -> Matrix:
+def _explicit_axis(domains: list[Domain], rule: ExplicitRule) -> Matrix:
     """Return the axis of a matrix; combinations of released categories that it does not name are never released."""
     cells = [label if isinstance(label, tuple) else (label,) for label in rule.released]
     labels = [tuple(dict.fromkeys(column)) for column in zip(*cells, strict=True)]
@@ -52,7 +58,9 @@ def _explicit(domains: list[Domain], rule: Explicit) -> Matrix:
     return Matrix(tuple(domains), tuple(columns), tuple(rows.get(cell, never) for cell in product(*labels)))
 
 
-def _invariant(attribute: Attribute, domain: Domain, marginal: tuple[Fraction, ...], rule: Invariant) -> Matrix:
+def _invariant_axis(
+    attribute: Attribute, domain: Domain, marginal: tuple[Fraction, ...], rule: InvariantRule
+) -> Matrix:
     keep = rule.given.keep_of(len(domain.labels))
     try:
         return Matrix.preserving(attribute.name, domain.labels, marginal, keep, of=rule.source)

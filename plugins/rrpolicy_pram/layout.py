@@ -22,7 +22,7 @@ def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FixedProbability:
     """What the policy says of one parameter, in either of two words; both None if it is to be solved for.
 
     Attributes:
@@ -46,7 +46,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Retained:
+class RetentionRule:
     """A retention matrix, in blocks or not.
 
     Attributes:
@@ -55,7 +55,7 @@ class Retained:
     """
 
     blocks: tuple[tuple[int, ...], ...]
-    given: Given
+    given: FixedProbability
 
     @property
     def alone(self) -> bool:
@@ -65,11 +65,11 @@ class Retained:
     @property
     def open(self) -> bool:
         """Whether the parameter is to be solved for."""
-        return self.given == Given() and not self.alone
+        return self.given == FixedProbability() and not self.alone
 
 
 @dataclass(frozen=True, slots=True)
-class Explicit:
+class ExplicitRule:
     """A matrix written out: `rows[u][v]`, columns in domain order; of attributes together, of combinations."""
 
     released: tuple[Label, ...]
@@ -77,7 +77,7 @@ class Explicit:
 
 
 @dataclass(frozen=True, slots=True)
-class Invariant:
+class InvariantRule:
     """A matrix that leaves a marginal as it is, made in two stages from a retention matrix.
 
     Attributes:
@@ -86,17 +86,17 @@ class Invariant:
         source: where the marginal comes from.
     """
 
-    given: Given
+    given: FixedProbability
     marginal: tuple[Fraction, ...] | None
     source: Literal["observed", "declared"]
 
 
-Rule: TypeAlias = "Retained | Explicit | Invariant | None"
+TreatmentRule: TypeAlias = "RetentionRule | ExplicitRule | InvariantRule | None"
 """None: released as it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class AttributeTreatment:
     """A released attribute, or several as one, and what is done to it.
 
     Attributes:
@@ -105,7 +105,7 @@ class Treatment:
     """
 
     attributes: tuple[Attribute, ...]
-    rule: Rule
+    rule: TreatmentRule
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,12 +121,12 @@ class Treatment:
     def exchanges(self) -> bool:
         """Whether values are exchanged at all; else it is released as it is."""
         match self.rule:
-            case Retained(given=given) as rule:
+            case RetentionRule(given=given) as rule:
                 return not rule.alone and not given.certain
-            case Explicit(released, rows):
+            case ExplicitRule(released, rows):
                 unit = all(x == (u == v) for u, row in enumerate(rows) for v, x in enumerate(row))
                 return not (unit and released == labels_of(self.attributes))
-            case Invariant(given=given):
+            case InvariantRule(given=given):
                 return not given.certain
         return False
 
@@ -136,19 +136,19 @@ class Treatment:
 
         if not self.exchanges:
             return Identity if self.attributes[0].categorical else None
-        return Retention if isinstance(self.rule, Retained) else Matrix
+        return Retention if isinstance(self.rule, RetentionRule) else Matrix
 
     @property
     def solved(self) -> bool:
         """Whether the parameter is to be solved for."""
-        return isinstance(self.rule, Retained) and self.rule.open
+        return isinstance(self.rule, RetentionRule) and self.rule.open
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PramLayout:
     """All released attributes, in the policy's order; those that are randomised together where the first one stands."""
 
-    treatments: tuple[Treatment, ...]
+    treatments: tuple[AttributeTreatment, ...]
     allocation: Literal["equal", "optimal", "fixed"]
 
     @property
@@ -160,6 +160,6 @@ class Layout:
     def fixed(self) -> bool:
         """Whether the policy alone determines the channel."""
         return all(
-            not t.solved and t.known and not (isinstance(t.rule, Invariant) and t.rule.marginal is None)
+            not t.solved and t.known and not (isinstance(t.rule, InvariantRule) and t.rule.marginal is None)
             for t in self.treatments
         )

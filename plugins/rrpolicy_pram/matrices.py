@@ -7,14 +7,19 @@ from fractions import Fraction
 
 from rrpolicy.plugin import Attribute
 from rrpolicy.plugin.solve import full_column_rank
-from rrpolicy_pram.complaints import Complaints, listed, named
-from rrpolicy_pram.layout import Explicit, Given, Invariant, labels_of
-from rrpolicy_pram.options import ExplicitMatrix, Label, Options
+from rrpolicy_pram.layout import (
+    ExplicitRule,
+    FixedProbability,
+    InvariantRule,
+    labels_of,
+)
+from rrpolicy_pram.options import ExplicitMatrix, Label, PramOptions
+from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
 
 
 def read_explicit(
-    attributes: Sequence[Attribute], name: str, matrix: ExplicitMatrix, complaints: Complaints
-) -> Explicit | None:
+    attributes: Sequence[Attribute], name: str, matrix: ExplicitMatrix, complaints: ProblemCollector
+) -> ExplicitRule | None:
     """Return a matrix written out, its columns in domain order; None if something is wrong (RR233).
 
     Args:
@@ -23,7 +28,7 @@ def read_explicit(
         matrix: as the policy says.
         complaints: takes what is wrong.
     """
-    key, what = f"matrix.{name}", f"the matrix of {named(attributes)}"
+    key, what = f"matrix.{name}", f"the matrix of {quoted_names(attributes)}"
     domain = labels_of(attributes)
     if domain is None or any(a.observed for a in attributes):
         complaints.add("RR233", f"{what} needs a declared domain, not an observed one", key)
@@ -36,7 +41,7 @@ def read_explicit(
     columns = dict(zip(matrix.original, zip(*matrix.rows, strict=True), strict=True))
     faults = {label: fault for label, column in columns.items() if (fault := _column_problem(column)) is not None}
     for label, fault in faults.items():
-        complaints.add("RR233", f"{what}: its column {listed([label])} {fault}", f"{key}.rows", hint=hint)
+        complaints.add("RR233", f"{what}: its column {quoted_labels([label])} {fault}", f"{key}.rows", hint=hint)
     if faults:
         return None
     if not full_column_rank(matrix.rows):
@@ -44,7 +49,7 @@ def read_explicit(
         complaints.add("RR233", f"{what} {fault}", f"{key}.rows")
         return None
     order = [matrix.original.index(label) for label in domain]
-    return Explicit(matrix.released, tuple(tuple(row[i] for i in order) for row in matrix.rows))
+    return ExplicitRule(matrix.released, tuple(tuple(row[i] for i in order) for row in matrix.rows))
 
 
 def _width_problem(width: int, matrix: ExplicitMatrix) -> str | None:
@@ -58,8 +63,8 @@ def _width_problem(width: int, matrix: ExplicitMatrix) -> str | None:
 
 def _labels_problem(domain: tuple[Label, ...], matrix: ExplicitMatrix) -> str | None:
     if sorted(map(repr, matrix.original)) != sorted(map(repr, domain)):
-        odd = listed(v for v in matrix.original if v not in domain)
-        missing = listed(v for v in domain if v not in matrix.original)
+        odd = quoted_labels(v for v in matrix.original if v not in domain)
+        missing = quoted_labels(v for v in domain if v not in matrix.original)
         return f"its columns must be the categories of the domain; not in it: {odd}; missing: {missing}"
     if len(set(matrix.released)) < len(matrix.released):
         return "a released category stands twice"
@@ -71,7 +76,8 @@ def _shape_problem(matrix: ExplicitMatrix) -> str | None:
         return f"it has {len(matrix.rows)} rows for {len(matrix.released)} released categories"
     for label, row in zip(matrix.released, matrix.rows, strict=True):
         if len(row) != len(matrix.original):
-            return f"its row {listed([label])} has {len(row)} entries for {len(matrix.original)} original categories"
+            row_name, expected = quoted_labels([label]), len(matrix.original)
+            return f"its row {row_name} has {len(row)} entries for {expected} original categories"
     return None
 
 
@@ -81,11 +87,13 @@ def _column_problem(column: tuple[Fraction, ...]) -> str | None:
     return None if sum(column) == 1 else f"sums to {sum(column)}, not to 1"
 
 
-def read_invariant(attribute: Attribute, options: Options, given: Given, complaints: Complaints) -> Invariant | None:
+def read_invariant(
+    attribute: Attribute, options: PramOptions, given: FixedProbability, complaints: ProblemCollector
+) -> InvariantRule | None:
     """Return an invariant matrix, its marginal still open if it is to be observed; None if wrong (RR236)."""
     name, marginal = attribute.name, options.invariant[attribute.name]
     key = f"invariant.{name}"
-    if given == Given():
+    if given == FixedProbability():
         complaints.add(
             "RR236",
             f"the invariant matrix of '{name}' starts from a retention matrix, whose parameter is missing",
@@ -94,7 +102,7 @@ def read_invariant(attribute: Attribute, options: Options, given: Given, complai
         )
         return None
     if isinstance(marginal, str):
-        return Invariant(given, None, "observed")
+        return InvariantRule(given, None, "observed")
     if attribute.domain is None or attribute.observed:
         complaints.add("RR236", f"a declared marginal needs the domain of '{name}' declared", key)
         return None
@@ -103,12 +111,12 @@ def read_invariant(attribute: Attribute, options: Options, given: Given, complai
     if wrong is not None:
         complaints.add("RR236", f"the marginal of '{name}' {wrong}", key)
         return None
-    return Invariant(given, tuple(marginal[label] for label in labels), "declared")
+    return InvariantRule(given, tuple(marginal[label] for label in labels), "declared")
 
 
 def _marginal_problem(labels: list[str], marginal: dict[str, Fraction]) -> str | None:
     if set(labels) != set(marginal):
-        odd = listed(sorted(set(labels) ^ set(marginal)))
+        odd = quoted_labels(sorted(set(labels) ^ set(marginal)))
         return f"must have a share for every category and nothing else; check {odd}"
     if min(marginal.values()) < 0:
         return "has a negative share"

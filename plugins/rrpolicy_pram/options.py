@@ -37,7 +37,7 @@ class ExplicitMatrix(BaseModel):
     ]
 
 
-class Options(BaseModel):
+class PramOptions(BaseModel):
     """What a policy may say under [mechanism] with name = "pram"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

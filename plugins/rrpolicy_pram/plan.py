@@ -8,20 +8,20 @@ from fractions import Fraction
 from rrpolicy.plugin import Origin, Proposal, Task
 from rrpolicy.plugin.solve import allocate, refuse_without_data
 from rrpolicy_pram.channel import build
-from rrpolicy_pram.layout import Invariant, Layout, Treatment
-from rrpolicy_pram.options import Options
-from rrpolicy_pram.read import read
+from rrpolicy_pram.layout import AttributeTreatment, InvariantRule, PramLayout
+from rrpolicy_pram.layout_reader import read_layout
+from rrpolicy_pram.options import PramOptions
 
 
-def propose(options: Options, task: Task) -> Proposal:
+def propose(options: PramOptions, task: Task) -> Proposal:
     """Return the channel, where its parameters come from, and what is to be said of the choice.
 
     Raises:
         PolicyError: RR230 to RR237, RR255.
         RequirementError: RR102.
     """
-    layout = _observed(read(options, task.policy), task)
-    channel, origins = build(layout, task.policy), _origins(layout)
+    layout = _with_observed_marginals(read_layout(options, task.policy), task)
+    channel, origins = build(layout, task.policy), _parameter_origins(layout)
     if not layout.solved:
         return Proposal(channel, origins)
     optimal = layout.allocation == "optimal"
@@ -29,12 +29,12 @@ def propose(options: Options, task: Task) -> Proposal:
     return Proposal(found.channel, {**origins, **found.origins}, found.unrounded, found.remarks)
 
 
-def _observed(layout: Layout, task: Task) -> Layout:
+def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
     """Return the layout with observed marginals filled in."""
     task.require_domains()
-    treatments: list[Treatment] = []
+    treatments: list[AttributeTreatment] = []
     for t in layout.treatments:
-        if isinstance(t.rule, Invariant) and t.rule.marginal is None:
+        if isinstance(t.rule, InvariantRule) and t.rule.marginal is None:
             if isinstance(task.original, int):
                 (name,) = t.names
                 raise refuse_without_data(f"the observed marginal of '{name}'", f"invariant.{name}", task)
@@ -47,10 +47,10 @@ def _observed(layout: Layout, task: Task) -> Layout:
     return replace(layout, treatments=tuple(treatments))
 
 
-def _origins(layout: Layout) -> dict[str, Origin]:
+def _parameter_origins(layout: PramLayout) -> dict[str, Origin]:
     """Return where the parameters come from that are not solved for."""
     return {
-        name: Origin.DATA if isinstance(t.rule, Invariant) and t.rule.source == "observed" else Origin.POLICY
+        name: Origin.DATA if isinstance(t.rule, InvariantRule) and t.rule.source == "observed" else Origin.POLICY
         for t in layout.treatments
         if t.rule is not None and not t.solved
         for name in t.names

@@ -25,13 +25,13 @@ from rrpolicy.plugin import (
     Task,
 )
 from rrpolicy.plugin.solve import workload_problems
-from rrpolicy_rr.options import Options
+from rrpolicy_rr.options import RandomizedResponseOptions
 
 
 class RandomizedResponse:
     """Randomises every attribute of some roles by retention-replacement; all else is released as it is."""
 
-    options = Options
+    options = RandomizedResponseOptions
 
     def __init__(self, name: str, *roles: Role) -> None:
         """Make a mechanism.
@@ -43,7 +43,7 @@ class RandomizedResponse:
         self.name = name
         self.roles = roles
 
-    def outline(self, options: Options, policy: Policy) -> Outline:
+    def outline(self, options: RandomizedResponseOptions, policy: Policy) -> Outline:
         """Return a product channel with a retention axis for each attribute of the roles.
 
         Raises:
@@ -57,7 +57,7 @@ class RandomizedResponse:
         kept = tuple(a.name for a in policy.with_role(*others))
         return Outline(Product, axes, kept=kept, solved=tuple(self._randomised(policy)))
 
-    def plan(self, options: Options, task: Task) -> Proposal:
+    def plan(self, options: RandomizedResponseOptions, task: Task) -> Proposal:
         """Return the channel of least expected error that satisfies every requirement.
 
         Raises:
@@ -85,7 +85,10 @@ class RandomizedResponse:
             starts=options.starts,
         )
         return Proposal(
-            found.channel, found.origins, found.unrounded, (*found.remarks, *_unchanged(found.channel, task.policy))
+            found.channel,
+            found.origins,
+            found.unrounded,
+            (*found.remarks, *_unrandomised_remarks(found.channel, task.policy)),
         )
 
     def _randomised(self, policy: Policy) -> list[str]:
@@ -111,7 +114,7 @@ class RandomizedResponse:
                 yield Problem("RR230", message, attribute.place or place, hint=hint)
 
 
-def _unchanged(channel: Product, policy: Policy) -> Iterator[Remark]:
+def _unrandomised_remarks(channel: Product, policy: Policy) -> Iterator[Remark]:
     """Yield which attributes come out with a keep probability of 1, and what then protects sensitive ones."""
     sought = [a for a in channel.axes if isinstance(a, Retention) and a.original_size > 1]
     kept = [policy.attributes[n] for a in sought if all(block.keep == 1 for block in a.blocks) for n in a.attributes]
@@ -127,18 +130,18 @@ def _unchanged(channel: Product, policy: Policy) -> Iterator[Remark]:
     yield Remark("unchanged", text)
 
 
-class Both(RandomizedResponse):
+class RandomizedQIAndSensitive(RandomizedResponse):
     """Randomises every quasi-identifier and every sensitive attribute by retention-replacement, and nothing else."""
 
 
-class QuasiIdentifiers(RandomizedResponse):
+class RandomizedQuasiIdentifiers(RandomizedResponse):
     """Randomises every quasi-identifier by retention-replacement; sensitive attributes are released as they are."""
 
 
-class Sensitive(RandomizedResponse):
+class RandomizedSensitive(RandomizedResponse):
     """Randomises every sensitive attribute by retention-replacement; quasi-identifiers are released as they are."""
 
 
-BOTH = Both("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)
-QUASI_IDENTIFIERS = QuasiIdentifiers("rr-qi", Role.QUASI_IDENTIFIER)
-SENSITIVE = Sensitive("rr-s", Role.SENSITIVE)
+BOTH = RandomizedQIAndSensitive("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+QUASI_IDENTIFIERS = RandomizedQuasiIdentifiers("rr-qi", Role.QUASI_IDENTIFIER)
+SENSITIVE = RandomizedSensitive("rr-s", Role.SENSITIVE)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rrpolicy.plugin.solve import Marginal
 
 
-class Options(BaseModel):
+class RandomizedResponseOptions(BaseModel):
     """What a policy may say under [mechanism]: nothing has to be said, the requirements determine the parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from rrpolicy.plugin import Attribute, Axis, Column, Identity, Policy, Product, Sets
 from rrpolicy.plugin.solve import Domain
-from rrpolicy_sensitive_addition.layout import Hidden
+from rrpolicy_sensitive_addition.layout import HiddenGroup
 
 
-def build(hidden: Sequence[Hidden], policy: Policy) -> Product:
+def build_channel(hidden: Sequence[HiddenGroup], policy: Policy) -> Product:
     """Return the channel; every domain must be known."""
-    return Product.of(policy.released, [sets(each) for each in hidden])
+    return Product.of(policy.released, [set_axis(each) for each in hidden])
 
 
-def sets(hidden: Hidden) -> Sets:
+def set_axis(hidden: HiddenGroup) -> Sets:
     """Return the axis of what is hidden as one.
 
     Raises:
         ValueError: if a domain is not known.
     """
     domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
-    return Sets(domains, tuple(_column(a) for a in hidden.attributes), hidden.set_size)
+    return Sets(domains, tuple(_list_column(a) for a in hidden.attributes), hidden.set_size)
 
 
-def axes(hidden: Sequence[Hidden], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
+def outline_axes(hidden: Sequence[HiddenGroup], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
     """Return (attributes, axis class) of every axis, in the order that the channel has them."""
     own = {a.name: tuple(a.name for a in each.attributes) for each in hidden for a in each.attributes}
     found: list[tuple[tuple[str, ...], type[Axis]]] = []
@@ -37,5 +37,5 @@ def axes(hidden: Sequence[Hidden], policy: Policy) -> tuple[tuple[tuple[str, ...
     return tuple(found)
 
 
-def _column(attribute: Attribute) -> Column:
+def _list_column(attribute: Attribute) -> Column:
     return Column(attribute.release_as or attribute.name, "set", attribute.domain or (), "", attribute.name)

@@ -10,7 +10,7 @@ from rrpolicy.plugin import Attribute, Requirement
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class HiddenGroup:
     """A sensitive attribute, or several taken together, and the size of its sets.
 
     Attributes:

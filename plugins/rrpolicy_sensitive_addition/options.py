@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Options(BaseModel):
+class SensitiveAdditionOptions(BaseModel):
     """What a policy may say under [mechanism] with name = "sensitive-addition"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

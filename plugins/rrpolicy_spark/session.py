@@ -15,11 +15,11 @@ from rrpolicy.plugin.engines import install
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-INSTALL = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jre-headless)"
+INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jre-headless)"
 
 
 @contextmanager
-def session(scratch: Path) -> Iterator[SparkSession]:
+def open_session(scratch: Path) -> Iterator[SparkSession]:
     """Yield the session that is active, or one of our own that ends with the table.
 
     Args:
@@ -28,15 +28,15 @@ def session(scratch: Path) -> Iterator[SparkSession]:
     Raises:
         DataError: RR355 if Spark is not installed, or does not start.
     """
-    active = _active()
+    active = _active_session()
     if active is not None:
         yield active
         return
-    with _own(scratch) as own:
+    with _start_session(scratch) as own:
         yield own
 
 
-def _active() -> SparkSession | None:
+def _active_session() -> SparkSession | None:
     """Return the session that the caller has begun.
 
     Raises:
@@ -46,12 +46,12 @@ def _active() -> SparkSession | None:
         from pyspark.sql import SparkSession
     except ImportError as error:
         message = "Spark is not installed, and this table is read by it"
-        raise DataError(Problem("RR355", message, expected="the package pyspark", hint=INSTALL)) from error
+        raise DataError(Problem("RR355", message, expected="the package pyspark", hint=INSTALL_HINT)) from error
     found: SparkSession | None = SparkSession.getActiveSession()
     return found
 
 
-def settings(scratch: Path) -> Mapping[str, str]:
+def session_settings(scratch: Path) -> Mapping[str, str]:
     """Return what is set for a session of our own: it writes into the scratch folder alone, and encrypts it.
 
     Args:
@@ -70,7 +70,7 @@ def settings(scratch: Path) -> Mapping[str, str]:
 
 
 @contextmanager
-def _own(scratch: Path) -> Iterator[SparkSession]:
+def _start_session(scratch: Path) -> Iterator[SparkSession]:
     """Start Spark in a folder of ours, with what SPARK_CONF_DIR and PYSPARK_SUBMIT_ARGS say besides, and end it."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -79,16 +79,16 @@ def _own(scratch: Path) -> Iterator[SparkSession]:
     folder = scratch.absolute() / "spark"
     folder.mkdir(mode=0o700)
     conf = SparkConf(loadDefaults=False)
-    for name, value in settings(folder).items():
+    for name, value in session_settings(folder).items():
         conf.set(name, value)
-    with quietly(), (folder / "log").open("wb") as log:
+    with suppress_pandas_warnings(), (folder / "log").open("wb") as log:
         try:
             gateway = launch_gateway(conf, {"cwd": folder, "stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         except Exception as error:  # of several classes
             message = f"Spark does not start: {type(error).__name__}"
-            raise DataError(Problem("RR355", message, expected="Java 17 or later", hint=INSTALL)) from error
+            raise DataError(Problem("RR355", message, expected="Java 17 or later", hint=INSTALL_HINT)) from error
     try:
-        with quietly():
+        with suppress_pandas_warnings():
             context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
             context.pythonExec = sys.executable
             own = SparkSession(context)
@@ -98,18 +98,18 @@ def _own(scratch: Path) -> Iterator[SparkSession]:
             own.stop()
     finally:
         gateway.shutdown()
-        _left(gateway.proc)
+        _wait_for_exit(gateway.proc)
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session asks an engine that is gone
 
 
-def _left(process: Any) -> None:
+def _wait_for_exit(process: Any) -> None:
     """Wait until the engine, which ends with its input, has."""
     process.stdin.close()
     process.wait()
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def suppress_pandas_warnings() -> Iterator[None]:
     """Leave out what pyspark says of pandas, which nothing here uses."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")

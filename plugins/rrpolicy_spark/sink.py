@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.plugin import Problem
 from rrpolicy.plugin.engines import FileParts, RefusedError, divided
-from rrpolicy_spark.session import session
-from rrpolicy_spark.tasks import Cells, FileTask
+from rrpolicy_spark.session import open_session
+from rrpolicy_spark.tasks import FileTask, ReleasedFileCells
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.plugin.types import Ints
 
-TOGETHER = 1 << 26
+BATCH_BYTES = 1 << 26
 """Bytes of cells that are collected before tasks are sent: one job writes many files."""
 
 
@@ -49,13 +49,13 @@ class SparkWriter:
 
     def __init__(self, parts: FileParts, scratch: Path) -> None:
         self._stack = ExitStack()
-        self._spark = self._stack.enter_context(session(scratch))
+        self._spark = self._stack.enter_context(open_session(scratch))
         self._parts = parts
         self._most = sys.maxsize if parts.rows_per_file is None else parts.rows_per_file
         self._attempts = parts.folder / f".attempts-{secrets.token_hex(8)}"
         self._attempts.mkdir(mode=0o700)
         (parts.folder / parts.name(0)).parent.mkdir(exist_ok=True)
-        self._waiting: list[Cells] = []
+        self._waiting: list[ReleasedFileCells] = []
         self._held = self._begun = self._here = 0
         self._open: list[bytes] = []
 
@@ -64,9 +64,9 @@ class SparkWriter:
         while len(n):
             if self._here == self._most:
                 self._end()
-                self._send(TOGETHER)
+                self._send(BATCH_BYTES)
             (now, times), (rows, n) = divided(rows, n, self._most - self._here)
-            self._open.append(Cells.packed(now, times))
+            self._open.append(ReleasedFileCells.packed(now, times))
             self._here += int(times.sum())
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class SparkWriter:
 
     def _end(self) -> None:
         """End the file that is open."""
-        self._waiting.append(Cells(self._begun, tuple(self._open)))
+        self._waiting.append(ReleasedFileCells(self._begun, tuple(self._open)))
         self._held += sum(map(len, self._open))
         self._begun, self._here, self._open = self._begun + 1, 0, []
 
@@ -99,15 +99,15 @@ class SparkWriter:
         try:
             sizes = context.parallelize(self._waiting, len(self._waiting)).map(task).collect()
         except Exception as error:  # of Spark's many classes, and its messages may hold values
-            raise _unwritten(f"Spark failed ({type(error).__name__})") from error
+            raise _write_error(f"Spark failed ({type(error).__name__})") from error
         for number, size in sizes:
             path = self._parts.folder / self._parts.name(number)
             if not path.is_file() or path.stat().st_size != size:
-                raise _unwritten("they are not where the program looks for them")
+                raise _write_error("they are not where the program looks for them")
         self._waiting, self._held = [], 0
 
 
-def _unwritten(why: str) -> RefusedError:
+def _write_error(why: str) -> RefusedError:
     message = f"the files of the release were not written: {why}"
     hint = "let `--out` name a folder that all executors see; or leave `--sink` out, and they are written here"
     return RefusedError(Problem("RR593", message, expected="a folder that driver and executors share", hint=hint))

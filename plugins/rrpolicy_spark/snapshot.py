@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING
 from rrpolicy.plugin import Attribute, PolicyError, Reading, Snapshot, encoded
 from rrpolicy.plugin.engines import category_sql, rounding
 from rrpolicy.plugin.types import Units
-from rrpolicy_spark.ordered import Ordered, ordered
-from rrpolicy_spark.pinned import PinnedFiles, pinned
-from rrpolicy_spark.said import said
-from rrpolicy_spark.session import quietly
-from rrpolicy_spark.tasks import KIND, CodesTask, Counts, UnitSizes
+from rrpolicy_spark.error_translation import translate_errors
+from rrpolicy_spark.file_state import PinnedFiles, pin_files
+from rrpolicy_spark.session import suppress_pandas_warnings
+from rrpolicy_spark.sorted_rows import SortedRows, sort_distinct_rows
+from rrpolicy_spark.tasks import (
+    TABLE_KIND,
+    CodesTask,
+    DistinctRowCounts,
+    UnitSizeTask,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
 _REAL = frozenset({"FloatType", "DoubleType"})
 _WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
-MOST_HELD = 1 << 22
+MAX_HELD_ROWS = 1 << 22
 """Distinct rows that the driver holds; more are sorted in Spark, and pass through the driver a part at a time."""
 Selected = tuple[tuple[str, str], ...]
 """Of each column its name and SQL."""
@@ -63,7 +68,7 @@ class SparkSnapshot:
     open: ExitStack
     _counted: dict[Selected, Snapshot] = field(default_factory=dict, repr=False)
     _lengths: dict[Selected, int] = field(default_factory=dict, repr=False)
-    _sorted: dict[tuple[Selected, bool], Ordered] = field(default_factory=dict, repr=False)
+    _sorted: dict[tuple[Selected, bool], SortedRows] = field(default_factory=dict, repr=False)
 
     def columns(self) -> Mapping[str, str]:
         """Return each column's name and type, in table order."""
@@ -79,12 +84,12 @@ class SparkSnapshot:
 
     def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
         """Return the column's distinct values (None for null or NaN), sorted, at most `most + 1` of them."""
-        column = _quoted(attribute.name)
+        column = _quote_identifier(attribute.name)
         frame = self.frame.selectExpr(f"{column} AS c0").distinct()
         if not self.reading.codes(attribute.name):
             frame = frame.limit(most + 3)  # null and NaN are two
         values = self.fetched(frame).rename_columns([attribute.name])
-        with encoded(values, self.name, self.scratch, self.reading, kind=KIND) as found:
+        with encoded(values, self.name, self.scratch, self.reading, kind=TABLE_KIND) as found:
             return found.distinct(attribute, most)
 
     def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
@@ -112,9 +117,9 @@ class SparkSnapshot:
 
     def units(self, column: str) -> Units:
         """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
-        task = UnitSizes(Counts((column,), self.name, self.reading))
-        with quietly():
-            each = self.grouped(((column, _quoted(column)),)).mapInArrow(task, task.schema)
+        task = UnitSizeTask(DistinctRowCounts((column,), self.name, self.reading))
+        with suppress_pandas_warnings():
+            each = self.grouped(((column, _quote_identifier(column)),)).mapInArrow(task, task.schema)
         sums = each.groupBy("size").agg({"units": "sum", "missing": "sum"}).select("size", "sum(units)", "sum(missing)")
         sizes, units, missing = self.fetched(sums).to_pydict().values()
         return Units({size: n for size, n in zip(sizes, units, strict=True) if n}, sum(missing))
@@ -135,7 +140,7 @@ class SparkSnapshot:
         """Return the columns that tell apart what the attributes and the carried columns tell apart."""
         kinds = {f.name: f.dataType for f in self.frame.schema}
         told = [(a.name, self._recoded(a, kinds[a.name])) for a in attributes]
-        return (*told, *((name, _quoted(name)) for name in carried))
+        return (*told, *((name, _quote_identifier(name)) for name in carried))
 
     def fetched(self, frame: DataFrame) -> pa.Table:
         """Return what a query of few rows returns; the table must then still be the same.
@@ -145,7 +150,7 @@ class SparkSnapshot:
             RefusedError: RR410 if the table changed.
         """
         self.unchanged()
-        with said(self.name), quietly():
+        with translate_errors(self.name), suppress_pandas_warnings():
             table = frame.toArrow()
         self.unchanged()
         return table
@@ -153,28 +158,32 @@ class SparkSnapshot:
     def _many(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> bool:
         """Return whether the distinct rows are more than are held on the driver."""
         selected = self.selected(attributes, carried)
-        if self.count <= MOST_HELD or selected in self._counted:
+        if self.count <= MAX_HELD_ROWS or selected in self._counted:
             return False
         if selected not in self._lengths:
             self.unchanged()
-            with said(self.name):
+            with translate_errors(self.name):
                 self._lengths[selected] = self.grouped(selected).count()
-        return self._lengths[selected] > MOST_HELD
+        return self._lengths[selected] > MAX_HELD_ROWS
 
-    def _ordered(self, attributes: Sequence[Attribute], carried: Sequence[str], *, by_codes: bool = False) -> Ordered:
+    def _ordered(
+        self, attributes: Sequence[Attribute], carried: Sequence[str], *, by_codes: bool = False
+    ) -> SortedRows:
         """Return the rows as tasks hold them, in order; sorted once."""
         from pyspark.sql.pandas.types import to_arrow_type
 
         key = self.selected(attributes, carried), by_codes
         if key not in self._sorted:
-            counts = Counts(tuple(name for name, _ in key[0]), self.name, self.reading)
+            counts = DistinctRowCounts(tuple(name for name, _ in key[0]), self.name, self.reading)
             kinds = {
                 f.name: (f.dataType.simpleString(), to_arrow_type(f.dataType))
                 for f in self.frame.schema
                 if f.name in carried
             }
             codes = CodesTask(counts, tuple(attributes), tuple((name, *kinds[name]) for name in carried))
-            self._sorted[key] = self.open.enter_context(ordered(self.grouped(key[0]), codes, self.held, by_codes))
+            self._sorted[key] = self.open.enter_context(
+                sort_distinct_rows(self.grouped(key[0]), codes, self.held, by_codes)
+            )
         return self._sorted[key]
 
     def _counts(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Snapshot:
@@ -182,23 +191,23 @@ class SparkSnapshot:
         selected = self.selected(attributes, carried)
         if selected not in self._counted:
             table = self.fetched(self.grouped(selected))
-            counts = Counts(tuple(name for name, _ in selected), self.name, self.reading)
+            counts = DistinctRowCounts(tuple(name for name, _ in selected), self.name, self.reading)
             self._counted[selected] = self.open.enter_context(counts.read(table, self.scratch))
         return self._counted[selected]
 
     def _recoded(self, attribute: Attribute, kind: DataType) -> str:
         """Return SQL of a column, recoded as the policy says where that is certain to keep the categories apart."""
         codes = self.reading.codes(attribute.name)
-        if not _certain(attribute, kind, codes):
-            return _quoted(attribute.name)
+        if not _recodes_equally(attribute, kind, codes):
+            return _quote_identifier(attribute.name)
         try:
             return category_sql(attribute, codes, "spark")
         except PolicyError:  # its own values tell its categories apart as well
-            return _quoted(attribute.name)
+            return _quote_identifier(attribute.name)
 
 
 @contextmanager
-def snapshot(
+def open_snapshot(
     spark: SparkSession, found: Callable[[], DataFrame], name: str, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
     """Open a table as a snapshot.
@@ -215,21 +224,21 @@ def snapshot(
         RefusedError: RR410 if it changes meanwhile.
     """
     del spark
-    with said(name):
+    with translate_errors(name):
         frame = found()
-        held = pinned(name, found, frame)
-        frame = frame.selectExpr(*(_as_read(f.name, f.dataType, reading) for f in frame.schema))
+        held = pin_files(name, found, frame)
+        frame = frame.selectExpr(*(_column_sql(f.name, f.dataType, reading) for f in frame.schema))
         schema = frame.schema
     with ExitStack() as stack:
-        shape = stack.enter_context(encoded(_empty(schema), name, scratch, reading, kind=KIND))
-        with said(name):
+        shape = stack.enter_context(encoded(_empty_table(schema), name, scratch, reading, kind=TABLE_KIND))
+        with translate_errors(name):
             count = frame.count()
         opened = SparkSnapshot(name, frame, shape, held, count, scratch, reading, stack)
         opened.unchanged()
         yield opened
 
 
-def _certain(attribute: Attribute, kind: DataType, codes: Sequence[Value]) -> bool:
+def _recodes_equally(attribute: Attribute, kind: DataType, codes: Sequence[Value]) -> bool:
     """Return whether SQL for a column whose type the policy implies recodes one of this type to the same categories."""
     spelled = type(kind).__name__
     if attribute.bins is not None:
@@ -239,7 +248,7 @@ def _certain(attribute: Attribute, kind: DataType, codes: Sequence[Value]) -> bo
     return spelled == "StringType" and attribute.domain is not None and all(isinstance(t, str) for t in texts)
 
 
-def _empty(schema: StructType) -> pa.Table:
+def _empty_table(schema: StructType) -> pa.Table:
     """Return a table without a record whose columns have the types in which Spark hands them over."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
@@ -253,9 +262,9 @@ def _empty(schema: StructType) -> pa.Table:
     return pa.schema([(f.name, of(f.dataType)) for f in schema]).empty_table()
 
 
-def _as_read(name: str, kind: DataType, reading: Reading) -> str:
+def _column_sql(name: str, kind: DataType, reading: Reading) -> str:
     """Return SQL of a column whose texts are told apart by their bytes; of a weight that is rounded, as it is then."""
-    column, step = _quoted(name), reading.rounding.get(name)
+    column, step = _quote_identifier(name), reading.rounding.get(name)
     spelled = type(kind).__name__
     if step is not None and (spelled in _REAL | _WHOLE or spelled == "DecimalType"):
         return f"{rounding(f'CAST({column} AS DOUBLE)', step)} AS {column}"
@@ -263,5 +272,5 @@ def _as_read(name: str, kind: DataType, reading: Reading) -> str:
     return column if plain else f"({column} COLLATE UTF8_BINARY) AS {column}"
 
 
-def _quoted(name: str) -> str:
+def _quote_identifier(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

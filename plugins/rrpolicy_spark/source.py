@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.plugin import PLAIN, DataError, Problem, Reading
-from rrpolicy_spark.session import session
+from rrpolicy_spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +46,7 @@ class TableSource:
             spark.catalog.refreshTable(name)
             return spark.table(name)
 
-        with _opened(of, f"'{name}'", table, scratch, reading) as snapshot:
+        with _open_snapshot(of, f"'{name}'", table, scratch, reading) as snapshot:
             yield snapshot
 
 
@@ -88,20 +88,20 @@ class ParquetSource:
                 schema = spark.read.option("mergeSchema", value=True).parquet(path).schema
             return spark.read.schema(schema).parquet(path)
 
-        with _opened(of, shown, table, scratch, reading) as snapshot:
+        with _open_snapshot(of, shown, table, scratch, reading) as snapshot:
             yield snapshot
 
 
 @contextmanager
-def _opened(
+def _open_snapshot(
     of: Callable[[SparkSession], DataFrame], name: str, table: str | None, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
     """Open what Spark reads as a snapshot."""
     if table is not None:
         hint = "take `table` out: the uri names the table"
         raise DataError(Problem("RR306", f"{name}: `table` is given beside a uri of Spark's", hint=hint))
-    with session(scratch) as spark:
-        from rrpolicy_spark.snapshot import snapshot
+    with open_session(scratch) as spark:
+        from rrpolicy_spark.snapshot import open_snapshot
 
-        with snapshot(spark, lambda: of(spark), name, scratch, reading) as opened:
+        with open_snapshot(spark, lambda: of(spark), name, scratch, reading) as opened:
             yield opened

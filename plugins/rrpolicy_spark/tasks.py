@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from rrpolicy.plugin.engines import DrawnBlock, FileParts, RecordBlock
     from rrpolicy.plugin.types import Ints
 
-KIND = "Spark DataFrame"
-GATHERED = 1 << 20
+TABLE_KIND = "Spark DataFrame"
+MIN_BATCH_ROWS = 1 << 20
 """Rows that are handed to our own engine at a time, at the least."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class DistinctRowCounts:
     """Distinct rows with their counts, the last column, to be read as a table of counts.
 
     Attributes:
@@ -50,19 +50,19 @@ class Counts:
         """
         counts = table.rename_columns([*self.names, MULTIPLICITY])
         counting = replace(self.reading, multiplicity=MULTIPLICITY)
-        with encoded(counts, self.name, scratch, counting, kind=KIND) as found:
+        with encoded(counts, self.name, scratch, counting, kind=TABLE_KIND) as found:
             yield found
 
 
 @dataclass(frozen=True, slots=True)
-class UnitSizes:
+class UnitSizeTask:
     """Counts the sizes of units, of which each stands in one row.
 
     Attributes:
         counts: of the column that tells units apart.
     """
 
-    counts: Counts
+    counts: DistinctRowCounts
     schema = "size long, units long, missing long"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,7 +81,7 @@ class UnitSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class ReleasedFileCells:
     """The cells of a file of released rows.
 
     Attributes:
@@ -96,7 +96,7 @@ class Cells:
     @staticmethod
     def unpacked(packed: bytes) -> tuple[pa.RecordBatch, Ints]:
         """Return what `packed` made bytes of."""
-        ((rows, n),) = Cells(0, (packed,)).rows()
+        ((rows, n),) = ReleasedFileCells(0, (packed,)).rows()
         return rows, n
 
     @staticmethod
@@ -134,7 +134,7 @@ class FileTask:
     parts: FileParts
     attempts: Path
 
-    def __call__(self, cells: Cells) -> tuple[int, int]:
+    def __call__(self, cells: ReleasedFileCells) -> tuple[int, int]:
         """Return the number of the file, and its size in bytes."""
         return cells.number, self.parts.write(cells.number, cells.rows(), self.attempts)
 
@@ -149,7 +149,7 @@ class CodesTask:
         carried: name, Spark's type and Arrow's of the columns that are carried.
     """
 
-    counts: Counts
+    counts: DistinctRowCounts
     attributes: tuple[Attribute, ...]
     carried: tuple[tuple[str, str, pa.DataType], ...]
 
@@ -190,7 +190,7 @@ class CodesTask:
 
         names = [*self.ordered(by_codes=True), "n"]
         made = pa.schema([(name, f.type) for name, f in zip(names, self.schema, strict=True)])
-        for table in _gathered(batches):
+        for table in _merge_batches(batches):
             with tempfile.TemporaryDirectory() as folder, self.counts.read(table, Path(folder)) as found:
                 for batch in found.tally(self.attributes, [name for name, *_ in self.carried]):
                     columns = [c.cast(f.type) for c, f in zip(batch.columns, made, strict=True)]
@@ -210,10 +210,12 @@ class PackTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each batch."""
-        part = _part()
+        part = _partition_number()
         for batch in batches:
-            rows, n = _parted(batch)
-            yield _row(self.schema, part, int(n.sum()), b"" if self.alone else Cells.packed(rows, n))
+            rows, n = _split_multiplicities(batch)
+            yield _single_row_batch(
+                self.schema, part, int(n.sum()), b"" if self.alone else ReleasedFileCells.packed(rows, n)
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +233,13 @@ class BlocksTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield pieces of blocks, each with the place of its first record in the order."""
-        place = self.starts[_part()]
+        place = self.starts[_partition_number()]
         for batch in batches:
-            rows, n = _parted(batch)
+            rows, n = _split_multiplicities(batch)
             while len(n):
                 block = place // self.records
                 (now, times), (rows, n) = divided(rows, n, (block + 1) * self.records - place)
-                yield _row(self.schema, block, place, Cells.packed(now, times))
+                yield _single_row_batch(self.schema, block, place, ReleasedFileCells.packed(now, times))
                 place += int(times.sum())
 
 
@@ -262,15 +264,17 @@ class DrawTask:
         import pyarrow as pa
 
         inside = pieces.sort_by("place").to_pydict()
-        parts = (self.codes.named(*Cells.unpacked(packed)) for packed in inside["rows"])
+        parts = (self.codes.named(*ReleasedFileCells.unpacked(packed)) for packed in inside["rows"])
         block = pa.Table.from_batches(counted(parts)).select([*self.columns, MULTIPLICITY]).combine_chunks()
         (number, *_), (rows,) = inside["block"], block.to_batches()
         drawn = self.call((number, rows))
-        packed = [Cells.packed(b, np.ones(b.num_rows, dtype=np.int64) if n is None else n) for b, n in drawn]
-        return pa.Table.from_batches([_row(self.schema, number, i, each) for i, each in enumerate(packed)])
+        packed = [
+            ReleasedFileCells.packed(b, np.ones(b.num_rows, dtype=np.int64) if n is None else n) for b, n in drawn
+        ]
+        return pa.Table.from_batches([_single_row_batch(self.schema, number, i, each) for i, each in enumerate(packed)])
 
 
-def _part() -> int:
+def _partition_number() -> int:
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -278,13 +282,13 @@ def _part() -> int:
     return context.partitionId()
 
 
-def _parted(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
+def _split_multiplicities(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
     """Return rows, and their multiplicities, which are the last column."""
     last = batch.num_columns - 1
     return batch.select(range(last)), batch.column(last).to_numpy()
 
 
-def _row(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
+def _single_row_batch(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
     """Return a batch of one row."""
     import pyarrow as pa
 
@@ -295,14 +299,14 @@ def _row(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in fields])
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _merge_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield tables of many rows: our own engine takes its time to begin."""
     import pyarrow as pa
 
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(b.num_rows for b in waiting) >= GATHERED:
+        if sum(b.num_rows for b in waiting) >= MIN_BATCH_ROWS:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:

@@ -20,7 +20,7 @@ from rrpolicy.api.arguments import (
 from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attacks.result import AttackReport
     from rrpolicy.bundle.releasing import Released, What
     from rrpolicy.canonical_json import Json
     from rrpolicy.compliance.evidence_file import RenderedEvidence
@@ -239,7 +239,7 @@ def attack(
     plugins: Sequence[str] = (),
     write: bool = False,
     progress: Progress = no_progress,
-) -> Attacked:
+) -> AttackReport:
     """Attack written releases, and hold what an attacker attains against what is predicted.
 
     Args:

@@ -32,18 +32,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
-from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, Target, cells, comparable, listed, listing, size
+from rrpolicy.attacks.result import (
+    FALSE_ALARM,
+    AttackOutcome,
+    AttackResult,
+    undecided_attack,
+)
+from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    AttackTarget,
+    are_comparable,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+    list_axis,
+)
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.read import certain
+from rrpolicy.channels.product.released_counts import is_deterministic
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells
+    from rrpolicy.attacks.target import AttackCells
     from rrpolicy.channels.base import Axis
 
-NAME = "averaging over releases"
+AVERAGING = "averaging over releases"
 KNOWS = "both releases, their channels, and the counts that both are drawn from"
 COUNTS = "the share of the first release's noise that the second one repeats"
 FAULT = (
@@ -56,56 +69,60 @@ _TESTS = 2
 _LARGEST = 16  # original cells that the bound of a coincidence is looked for in
 
 
-def average(targets: Sequence[Target]) -> Iterator[Attack]:
+def average(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
     """Run the attack on every two of some releases of one table."""
     pairs = list(combinations(range(len(targets)), 2))
     for first, second in pairs:
         of = f"releases {first + 1} and {second + 1}"
-        yield _average(targets[first], targets[second], of, len(pairs))
+        yield _average_pair(targets[first], targets[second], of, len(pairs))
 
 
-def _average(one: Target, other: Target, of: str, times: int) -> Attack:
-    if not comparable(one, other):
-        return undecided(NAME, of, KNOWS, "they are releases of different tables")
+def _average_pair(one: AttackTarget, other: AttackTarget, of: str, times: int) -> AttackResult:
+    if not are_comparable(one, other):
+        return undecided_attack(AVERAGING, of, KNOWS, "they are releases of different tables")
     if not isinstance(one.channel, Product) or not isinstance(other.channel, Product):
-        return undecided(NAME, of, KNOWS, "not both are drawn record by record")
-    axes = _shared(one.channel, other.channel)
+        return undecided_attack(AVERAGING, of, KNOWS, "not both are drawn record by record")
+    axes = _shared_axes(one.channel, other.channel)
     if not axes:
-        return undecided(NAME, of, KNOWS, "no randomised attribute is released in both with the same categories")
-    first = cells(one, one.channel, axes)
-    second = cells(other, other.channel, [_axis(other.channel, axis) for axis in axes])
-    words = Attack(NAME, of, KNOWS, COUNTS, Outcome.UNDECIDED, trials=1, fault=FAULT)
+        return undecided_attack(
+            AVERAGING, of, KNOWS, "no randomised attribute is released in both with the same categories"
+        )
+    first = count_attack_cells(one, one.channel, axes)
+    second = count_attack_cells(other, other.channel, [_axis_of_attribute(other.channel, axis) for axis in axes])
+    words = AttackResult(AVERAGING, of, KNOWS, COUNTS, AttackOutcome.UNDECIDED, trials=1, fault=FAULT)
     if one.series is not None and one.series == other.series and one.channel == other.channel:
-        return _alike(words, first, second)
-    return _repeated(words, first, second, times)
+        return _equal_draws(words, first, second)
+    return _test_independence(words, first, second, times)
 
 
-def _alike(words: Attack, first: Cells, second: Cells) -> Attack:
+def _equal_draws(words: AttackResult, first: AttackCells, second: AttackCells) -> AttackResult:
     share = float((first.released == second.released).all())
-    outcome = Outcome.AS_PREDICTED if share else Outcome.NOT_AS_PREDICTED
-    return Attack(words.name, words.of, words.knows, words.counts, outcome, "", 1, share, 1.0, 1.0, 1.0, share, SERIES)
+    outcome = AttackOutcome.AS_PREDICTED if share else AttackOutcome.NOT_AS_PREDICTED
+    return AttackResult(
+        words.name, words.of, words.knows, words.counts, outcome, "", 1, share, 1.0, 1.0, 1.0, share, SERIES
+    )
 
 
-def _repeated(words: Attack, first: Cells, second: Cells, times: int) -> Attack:
+def _test_independence(words: AttackResult, first: AttackCells, second: AttackCells, times: int) -> AttackResult:
     """Return the attack on two releases that must have been drawn independently."""
-    noise = first.released - forward(first.axes, first.original)
-    f = noise / (forward(first.axes, first.original) + 1)
+    noise = first.released - apply_channel(first.axes, first.original)
+    f = noise / (apply_channel(first.axes, first.original) + 1)
     whole = float((f * noise).sum())
     if whole <= 0:
-        return undecided(words.name, words.of, words.knows, "the first release is its own expectation")
-    independent = law(second.axes, second.original, f)
+        return undecided_attack(words.name, words.of, words.knows, "the first release is its own expectation")
+    independent = score_distribution(second.axes, second.original, f)
     repeated = float((f * second.released).sum()) - independent.mean
-    found = held(
+    found = compare_with_prediction(
         words, repeated, replace(independent, mean=0.0), impossible=second.impossible, unit=whole, times=_TESTS * times
     )
-    if found.outcome is Outcome.AS_PREDICTED and (first.released == second.released).all():
-        tail = min(1.0, _TESTS * times * coincidence(second))
-        outcome = Outcome.AS_PREDICTED if tail >= FALSE_ALARM else Outcome.NOT_AS_PREDICTED
+    if found.outcome is AttackOutcome.AS_PREDICTED and (first.released == second.released).all():
+        tail = min(1.0, _TESTS * times * coincidence_bound(second))
+        outcome = AttackOutcome.AS_PREDICTED if tail >= FALSE_ALARM else AttackOutcome.NOT_AS_PREDICTED
         return replace(found, outcome=outcome, tail=tail, basis=SAME)
     return found
 
 
-def coincidence(counted: Cells) -> float:
+def coincidence_bound(counted: AttackCells) -> float:
     """Return an upper bound of the chance that a draw gives the counts of another one in every cell; see the module."""
     least = 0.0
     for cell in np.argsort(-counted.original, axis=None)[:_LARGEST]:
@@ -113,39 +130,39 @@ def coincidence(counted: Cells) -> float:
         if n:
             alone = np.zeros_like(counted.original)
             alone.flat[cell] = n
-            means = forward(counted.axes, alone).ravel()
-            least = min(least, sum(_mode(mean) for mean in means[means > 0].tolist()) - _mode(n))
+            means = apply_channel(counted.axes, alone).ravel()
+            least = min(least, sum(_log_mode(mean) for mean in means[means > 0].tolist()) - _log_mode(n))
     return math.exp(least)
 
 
-def _mode(mean: float) -> float:
+def _log_mode(mean: float) -> float:
     """Return the logarithm of the largest probability of a Poisson law."""
     k = math.floor(mean)
     return k * math.log(mean) - mean - math.lgamma(k + 1)
 
 
-def _shared(one: Product, other: Product) -> list[Axis]:
+def _shared_axes(one: Product, other: Product) -> list[Axis]:
     """Return the axes of the first that the second has as well: those that are randomised, others while they fit."""
-    alike = [axis for axis in one.axes if listed(axis) and _alike_axis(other, axis)]
-    chosen = [axis for axis in alike if not certain(axis)]
-    while chosen and size(chosen) > MOST_CELLS:
+    alike = [axis for axis in one.axes if can_list_axes(axis) and _has_equivalent_axis(other, axis)]
+    chosen = [axis for axis in alike if not is_deterministic(axis)]
+    while chosen and joint_table_size(chosen) > MAX_ATTACK_CELLS:
         chosen.pop()
     for axis in alike:
-        if chosen and certain(axis) and size([*chosen, axis]) <= MOST_CELLS:
+        if chosen and is_deterministic(axis) and joint_table_size([*chosen, axis]) <= MAX_ATTACK_CELLS:
             chosen.append(axis)
     return chosen
 
 
-def _alike_axis(product: Product, axis: Axis) -> bool:
+def _has_equivalent_axis(product: Product, axis: Axis) -> bool:
     """Return whether a product releases the same values of the same attributes; of sets, sets of the same size."""
-    values, mine = [(column.kind, column.labels) for column in axis.columns()], listing(axis)
+    values, mine = [(column.kind, column.labels) for column in axis.columns()], list_axis(axis)
     for own in product.axes:
-        there = listing(own)
+        there = list_axis(own)
         alike = own.attributes == axis.attributes and [(c.kind, c.labels) for c in own.columns()] == values
         if alike and mine is not None and there is not None and there.released_size == mine.released_size:
             return not isinstance(axis, Sets) or own == axis
     return False
 
 
-def _axis(product: Product, axis: Axis) -> Axis:
+def _axis_of_attribute(product: Product, axis: Axis) -> Axis:
     return next(own for own in product.axes if own.attributes == axis.attributes)

@@ -30,18 +30,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, carried_column, cells, listed, size
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    can_list_axes,
+    count_attack_cells,
+    group_column,
+    joint_table_size,
+)
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.dependence import columns_of, dependences
-from rrpolicy.privacy.epsilon.unlinkable import GROUPS
-from rrpolicy.privacy.evidence import sides
+from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
+from rrpolicy.privacy.epsilon.association import GROUPS
+from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Carried, Cells
+    from rrpolicy.attacks.target import AttackCells, GroupedColumn
     from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
@@ -52,44 +60,46 @@ COUNTS = {
 }
 
 
-def infer(target: Target) -> Iterator[Attack]:
+def infer(target: AttackTarget) -> Iterator[AttackResult]:
     """Run both attacks on every sensitive attribute of a product channel."""
     product = target.channel
     assert isinstance(product, Product)
     for name, attribute in target.policy.attributes.items():
         if attribute.role is Role.SENSITIVE and any(name in axis.attributes for axis in product.axes):
-            yield from _infer(target, product, name)
+            yield from _infer_attribute(target, product, name)
 
 
-def _infer(target: Target, product: Product, sensitive: str) -> Iterator[Attack]:
-    found = sides(product, target.policy, sensitive)
+def _infer_attribute(target: AttackTarget, product: Product, sensitive: str) -> Iterator[AttackResult]:
+    found = split_axes(product, target.policy, sensitive)
     axis = found.sensitive
     assert axis is not None
     axes = (*found.known, axis)
     names = [name for known in found.known for name in known.attributes]
     knows = f"{in_words(names) or 'nothing'} of everybody, how {sensitive} goes with it in the table, and the channel"
-    why = _unlike(axes)
+    why = _unsupported_reason(axes)
     if why:
-        yield from (undecided(name, sensitive, knows, why) for name in COUNTS)
+        yield from (undecided_attack(name, sensitive, knows, why) for name in COUNTS)
         return
-    counted = cells(target, product, axes)
-    read, carried = _read_besides(target, product, axes)
+    counted = count_attack_cells(target, product, axes)
+    read, carried = _associated_columns(target, product, axes)
     more = [*(name for each in read for name in each.attributes), *(column.attribute for column in carried)]
-    besides = cells(target, product, (*found.known, *read, axis), carried) if more else counted
+    besides = count_attack_cells(target, product, (*found.known, *read, axis), carried) if more else counted
     reads = f"{knows}; and of a record {in_words(more)}, released unmodified" if more else knows
     most = float(counted.original.sum(axis=tuple(range(counted.original.ndim - 1))).max())
     for name, told, with_these, f, blind in (
-        (BY_RECORD, reads, besides, by_record(besides), most),
-        (BY_PERSON, knows, counted, by_person(counted), None),
+        (BY_RECORD, reads, besides, record_accuracy(besides), most),
+        (BY_PERSON, knows, counted, person_accuracy(counted), None),
     ):
         trials = target.original.records
-        words = Attack(name, sensitive, told, COUNTS[name], Outcome.UNDECIDED, trials=trials, without=blind)
+        words = AttackResult(name, sensitive, told, COUNTS[name], AttackOutcome.UNDECIDED, trials=trials, without=blind)
         successes = float((f * with_these.released).sum())
-        expected = law(with_these.axes, with_these.original, f)
-        yield held(words, successes, expected, impossible=with_these.impossible)
+        expected = score_distribution(with_these.axes, with_these.original, f)
+        yield compare_with_prediction(words, successes, expected, impossible=with_these.impossible)
 
 
-def _read_besides(target: Target, product: Product, axes: tuple[Axis, ...]) -> tuple[list[Axis], list[Carried]]:
+def _associated_columns(
+    target: AttackTarget, product: Product, axes: tuple[Axis, ...]
+) -> tuple[list[Axis], list[GroupedColumn]]:
     """Return what a record shows unmodified and goes with the sensitive attribute, though assessments leave it out.
 
     The most telling columns, as long as the joint table is not too large.
@@ -97,16 +107,16 @@ def _read_besides(target: Target, product: Product, axes: tuple[Axis, ...]) -> t
     *known, sensitive = axes
     (name,) = sensitive.attributes
     names = {each for axis in known for each in axis.attributes}
-    exact, randomised = columns_of(target.policy, product)
+    exact, randomised = exact_and_randomised(target.policy, product)
     sides = (exact, [a for a in randomised if a.name == name])
-    found = [one for one in dependences(target.policy, sides, target.original) if one.exact not in names]
+    found = [one for one in find_dependences(target.policy, sides, target.original) if one.exact not in names]
     read: list[Axis] = []
-    carried: list[Carried] = []
+    carried: list[GroupedColumn] = []
     columns = {column.attribute: column for column in product.carried}
-    room = MOST_CELLS // size(axes)
+    room = MAX_ATTACK_CELLS // joint_table_size(axes)
     for one in sorted(found, key=lambda one: (-one.v.value, -one.share)):
         if one.exact in columns and room >= GROUPS:
-            carried.append(carried_column(target.original, columns[one.exact], room))
+            carried.append(group_column(target.original, columns[one.exact], room))
             room //= carried[-1].size
         for axis in product.axes:
             if axis.attributes == (one.exact,) and axis.original_size <= room:
@@ -115,20 +125,20 @@ def _read_besides(target: Target, product: Product, axes: tuple[Axis, ...]) -> t
     return read, carried
 
 
-def _unlike(axes: tuple[Axis, ...]) -> str:
+def _unsupported_reason(axes: tuple[Axis, ...]) -> str:
     """Return why the attacks cannot be run; "" if they can."""
     *_, sensitive = axes
     if len(sensitive.attributes) > 1:
         return "it is released together with another attribute"
-    if not all(map(listed, axes)):
+    if not all(map(can_list_axes, axes)):
         return "there are too many sets, or values that are not listed"
-    return TOO_LARGE if size(axes) > MOST_CELLS else ""
+    return TOO_LARGE if joint_table_size(axes) > MAX_ATTACK_CELLS else ""
 
 
-def by_record(counted: Cells) -> Array:
+def record_accuracy(counted: AttackCells) -> Array:
     """Return (released sizes) the chance that the likeliest value of a released record's original is right."""
     *known, sensitive = counted.axes
-    behind = forward(known, counted.original)
+    behind = apply_channel(known, counted.original)
     matrix = sensitive.forward(np.eye(counted.original.shape[-1]), 0)
     best = np.zeros((*behind.shape[:-1], len(matrix)))
     for u in range(matrix.shape[1]):
@@ -137,7 +147,7 @@ def by_record(counted: Cells) -> Array:
     return np.divide(best, expected, out=np.zeros_like(best), where=expected > 0)
 
 
-def by_person(counted: Cells) -> Array:
+def person_accuracy(counted: AttackCells) -> Array:
     """Return (released sizes) the chance that a drawn person's value is read rightly from a released record."""
     *known, sensitive = counted.axes
     people = counted.original.sum(axis=-1, keepdims=True)
@@ -145,5 +155,5 @@ def by_person(counted: Cells) -> Array:
     matrix = sensitive.forward(np.eye(counted.original.shape[-1]), 0)
     released = shares @ matrix.T
     read = np.divide(shares**2 @ matrix.T, released, out=np.zeros_like(released), where=released > 0)
-    right, expected = forward(known, people * read), forward(known, people)
+    right, expected = apply_channel(known, people * read), apply_channel(known, people)
     return np.divide(right, expected, out=np.zeros_like(right), where=expected > 0)

@@ -19,71 +19,90 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.linked import NOBODY, OTHERWISE, counted_alike, released_alike, shown_alone
-from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import Law, held
-from rrpolicy.attacks.sets import ListedSets
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, comparable, listed, size
+from rrpolicy.attacks.listed_sets import ListedSets
+from rrpolicy.attacks.multi_release_inference import (
+    NOBODY,
+    OTHERWISE,
+    equal_original_counts,
+    linking_axes,
+    unique_combinations,
+)
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import ScoreDistribution, compare_with_prediction
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    are_comparable,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+)
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import listed as in_words
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.linked import Mask
-    from rrpolicy.attacks.target import Cells
+    from rrpolicy.attacks.multi_release_inference import Mask
+    from rrpolicy.attacks.target import AttackCells
     from rrpolicy.source.counts import Array
 
-NAME = "intersection of sets"
+INTERSECTION = "intersection of sets"
 COUNTS = "people whom both releases show alone, and of whom their two sets tell the value"
 
 
-def intersect(targets: Sequence[Target]) -> Iterator[Attack]:
+def intersect(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
     """Run the attack on every two of some releases of one table, for each attribute that both release as sets."""
     pairs = list(combinations(range(len(targets)), 2))
     for one, other in pairs:
         alike = targets[one].series is not None and targets[one].series == targets[other].series
-        if not alike and comparable(targets[one], targets[other]):
-            yield from _pair(targets[one], targets[other], f"releases {one + 1} and {other + 1}", len(pairs))
+        if not alike and are_comparable(targets[one], targets[other]):
+            yield from _pair_attacks(targets[one], targets[other], f"releases {one + 1} and {other + 1}", len(pairs))
 
 
-def _pair(one: Target, other: Target, of: str, times: int) -> Iterator[Attack]:
+def _pair_attacks(one: AttackTarget, other: AttackTarget, of: str, times: int) -> Iterator[AttackResult]:
     if not isinstance(one.channel, Product) or not isinstance(other.channel, Product):
         return
     for first in one.channel.axes:
         for second in other.channel.axes:
             if isinstance(first, Sets) and isinstance(second, Sets) and first.original == second.original:
                 name = f"{of}: {in_words(first.attributes)}"
-                yield _intersected((one, first), (other, second), name, times)
+                yield _intersect_attribute((one, first), (other, second), name, times)
 
 
-def _intersected(one: tuple[Target, Sets], other: tuple[Target, Sets], of: str, times: int) -> Attack:
+def _intersect_attribute(
+    one: tuple[AttackTarget, Sets], other: tuple[AttackTarget, Sets], of: str, times: int
+) -> AttackResult:
     (target, first), (again, second) = one, other
     assert isinstance(target.channel, Product)
     assert isinstance(again.channel, Product)
-    shared = released_alike(target, [target.channel, again.channel], first)
+    shared = linking_axes(target, [target.channel, again.channel], first)
     knows = f"{in_words([name for axis in shared for name in axis.attributes]) or 'nothing'} of everybody"
-    if not (listed(first) and listed(second)):
-        return undecided(NAME, of, knows, "there are too many sets")
-    if max(size([*shared, first]), size([*shared, second])) > MOST_CELLS:
-        return undecided(NAME, of, knows, TOO_LARGE)
-    counted = cells(target, target.channel, [*shared, first]), cells(again, again.channel, [*shared, second])
-    if not counted_alike(counted):
-        return undecided(NAME, of, knows, OTHERWISE)
-    alone = shown_alone(counted[0])
+    if not (can_list_axes(first) and can_list_axes(second)):
+        return undecided_attack(INTERSECTION, of, knows, "there are too many sets")
+    if max(joint_table_size([*shared, first]), joint_table_size([*shared, second])) > MAX_ATTACK_CELLS:
+        return undecided_attack(INTERSECTION, of, knows, TOO_LARGE)
+    counted = (
+        count_attack_cells(target, target.channel, [*shared, first]),
+        count_attack_cells(again, again.channel, [*shared, second]),
+    )
+    if not equal_original_counts(counted):
+        return undecided_attack(INTERSECTION, of, knows, OTHERWISE)
+    alone = unique_combinations(counted[0])
     people = int(alone.sum())
     if not people:
-        return undecided(NAME, of, knows, NOBODY)
-    sets = [_sets(each, alone) for each in counted]
+        return undecided_attack(INTERSECTION, of, knows, NOBODY)
+    sets = [_set_memberships(each, alone) for each in counted]
     common = (sets[0] * sets[1]).sum(axis=-1)
     chance = comb(first.original_size - first.set_size, second.set_size - 1)
     p = chance / comb(first.original_size - 1, second.set_size - 1)
-    words = Attack(NAME, of, knows, COUNTS, Outcome.UNDECIDED, trials=people, without=0.0)
-    law = Law(people * p, people * p * (1 - p), 1.0, float(people))
+    words = AttackResult(INTERSECTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=people, without=0.0)
+    law = ScoreDistribution(people * p, people * p * (1 - p), 1.0, float(people))
     impossible = bool((common < 1).any()) or any(each.impossible for each in counted)
-    return held(words, float((common == 1).sum()), law, impossible=impossible, times=times)
+    return compare_with_prediction(words, float((common == 1).sum()), law, impossible=impossible, times=times)
 
 
-def _sets(counted: Cells, alone: Mask) -> Array:
+def _set_memberships(counted: AttackCells, alone: Mask) -> Array:
     """Return (people, values) whether the set that each of those who stand alone released holds a value."""
     axis = counted.axes[-1]
     assert isinstance(axis, ListedSets)

@@ -20,49 +20,58 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import forward, held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+)
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import listed as in_words
-from rrpolicy.privacy.disclosure.inference import max_product
-from rrpolicy.privacy.evidence import sides
+from rrpolicy.privacy.disclosure.inference_accuracy import max_product
+from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells
+    from rrpolicy.attacks.target import AttackCells
     from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
-NAME = "record linkage"
-COUNTS = "released records whose person the attacker names, as is to be expected of this file"
+LINKAGE = "record linkage"
+CORRECT_LINKS = "released records whose person the attacker names, as is to be expected of this file"
 
 
-def link(target: Target) -> Iterator[Attack]:
+def link(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
     product = target.channel
     assert isinstance(product, Product)
-    known = sides(product, target.policy, None).known
+    known = split_axes(product, target.policy, None).known
     names = [name for axis in known for name in axis.attributes]
     knows = f"{in_words(names) or 'nothing'} of everybody, and the channel"
     if not known:
-        yield undecided(NAME, "", knows, "nothing is released that links records to people")
-    elif not all(map(listed, known)):
-        yield undecided(NAME, "", knows, "there are too many sets, or values that are not listed")
-    elif size(known) > MOST_CELLS:
-        yield undecided(NAME, "", knows, TOO_LARGE)
+        yield undecided_attack(LINKAGE, "", knows, "nothing is released that links records to people")
+    elif not all(map(can_list_axes, known)):
+        yield undecided_attack(LINKAGE, "", knows, "there are too many sets, or values that are not listed")
+    elif joint_table_size(known) > MAX_ATTACK_CELLS:
+        yield undecided_attack(LINKAGE, "", knows, TOO_LARGE)
     else:
-        counted = cells(target, product, known)
-        f = by_likeliest(counted, known)
+        counted = count_attack_cells(target, product, known)
+        f = linkage_accuracy(counted, known)
         trials = target.original.records
-        words = Attack(NAME, "", knows, COUNTS, Outcome.UNDECIDED, trials=trials, without=1.0)
-        expected = law(counted.axes, counted.original, f)
-        yield held(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
+        words = AttackResult(LINKAGE, "", knows, CORRECT_LINKS, AttackOutcome.UNDECIDED, trials=trials, without=1.0)
+        expected = score_distribution(counted.axes, counted.original, f)
+        yield compare_with_prediction(
+            words, float((f * counted.released).sum()), expected, impossible=counted.impossible
+        )
 
 
-def by_likeliest(counted: Cells, known: tuple[Axis, ...]) -> Array:
+def linkage_accuracy(counted: AttackCells, known: tuple[Axis, ...]) -> Array:
     """Return (released sizes) the chance that the person who is named for a released record is the right one."""
     best = (counted.original > 0).astype(np.float64)
     for place, axis in enumerate(known):
         best = max_product(axis, best, place)
-    expected = forward(counted.axes, counted.original)
+    expected = apply_channel(counted.axes, counted.original)
     return np.divide(best, expected, out=np.zeros_like(best), where=expected > 0)

@@ -29,49 +29,60 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import compare_with_prediction, score_distribution
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+    list_axis,
+)
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import listed as in_words
-from rrpolicy.privacy.evidence import sides
+from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells, Listed
+    from rrpolicy.attacks.target import AttackCells, ListedAxis
     from rrpolicy.source.counts import Array
 
-NAME = "membership"
+MEMBERSHIP = "membership"
 COUNTS = "released records of which the attacker tells, of two people, whose it is, as is to be expected of this file"
-MOST = 1 << 24
+MAX_COMBINATIONS = 1 << 24
 """Combinations of a released record and of probabilities that are looked at."""
 
 
-def member(target: Target) -> Iterator[Attack]:
+def infer_membership(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
     product = target.channel
     assert isinstance(product, Product)
-    known = sides(product, target.policy, None, known_sensitive=True).known
+    known = split_axes(product, target.policy, None, known_sensitive=True).known
     names = [name for axis in known for name in axis.attributes]
     knows = f"{in_words(names) or 'nothing'} of everybody, and the channel"
     records = target.original.records
-    if not all(map(listed, known)):
-        yield undecided(NAME, "", knows, "there are too many sets, or values that are not listed")
+    if not all(map(can_list_axes, known)):
+        yield undecided_attack(MEMBERSHIP, "", knows, "there are too many sets, or values that are not listed")
         return
     if not known or records < 2:  # noqa: PLR2004 two people
-        yield undecided(NAME, "", knows, "there are no two people who could be told apart")
+        yield undecided_attack(MEMBERSHIP, "", knows, "there are no two people who could be told apart")
         return
-    levels = [_Levels(each) for axis in known if (each := listing(axis)) is not None]
-    if size(known) > MOST_CELLS or math.prod(len(level.probabilities) for level in levels) * size(known) > MOST:
-        yield undecided(NAME, "", knows, TOO_LARGE)
+    levels = [_ProbabilityLevels(each) for axis in known if (each := list_axis(axis)) is not None]
+    if (
+        joint_table_size(known) > MAX_ATTACK_CELLS
+        or math.prod(len(level.probabilities) for level in levels) * joint_table_size(known) > MAX_COMBINATIONS
+    ):
+        yield undecided_attack(MEMBERSHIP, "", knows, TOO_LARGE)
         return
-    counted = cells(target, product, known)
-    f = told_apart(counted, levels)
-    words = Attack(NAME, "", knows, COUNTS, Outcome.UNDECIDED, trials=records, without=records / 2)
-    expected = law(counted.axes, counted.original, f)
-    yield held(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
+    counted = count_attack_cells(target, product, known)
+    f = membership_accuracy(counted, levels)
+    words = AttackResult(MEMBERSHIP, "", knows, COUNTS, AttackOutcome.UNDECIDED, trials=records, without=records / 2)
+    expected = score_distribution(counted.axes, counted.original, f)
+    yield compare_with_prediction(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
 
 
-class _Levels:
+class _ProbabilityLevels:
     """The different probabilities of each row of a matrix, and the originals that have them.
 
     Attributes:
@@ -79,7 +90,7 @@ class _Levels:
         have: (levels, released, original) whether an original has it.
     """
 
-    def __init__(self, axis: Listed) -> None:
+    def __init__(self, axis: ListedAxis) -> None:
         matrix = axis.forward(np.eye(axis.original_size), 0)
         rows = [np.unique(row, return_inverse=True) for row in matrix]
         levels = max(len(values) for values, _ in rows)
@@ -90,7 +101,7 @@ class _Levels:
             self.have[which, b, np.arange(matrix.shape[1])] = 1
 
 
-def told_apart(counted: Cells, levels: Sequence[_Levels]) -> Array:
+def membership_accuracy(counted: AttackCells, levels: Sequence[_ProbabilityLevels]) -> Array:
     """Return (released sizes) the chance that a released record's own person is told from another."""
     people = counted.original.sum()
     masses: Array = counted.original

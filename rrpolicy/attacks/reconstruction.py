@@ -23,74 +23,84 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import compare_with_prediction, score_distribution
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+    list_axis,
+)
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.read import certain
+from rrpolicy.channels.product.released_counts import is_deterministic
 from rrpolicy.escaping.printable import listed as in_words
-from rrpolicy.privacy.evidence import sides
+from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells, Listed
+    from rrpolicy.attacks.target import AttackCells, ListedAxis
     from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array
 
-NAME = "reconstruction"
+RECONSTRUCTION = "reconstruction"
 COUNTS = "the share of how the joint table differs from an even one that reconstructed counts show"
 LARGEST = 1 << 11
 """Categories of the largest matrix that is solved."""
 
 
-def reconstruct(target: Target) -> Iterator[Attack]:
+def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
     product = target.channel
     assert isinstance(product, Product)
-    known = sides(product, target.policy, None, known_sensitive=True).known
+    known = split_axes(product, target.policy, None, known_sensitive=True).known
     names = [name for axis in known for name in axis.attributes]
     of, knows = in_words(names), "the channel"
-    drawn = [axis for axis in known if not certain(axis)]
+    drawn = [axis for axis in known if not is_deterministic(axis)]
     if not drawn:
-        yield undecided(NAME, of, knows, "nothing is randomised: there is nothing to undo")
-    elif not all(map(listed, known)):
-        yield undecided(NAME, of, knows, "there are too many sets, or values that are not listed")
-    elif size(known) > MOST_CELLS or any(axis.original_size > LARGEST for axis in drawn):
-        yield undecided(NAME, of, knows, TOO_LARGE)
-    elif not all(_solvable(each) for axis in drawn if (each := listing(axis)) is not None):
-        yield undecided(NAME, of, knows, "a matrix cannot be undone: different originals are released alike")
+        yield undecided_attack(RECONSTRUCTION, of, knows, "nothing is randomised: there is nothing to undo")
+    elif not all(map(can_list_axes, known)):
+        yield undecided_attack(RECONSTRUCTION, of, knows, "there are too many sets, or values that are not listed")
+    elif joint_table_size(known) > MAX_ATTACK_CELLS or any(axis.original_size > LARGEST for axis in drawn):
+        yield undecided_attack(RECONSTRUCTION, of, knows, TOO_LARGE)
+    elif not all(_is_solvable(each) for axis in drawn if (each := list_axis(axis)) is not None):
+        yield undecided_attack(
+            RECONSTRUCTION, of, knows, "a matrix cannot be undone: different originals are released alike"
+        )
     else:
-        counted = cells(target, product, known)
-        f = weights(counted)
+        counted = count_attack_cells(target, product, known)
+        f = record_weights(counted)
         if f is None:
-            yield undecided(NAME, of, knows, "all cells of the original hold as many records")
+            yield undecided_attack(RECONSTRUCTION, of, knows, "all cells of the original hold as many records")
             return
-        words = Attack(NAME, of, knows, COUNTS, Outcome.UNDECIDED, trials=1, without=0.0)
+        words = AttackResult(RECONSTRUCTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=1, without=0.0)
         people = float(target.original.records)  # a record then adds about one, as rounding is looked at
-        expected = law(counted.axes, counted.original, f * people)
+        expected = score_distribution(counted.axes, counted.original, f * people)
         share = float((f * people * counted.released).sum())
-        yield held(words, share, expected, impossible=counted.impossible, unit=people)
+        yield compare_with_prediction(words, share, expected, impossible=counted.impossible, unit=people)
 
 
-def weights(counted: Cells) -> Array | None:
+def record_weights(counted: AttackCells) -> Array | None:
     """Return (released sizes) what each record adds to the share; None if the original is even."""
     f = counted.original
     for place, axis in enumerate(counted.axes):
-        if certain(cast("Axis", axis)):
+        if is_deterministic(cast("Axis", axis)):
             f = axis.forward(f, place)
     f = f - f.mean()
     length = float((f**2).sum())
     if not length:
         return None
     for place, axis in enumerate(counted.axes):
-        if not certain(cast("Axis", axis)):
-            undone = np.linalg.pinv(_matrix(axis)).T
+        if not is_deterministic(cast("Axis", axis)):
+            undone = np.linalg.pinv(_axis_matrix(axis)).T
             f = np.moveaxis(np.tensordot(undone, f, axes=(1, place)), 0, place)
     return f / length
 
 
-def _solvable(axis: Listed) -> bool:
-    return int(np.linalg.matrix_rank(_matrix(axis))) == axis.original_size
+def _is_solvable(axis: ListedAxis) -> bool:
+    return int(np.linalg.matrix_rank(_axis_matrix(axis))) == axis.original_size
 
 
-def _matrix(axis: Listed) -> Array:
+def _axis_matrix(axis: ListedAxis) -> Array:
     return axis.forward(np.eye(axis.original_size), 0)

@@ -18,11 +18,11 @@ FALSE_ALARM = Fraction(1, 10**9)
 SCHEMA = "rrpolicy.attack/1"
 
 
-FIT = "fit to the table"
+ORIGINAL_FIT = "fit to the table"
 """Names what stays undecided of a release that is taken for one of another table: none of its attacks is run."""
 
 
-class Outcome(StrEnum):
+class AttackOutcome(StrEnum):
     """How the success of an attack stands to its prediction."""
 
     AS_PREDICTED = "as predicted"
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 
 @frozen
-class Attack:
+class AttackResult:
     """One attack, run against one written release, or against two of one table.
 
     Attributes:
@@ -58,7 +58,7 @@ class Attack:
     of: str
     knows: str
     counts: str
-    outcome: Outcome
+    outcome: AttackOutcome
     reason: str = ""
     trials: int = 0
     successes: float | None = None
@@ -73,7 +73,7 @@ class Attack:
     @property
     def problem(self) -> Problem | None:
         """Return what is wrong if it did not come out as predicted."""
-        if self.outcome is not Outcome.NOT_AS_PREDICTED:
+        if self.outcome is not AttackOutcome.NOT_AS_PREDICTED:
             return None
         of = f" ({self.of})" if self.of else ""
         message = f"{self.name}{of}: not as predicted; chance of such a deviation at most {self.tail:.2g}"
@@ -87,7 +87,7 @@ class Attack:
 
 
 @frozen
-class Attacked(GatedResult):
+class AttackReport(GatedResult):
     """The adversarial test of a release, or of several; audit-class, as it rests on the original.
 
     Attributes:
@@ -103,24 +103,24 @@ class Attacked(GatedResult):
     source: str
     records: int
     version: str
-    attacks: tuple[Attack, ...]
-    together: tuple[Attack, ...] = ()
+    attacks: tuple[AttackResult, ...]
+    together: tuple[AttackResult, ...] = ()
 
     @property
-    def every(self) -> tuple[Attack, ...]:
+    def every(self) -> tuple[AttackResult, ...]:
         """Return all attacks."""
         return (*self.attacks, *self.together)
 
     @property
     def decided(self) -> bool:
         """Return whether any attack was run."""
-        return any(attack.outcome is not Outcome.UNDECIDED for attack in self.every)
+        return any(attack.outcome is not AttackOutcome.UNDECIDED for attack in self.every)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Return what did not come out as predicted; RR551 if nothing was decided, or nothing of a release."""
         if self.decided:
-            unfit = (_unfit(attack) for attack in self.attacks if attack.name == FIT)
+            unfit = (_inconsistency(attack) for attack in self.attacks if attack.name == ORIGINAL_FIT)
             return (*(attack.problem for attack in self.every if attack.problem is not None), *unfit)
         reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.every if attack.reason))
         message = f"no attack could be run against this release: {reasons or 'none is known'}"
@@ -129,8 +129,8 @@ class Attacked(GatedResult):
 
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
-        number = {outcome: sum(a.outcome is outcome for a in self.every) for outcome in Outcome}
-        return "adversarial test: " + ", ".join(f"{number[outcome]} {outcome}" for outcome in Outcome)
+        number = {outcome: sum(a.outcome is outcome for a in self.every) for outcome in AttackOutcome}
+        return "adversarial test: " + ", ".join(f"{number[outcome]} {outcome}" for outcome in AttackOutcome)
 
     def to_json(self) -> dict[str, Json]:
         """Return the test as plain data."""
@@ -148,19 +148,19 @@ class Attacked(GatedResult):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Attacked:
+    def from_json(cls, document: Mapping[str, Any]) -> AttackReport:
         """Read what `to_json` wrote; what follows from the attacks is not believed.
 
         Raises:
             ValueError: if an attack lacks a field, or holds one that is unknown or of another type.
             KeyError: if the document lacks a field.
         """
-        attacks, together = (tuple(read(Attack, one) for one in document[key]) for key in ("attacks", "together"))
+        attacks, together = (tuple(read(AttackResult, one) for one in document[key]) for key in ("attacks", "together"))
         releases = tuple(map(str, document["releases"]))
         return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks, together)
 
 
-def _unfit(attack: Attack) -> Problem:
+def _inconsistency(attack: AttackResult) -> Problem:
     hint = (
         "name the table of each release, in their order: `--source FIRST --source SECOND`; if the release is of this "
         "table, its rows were replaced: attack it by itself"
@@ -168,6 +168,6 @@ def _unfit(attack: Attack) -> Problem:
     return Problem("RR551", f"{attack.of} was not attacked: {attack.reason}", hint=hint)
 
 
-def undecided(name: str, of: str, knows: str, reason: str) -> Attack:
+def undecided_attack(name: str, of: str, knows: str, reason: str) -> AttackResult:
     """Return an attack that is not run, with the reason."""
-    return Attack(name, of, knows, "", Outcome.UNDECIDED, reason)
+    return AttackResult(name, of, knows, "", AttackOutcome.UNDECIDED, reason)

@@ -6,45 +6,50 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rrpolicy.attacks.averaging import average
+from rrpolicy.attacks.homogeneity import attack_classes, attack_groups
 from rrpolicy.attacks.inference import infer
 from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.linkage import link
-from rrpolicy.attacks.linked import infer_together
-from rrpolicy.attacks.membership import member
-from rrpolicy.attacks.partition import classes, groups
+from rrpolicy.attacks.membership import infer_membership
+from rrpolicy.attacks.multi_release_inference import infer_together
 from rrpolicy.attacks.reconstruction import reconstruct
-from rrpolicy.attacks.result import FIT, Attack, Outcome, undecided
-from rrpolicy.attacks.suppression import suppressed
-from rrpolicy.attacks.target import ANOTHER, Target
+from rrpolicy.attacks.result import (
+    ORIGINAL_FIT,
+    AttackOutcome,
+    AttackResult,
+    undecided_attack,
+)
+from rrpolicy.attacks.suppression import attack_suppressed_release
+from rrpolicy.attacks.target import OTHER_TABLE, AttackTarget
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 
-Run = Callable[[Target], Iterator[Attack]]
-ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {
-    Product: (infer, link, member, reconstruct, classes),
-    AnatomyChannel: (groups,),
-    SuppressionChannel: (suppressed,),
+AttackFunction = Callable[[AttackTarget], Iterator[AttackResult]]
+ATTACKS: Mapping[type[Channel], tuple[AttackFunction, ...]] = {
+    Product: (infer, link, infer_membership, reconstruct, attack_classes),
+    AnatomyChannel: (attack_groups,),
+    SuppressionChannel: (attack_suppressed_release,),
 }
 """The attacks on one release, by its channel."""
 
 
-def attacks(target: Target) -> Iterator[Attack]:
+def run_attacks(target: AttackTarget) -> Iterator[AttackResult]:
     """Yield the attacks on one release; of one that is of another table, only that it is."""
     if target.unfit:
-        yield undecided(FIT, "", "", target.unfit)
+        yield undecided_attack(ORIGINAL_FIT, "", "", target.unfit)
         return
     runs = ATTACKS.get(type(target.channel))
     if runs is None:
         reason = f"no attack on a channel of the kind {target.channel.kind} is known"
-        yield undecided("attribute inference and record linkage", "", "", reason)
+        yield undecided_attack("attribute inference and record linkage", "", "", reason)
         return
     for run in runs:
         yield from run(target)
 
 
-def attacks_on_each(targets: Sequence[Target], *, sure: bool = True) -> tuple[list[Target], list[Attack]]:
+def run_on_each(targets: Sequence[AttackTarget], *, sure: bool = True) -> tuple[list[AttackTarget], list[AttackResult]]:
     """Return releases, and the attacks on each of them; of several, each attack states its release.
 
     Args:
@@ -55,16 +60,16 @@ def attacks_on_each(targets: Sequence[Target], *, sure: bool = True) -> tuple[li
     known, every = [], []
     for number, target in enumerate(targets, 1):
         name = f"release {number}" if len(targets) > 1 else ""
-        found = [*attacks(target)]
-        fits = sure or all(attack.outcome is not Outcome.NOT_AS_PREDICTED for attack in found)
-        why = target.unfit if fits else ANOTHER.format("its attacks do not attain what its channel predicts")
+        found = [*run_attacks(target)]
+        fits = sure or all(attack.outcome is not AttackOutcome.NOT_AS_PREDICTED for attack in found)
+        why = target.unfit if fits else OTHER_TABLE.format("its attacks do not attain what its channel predicts")
         known.append(replace(target, unfit=why))
-        found = found if fits else [*attacks(known[-1])]
+        found = found if fits else [*run_attacks(known[-1])]
         every += [replace(attack, of=": ".join(filter(None, (name, attack.of)))) for attack in found]
     return known, every
 
 
-def attacks_together(targets: Sequence[Target]) -> Iterator[Attack]:
+def run_across_releases(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
     """Yield the attacks on what some releases give away together; releases of different tables are not compared."""
     yield from average(targets)
     yield from intersect(targets)

@@ -22,21 +22,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.linkage import COUNTS as LINKED
-from rrpolicy.attacks.linkage import NAME as LINKAGE
-from rrpolicy.attacks.partition import BASIS, FACTS, compared, knows_class, most_frequent
-from rrpolicy.attacks.result import Attack, Outcome
+from rrpolicy.attacks.homogeneity import (
+    EXACT_BASIS,
+    KNOWN_FACT_COUNTS,
+    class_knowledge,
+    exact_attack,
+    most_frequent_count,
+)
+from rrpolicy.attacks.linkage import CORRECT_LINKS as LINKED
+from rrpolicy.attacks.linkage import LINKAGE
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import TABLE, SuppressionChannel
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import listed as in_words
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Target
+    from rrpolicy.attacks.target import AttackTarget
     from rrpolicy.source.counts import Array, Codes, Counts, Ints
 
 
-def suppressed(target: Target) -> Iterator[Attack]:
+def attack_suppressed_release(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attacks on a release in which records are suppressed."""
     channel = target.channel
     assert isinstance(channel, SuppressionChannel)
@@ -48,32 +54,34 @@ def suppressed(target: Target) -> Iterator[Attack]:
         raise RequirementError(Problem("RR125", f"{target.name}: a released value lies outside its domain"))
     sensitive = channel.sensitive.attribute
     names = [column.attribute for column in channel.known]
-    yield _linkage(target, names, *(linked(original, each) for each in (written, expected)))
-    of = (by_class(written), by_class(expected))
-    blind = by_class(original).sum(axis=0)
-    for name, facts in FACTS.items():
-        found, predicted = (most_frequent(counts, facts) for counts in of)
-        yield compared(target, name, sensitive, knows_class(names), found, predicted, most_frequent(blind, facts))
+    yield _linkage_attack(target, names, *(expected_links(original, each) for each in (written, expected)))
+    of = (count_by_class(written), count_by_class(expected))
+    blind = count_by_class(original).sum(axis=0)
+    for name, facts in KNOWN_FACT_COUNTS.items():
+        found, predicted = (most_frequent_count(counts, facts) for counts in of)
+        yield exact_attack(
+            target, name, sensitive, class_knowledge(names), found, predicted, most_frequent_count(blind, facts)
+        )
 
 
-def _linkage(target: Target, names: list[str], found: float, predicted: float) -> Attack:
+def _linkage_attack(target: AttackTarget, names: list[str], found: float, predicted: float) -> AttackResult:
     same = isclose(found, predicted, rel_tol=1e-12)
-    outcome = Outcome.AS_PREDICTED if same else Outcome.NOT_AS_PREDICTED
+    outcome = AttackOutcome.AS_PREDICTED if same else AttackOutcome.NOT_AS_PREDICTED
     knows = f"{in_words(names)} of everybody"
     numbers = (target.original.records, found, predicted, predicted, predicted, float(same))
-    return Attack(LINKAGE, "", knows, LINKED, outcome, "", *numbers, BASIS, 1.0)
+    return AttackResult(LINKAGE, "", knows, LINKED, outcome, "", *numbers, EXACT_BASIS, 1.0)
 
 
-def linked(original: Counts, released: Counts) -> float:
+def expected_links(original: Counts, released: Counts) -> float:
     """Return the right links that are to be expected of who names the likeliest person of each record."""
-    people, n = _groups(original.codes[:, :-1], original.n)
-    shown, k = _groups(released.codes[:, :-1], released.n)
+    people, n = _distinct_rows(original.codes[:, :-1], original.n)
+    shown, k = _distinct_rows(released.codes[:, :-1], released.n)
     kept = dict(zip(map(tuple, shown.tolist()), k.tolist(), strict=True))
     left = np.array([kept.get(tuple(alpha), 0) for alpha in people.tolist()])
     return float((left / n).sum() + ((n - left) / n).max(initial=0.0))
 
 
-def by_class(counts: Counts) -> Array:
+def count_by_class(counts: Counts) -> Array:
     """Return (classes, values) records of each value that show the same."""
     which, classes = numbered(counts.codes[:, :-1].T, len(counts.n))
     found = np.zeros((classes, counts.shape[-1]))
@@ -81,7 +89,7 @@ def by_class(counts: Counts) -> Array:
     return found
 
 
-def _groups(codes: Codes, n: Ints) -> tuple[Codes, Array]:
+def _distinct_rows(codes: Codes, n: Ints) -> tuple[Codes, Array]:
     """Return distinct rows of codes, and how many records each has."""
     rows, which = np.unique(codes, axis=0, return_inverse=True)
     records = np.zeros(len(rows))

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from rrpolicy.attacks.sets import ListedSets, few
+from rrpolicy.attacks.listed_sets import ListedSets, can_list_sets
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis, Channel, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.draw import tally
-from rrpolicy.channels.product.read import plain_values, read_released
+from rrpolicy.channels.product.draw import distinct_row_counts
+from rrpolicy.channels.product.released_counts import count_released_rows, plain_values
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.epsilon.unlinkable import GROUPS
+from rrpolicy.privacy.epsilon.association import GROUPS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
-MOST_CELLS = 1 << 20
+MAX_ATTACK_CELLS = 1 << 20
 """Cells of the largest joint table that an attack counts."""
 TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
-ANOTHER = "it is probably a release of another table: {}"
+OTHER_TABLE = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record
 
 
 @frozen
-class Target:
+class AttackTarget:
     """A written release, as an evaluator sees it who has the original as well.
 
     Attributes:
@@ -62,12 +62,12 @@ class Target:
     unfit: str = ""
 
 
-def comparable(one: Target, other: Target) -> bool:
+def are_comparable(one: AttackTarget, other: AttackTarget) -> bool:
     """Return whether two releases are of one table, as far as is known."""
     return one.table == other.table and not one.unfit and not other.unfit
 
 
-class Listed(Transition, Protocol):
+class ListedAxis(Transition, Protocol):
     """An axis whose released values are listed."""
 
     @property
@@ -86,7 +86,7 @@ class Listed(Transition, Protocol):
 
 
 @frozen
-class Cells:
+class AttackCells:
     """Original and released counts over some axes of a product channel.
 
     Attributes:
@@ -95,7 +95,7 @@ class Cells:
         released: (released sizes) counts.
     """
 
-    axes: tuple[Listed, ...]
+    axes: tuple[ListedAxis, ...]
     original: Array
     released: Array
 
@@ -111,7 +111,7 @@ class Cells:
 
 
 @frozen(slots=False, eq=False)
-class Carried:
+class GroupedColumn:
     """A column without categories that is released as it is, in groups of values.
 
     Attributes:
@@ -132,7 +132,7 @@ class Carried:
         return int(self.group.max(initial=-1)) + 1
 
     @property
-    def axis(self) -> Listed:
+    def axis(self) -> ListedAxis:
         """Return its groups as an axis of attributes that are released as they are."""
         return Identity.of(self.attribute, range(self.size), self.name)
 
@@ -145,7 +145,7 @@ class Carried:
         return found
 
 
-def carried_column(original: Original, column: Column, most: int) -> Carried:
+def group_column(original: Original, column: Column, most: int) -> GroupedColumn:
     """Return a carried column in a group for each of its values; of more than `most`, in groups by rank.
 
     Args:
@@ -155,60 +155,64 @@ def carried_column(original: Original, column: Column, most: int) -> Carried:
     """
     import pyarrow as pa
 
-    table = pa.Table.from_batches(tally(original, [], [column.attribute]))
+    table = pa.Table.from_batches(distinct_row_counts(original, [], [column.attribute]))
     values, n = plain_values(table.column(0)), as_numpy(table.column(1))
     group = np.arange(len(values))
     if len(values) > most:
         group = (np.cumsum(n) - n) * min(most, GROUPS) // original.records
-    return Carried(column.name, column.attribute, values, group)
+    return GroupedColumn(column.name, column.attribute, values, group)
 
 
-def listing(axis: Axis) -> Listed | None:
+def list_axis(axis: Axis) -> ListedAxis | None:
     """Return an axis with all that it releases listed; None if that cannot be."""
     if isinstance(axis, Sets):
-        return ListedSets(axis) if few(axis) else None
+        return ListedSets(axis) if can_list_sets(axis) else None
     plain = isinstance(axis, Transition) and all(column.labels for column in axis.columns())
-    return cast("Listed", axis) if plain else None
+    return cast("ListedAxis", axis) if plain else None
 
 
-def listed(axis: Axis) -> bool:
+def can_list_axes(axis: Axis) -> bool:
     """Return whether all that an axis releases can be listed."""
-    return listing(axis) is not None
+    return list_axis(axis) is not None
 
 
-def size(axes: Sequence[Axis]) -> int:
+def joint_table_size(axes: Sequence[Axis]) -> int:
     """Return the cells of the larger joint table of some listed axes, the original or the released one."""
-    found = [each for axis in axes if (each := listing(axis)) is not None]
+    found = [each for axis in axes if (each := list_axis(axis)) is not None]
     return max(math.prod(axis.original_size for axis in axes), math.prod(each.released_size for each in found))
 
 
-def cells(target: Target, product: Product, axes: Sequence[Axis], carried: Sequence[Carried] = ()) -> Cells:
+def count_attack_cells(
+    target: AttackTarget, product: Product, axes: Sequence[Axis], carried: Sequence[GroupedColumn] = ()
+) -> AttackCells:
     """Count both tables over some listed axes, and carried columns before the last of them.
 
     Raises:
         RequirementError: RR125 if what was written cannot come from the channel, whatever the original is.
     """
     slots = tuple(product.axes.index(axis) for axis in axes)
-    found = tuple(each for axis in axes if (each := listing(axis)) is not None)
+    found = tuple(each for axis in axes if (each := list_axis(axis)) is not None)
     *known, last = slots
     counted = (*known, *range(len(product.axes), len(product.axes) + len(carried)), last)
     sets = {slot: each for slot, each in zip(slots, found, strict=True) if isinstance(each, ListedSets)}
     with target.read("data") as reader:
-        released = read_released(product, reader, [counted], sets, carried)
+        released = count_released_rows(product, reader, [counted], sets, carried)
     problem = released.problem
     if problem is None and released.records != target.original.records:
         problem = "the number of records differs from the original's"
     if problem is not None:
         raise RequirementError(Problem("RR125", f"{target.name}: {problem}"))
     found = (*found[:-1], *(column.axis for column in carried), found[-1])
-    return Cells(
+    return AttackCells(
         found,
-        _original(target.original, axes, carried).reshape([axis.original_size for axis in found]).astype(np.float64),
+        _original_counts(target.original, axes, carried)
+        .reshape([axis.original_size for axis in found])
+        .astype(np.float64),
         released.counts[counted].reshape([each.released_size for each in found]).astype(np.float64),
     )
 
 
-def _original(original: Original, axes: Sequence[Axis], carried: Sequence[Carried]) -> Ints:
+def _original_counts(original: Original, axes: Sequence[Axis], carried: Sequence[GroupedColumn]) -> Ints:
     """Return the original's counts over some axes, and carried columns before the last of them, flat."""
     names = [name for axis in axes for name in axis.attributes]
     if not carried:
@@ -218,7 +222,7 @@ def _original(original: Original, axes: Sequence[Axis], carried: Sequence[Carrie
     sizes = [len(original.policy.attributes[name].domain or ()) for name in names]
     shape = (*sizes[:width], *(column.size for column in carried), *sizes[width:])
     counts = np.zeros(math.prod(shape), dtype=np.int64)
-    for batch in tally(original, names, [column.attribute for column in carried]):
+    for batch in distinct_row_counts(original, names, [column.attribute for column in carried]):
         *columns, n = batch.columns
         codes: list[Ints] = [as_numpy(each).astype(np.int64) for each in columns[: len(names)]]
         beside = [c.codes(plain_values(each)) for c, each in zip(carried, columns[len(names) :], strict=True)]

@@ -45,7 +45,7 @@ def associated(original: Original, release: Release) -> tuple[AssociationRow, ..
 
 def _original(original: Original) -> Iterator[tuple[float, int, str, str]]:
     """Yield V of pairs of attributes, with their cells and the names that they are released under."""
-    from rrpolicy.privacy.epsilon.unlinkable import exact_cramers_v
+    from rrpolicy.privacy.epsilon.association import exact_cramers_v
 
     known = [a for a in original.policy.released if a.domain is not None][:COLUMNS]
     for one, other in combinations(known, 2):

@@ -17,7 +17,7 @@ from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.custody import Custody
 from rrpolicy.planning.plan import Plan
 from rrpolicy.policy.folder.repository import blob
-from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 
@@ -132,7 +132,7 @@ def read_assessment(document: Mapping[str, Any]) -> Assessment:
         findings=tuple(map(Finding.from_json, document["findings"])),
         utility=tuple(map(UtilityFinding.from_json, document["utility"])),
         attained=tuple(map(Finding.from_json, document["attained"])),
-        protection=read(Protection, document["protection"]) if "protection" in document else None,
+        protection=read(ReleaseProtection, document["protection"]) if "protection" in document else None,
         tested=document["tested"],
     )
 

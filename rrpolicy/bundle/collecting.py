@@ -19,7 +19,7 @@ from rrpolicy.bundle.staging import Staging, refusals, stage
 from rrpolicy.bundle.tables.sink import Written
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.draw import TABLE, flatten, released_shape
-from rrpolicy.channels.values import dictionary, labels
+from rrpolicy.channels.values import dictionary_array, labels
 from rrpolicy.collection.plausible import implausible
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
@@ -218,6 +218,6 @@ def _write(plan: Plan, product: Product, table: Original, staging: Staging, form
     cells = table.counts(*(c.name for c in spec.columns))
     for low in range(0, len(cells.n), _RECORDS):
         part = slice(low, low + _RECORDS)
-        arrays = [dictionary(cells.codes[part, i], labels(c)) for i, c in enumerate(spec.columns)]
+        arrays = [dictionary_array(cells.codes[part, i], labels(c)) for i, c in enumerate(spec.columns)]
         sink.write(TABLE, pa.RecordBatch.from_arrays(arrays, names=[c.name for c in spec.columns]), cells.n[part])
     return sink.finish()

@@ -19,7 +19,7 @@ from rrpolicy.bundle.pages import audit_pages, public_page
 from rrpolicy.bundle.staging import Staging, refusals, stage
 from rrpolicy.bundle.tables.sink import FolderSink, Written
 from rrpolicy.canonical_json import digest, file_digest, pretty
-from rrpolicy.channels.promises import settled
+from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection import questionnaire
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.exports.metadata.files import metadata_files
@@ -41,7 +41,7 @@ from rrpolicy.registry import Registry
 from rrpolicy.source.memory.kinds import given_as
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.source.protocol import Original
 
 Progress = Callable[[str, float], None]
@@ -238,7 +238,7 @@ def current(  # noqa: PLR0917 each is another thing
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
         )
-    return replace(plan, policy=placed(plan, policy), channel=settled(plan.channel, original), source_tag=tag)
+    return replace(plan, policy=placed(plan, policy), channel=finalised_channel(plan.channel, original), source_tag=tag)
 
 
 def placed(plan: Plan, stated: Policy) -> Policy:
@@ -249,7 +249,7 @@ def placed(plan: Plan, stated: Policy) -> Policy:
 
 def streams_of(plan: Plan, key: bytes) -> Streams:
     """Return the streams of a draw: bound to the key, the table, the plan and the sampler's path."""
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
 
     if plan.source_tag is None:
         raise ValueError("a plan is drawn only with its source tag")

@@ -14,7 +14,7 @@ from rrpolicy.canonical_json import (
     file_digest,
     record_digest,
 )
-from rrpolicy.channels.withheld import Withheld
+from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (
     Data,
@@ -106,7 +106,7 @@ def data_of(settings: ReleaseSettings, written: Mapping[str, Written]) -> Data:
 
 def published_channel(plan: Plan) -> Channel:
     """Return what release.json describes: the channel that is drawn from, or what is told of it without matrices."""
-    return Withheld.of(plan.channel) if plan.policy.release.withholds else plan.channel
+    return UndisclosedChannel.of(plan.channel) if plan.policy.release.withholds else plan.channel
 
 
 def public_finding(finding: Finding, settings: ReleaseSettings) -> Finding:

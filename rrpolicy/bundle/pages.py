@@ -20,11 +20,11 @@ from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.preview import marginal_errors
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.privacy.units import UNDECIDED, how_tested
+from rrpolicy.privacy.units import UNDECIDED, unit_check_method
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attacks.result import AttackReport
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Gate
     from rrpolicy.report import AssociationRow, Report
@@ -108,7 +108,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     *,
     policy_file: str | None,
     written: Mapping[str, bytes] = MappingProxyType({}),
-    attacked: Attacked | None = None,
+    attacked: AttackReport | None = None,
     compared: ComparedWith | None = None,
     joint: Counts | None = None,
 ) -> AuditPieces:
@@ -140,7 +140,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Key", Custody(str(record["key"])).meaning(series=plan.policy.release.series is not None)),
         ("Matrices", KEPT if plan.policy.release.withholds else None),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
-        ("Records of a person", how_tested(tested=True) if assessment.tested else None),
+        ("Records of a person", unit_check_method(tested=True) if assessment.tested else None),
         ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
     ]
     writers = record["writers"]
@@ -166,7 +166,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         associations=_associations(plan, registry, public, original, joint),
         following=_following(plan, assessment, record),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
-        untested=() if assessment.tested else (how_tested(tested=False),),
+        untested=() if assessment.tested else (unit_check_method(tested=False),),
         protection=assessment.protection,
     )
 

@@ -52,7 +52,7 @@ from rrpolicy.source.memory.handed import Handed
 from rrpolicy.source.opening import open_original
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.protection.ladder import Protection
+    from rrpolicy.privacy.protection.result import ReleaseProtection
     from rrpolicy.source.protocol import Original
 
 log = logging.getLogger("rrpolicy")
@@ -84,7 +84,7 @@ class Released:
     files: Mapping[str, str] = field(repr=False)
     findings: tuple[Finding, ...] = field(repr=False)
     utility: tuple[UtilityFinding, ...] = field(repr=False)
-    protection: Protection | None = field(repr=False)
+    protection: ReleaseProtection | None = field(repr=False)
 
     @property
     def public(self) -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, TypeAlias, 
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import Decoder
-from rrpolicy.channels.probability import log_up
+from rrpolicy.channels.probability import log_rounded_up
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.report_blocks import Section
@@ -22,7 +22,7 @@ from rrpolicy.serialization.writing import record
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channels.sampling.streams import Stream, Streams
+    from rrpolicy.channels.sampling.prng import Stream, Streams
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
@@ -180,9 +180,9 @@ class Axis(ABC):
 
         Override it where a released value is not one of a column's labels.
         """
-        from rrpolicy.channels.values import dictionary, labels
+        from rrpolicy.channels.values import dictionary_array, labels
 
-        return tuple(dictionary(released[:, place], labels(c)) for place, c in enumerate(self.columns()))
+        return tuple(dictionary_array(released[:, place], labels(c)) for place, c in enumerate(self.columns()))
 
     @abstractmethod
     def max_ratio(self) -> Fraction | None:
@@ -193,7 +193,7 @@ class Axis(ABC):
 
     def log_ratio(self) -> Measure:
         """Return epsilon, rounded up in the last place."""
-        return Measure(log_up(self.max_ratio()))
+        return Measure(log_rounded_up(self.max_ratio()))
 
     @abstractmethod
     def min_cross_ratio(self) -> Fraction:
@@ -280,7 +280,7 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
-class Guessed(Protocol):
+class GuessableAxis(Protocol):
     """An axis too wide to list its released values that tells how often the likeliest value is the true one."""
 
     def best_guess(self, prior: Array) -> Array:

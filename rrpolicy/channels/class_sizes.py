@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 
 
-def class_sizes(codes: Codes, n: Ints) -> Ints:
+def count_class_sizes(codes: Codes, n: Ints) -> Ints:
     """Return (classes,) the records of each distinct row."""
     member, classes = numbered(codes.T, len(codes))
     return np.bincount(member, weights=n, minlength=classes).astype(np.int64)
@@ -35,12 +35,12 @@ def class_section(sizes: Ints, suppressed: int, records: int, loss: float) -> Se
         ),
         Fact("Loss (NCP), mean over the columns", figure(loss, 4)),
     )
-    rows, shares = _spread(sizes, records)
+    rows, shares = _size_histogram(sizes, records)
     header = ("Records in the class", "Classes", "Records")
     return Section("Class sizes", (), facts, header, rows, shares, "Share of records")
 
 
-def _spread(sizes: Ints, records: int) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
+def _size_histogram(sizes: Ints, records: int) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
     rows, shares = [], []
     for low, high in zip(_EDGES, (*_EDGES[1:], None), strict=True):
         here = (sizes >= low) & (sizes < high) if high is not None else sizes >= low

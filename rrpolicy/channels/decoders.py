@@ -87,7 +87,7 @@ class Block:
 
 
 @frozen
-class _Common:
+class _DecoderBase:
     """What all decoders say.
 
     Attributes:
@@ -107,7 +107,7 @@ class _Common:
 
 
 @frozen
-class IdentityDecoder(_Common):
+class IdentityDecoder(_DecoderBase):
     """A column released as it is.
 
     Attributes:
@@ -132,7 +132,7 @@ class IdentityDecoder(_Common):
 
 
 @frozen
-class RetentionDecoder(_Common):
+class RetentionDecoder(_DecoderBase):
     """Retention in blocks: a value is kept, or exchanged for another of its block, each equally likely.
 
     Attributes:
@@ -167,7 +167,7 @@ class RetentionDecoder(_Common):
 
 
 @frozen
-class MatrixDecoder(_Common):
+class MatrixDecoder(_DecoderBase):
     """Any transition matrix, written down entry by entry: the general form.
 
     Attributes:
@@ -200,7 +200,7 @@ class MatrixDecoder(_Common):
 
 
 @frozen
-class AdditionDecoder(_Common):
+class AdditionDecoder(_DecoderBase):
     """A set of distinct values that holds the record's own.
 
     Attributes:
@@ -222,7 +222,7 @@ class AdditionDecoder(_Common):
 
 
 @frozen
-class AnatomyDecoder(_Common):
+class AnatomyDecoder(_DecoderBase):
     """Two tables: a record of `of` has a value with the share that it has in the record's group, in `table`.
 
     Attributes:
@@ -252,7 +252,7 @@ class AnatomyDecoder(_Common):
 
 
 @frozen
-class RecodeDecoder(_Common):
+class RecodeDecoder(_DecoderBase):
     """Generalised columns: a record counts in equal shares for every category that its label stands for.
 
     Attributes:
@@ -281,7 +281,7 @@ class RecodeDecoder(_Common):
 
 
 @frozen
-class WithheldDecoder(_Common):
+class WithheldDecoder(_DecoderBase):
     """A matrix that the publisher keeps: no probability of it is told, and no count can be estimated.
 
     Attributes:
@@ -318,7 +318,7 @@ Decoder: TypeAlias = (
 """How to undo an axis, or that it is withheld."""
 
 
-def withheld(decoder: IdentityDecoder | RetentionDecoder | MatrixDecoder) -> IdentityDecoder | WithheldDecoder:
+def without_matrix(decoder: IdentityDecoder | RetentionDecoder | MatrixDecoder) -> IdentityDecoder | WithheldDecoder:
     """Return what may be told of a decoder where matrices are withheld: an identity stays as it is."""
     if isinstance(decoder, IdentityDecoder):
         return decoder
@@ -339,6 +339,6 @@ def withheld(decoder: IdentityDecoder | RetentionDecoder | MatrixDecoder) -> Ide
     )
 
 
-def cells(labels: Sequence[Value]) -> tuple[Cell, ...]:
+def label_cells(labels: Sequence[Value]) -> tuple[Cell, ...]:
     """Return the categories of one column as cells."""
     return tuple((label,) for label in labels)

@@ -56,7 +56,7 @@ def log_decimal(ratio: Fraction, digits: int = DIGITS) -> Decimal:
         return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
 
 
-def log_up(ratio: Fraction | None) -> float:
+def log_rounded_up(ratio: Fraction | None) -> float:
     """Return the smallest double that is not below the logarithm of a ratio >= 1; None stands for infinity."""
     if ratio is None:
         return math.inf
@@ -128,7 +128,7 @@ def smallest_cross_ratio(rows: tuple[tuple[Fraction, ...], ...]) -> Fraction:
     best = Fraction(1)
     columns = list(zip(*kept, strict=True))
     logs = [[math.log(p.numerator) - math.log(p.denominator) for p in column] for column in columns]
-    for bound, u, v in _pairs(logs):
+    for bound, u, v in _column_pairs(logs):
         achieved = -math.log(best.denominator) + math.log(best.numerator)
         if best == floor or bound < -achieved - _MARGIN:
             break
@@ -143,7 +143,7 @@ _MARGIN = 1e-9
 """Far above the error of the floating logarithms, which only choose the pairs that exact rationals decide."""
 
 
-def _pairs(logs: list[list[float]]) -> list[tuple[float, int, int]]:
+def _column_pairs(logs: list[list[float]]) -> list[tuple[float, int, int]]:
     """Return (bound of Hilbert's distance, u, v) of all pairs of columns, the largest bounds first."""
     rows = list(zip(*logs, strict=True))
     least, most = [min(r) for r in rows], [max(r) for r in rows]

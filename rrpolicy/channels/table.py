@@ -14,7 +14,7 @@ _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
 """The engine's names of text."""
 
 
-def type_of(labels: tuple[Value, ...]) -> str:
+def engine_type_of(labels: tuple[Value, ...]) -> str:
     """Return the engine's type (DuckDB's name) for a column of these labels; "" if there are none."""
     if not labels:
         return ""

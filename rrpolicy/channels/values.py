@@ -54,7 +54,7 @@ def engine_type(column: Column) -> str:
     return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
 
 
-def order(values: pa.Array) -> Ints:
+def canonical_order(values: pa.Array) -> Ints:
     """Return the positions that sort values in canonical order: ascending, text by code points, nulls last."""
     # UTF-8 keeps the order of code points byte by byte, and arrow compares text by its bytes
     places: Ints = as_numpy(pc.array_sort_indices(values, order="ascending", null_placement="at_end")).astype(np.int64)
@@ -62,19 +62,19 @@ def order(values: pa.Array) -> Ints:
 
 
 @lru_cache(maxsize=256)
-def ranks(column: Column) -> Ints:
+def canonical_ranks(column: Column) -> Ints:
     """Return (labels,) the place of each code in the canonical order of the labels."""
     out = np.empty(len(column.labels), dtype=np.int64)
-    out[order(labels(column))] = np.arange(len(column.labels))
+    out[canonical_order(labels(column))] = np.arange(len(column.labels))
     return out
 
 
-def in_canonical_order(column: Column) -> pa.Array:
+def sorted_labels(column: Column) -> pa.Array:
     """Return the labels sorted canonically: the dictionary that goes with `ranks`."""
-    return labels(column).take(numbers(order(labels(column))))
+    return labels(column).take(numbers(canonical_order(labels(column))))
 
 
-def dictionary(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArray:
+def dictionary_array(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArray:
     """Return values[codes] as a dictionary array."""
     return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32, copy=False)), values)
 

@@ -33,7 +33,7 @@ from rrpolicy.policy.identity import identities
 from rrpolicy.reports.context import declared_lines
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attack, Attacked
+    from rrpolicy.attacks.result import AttackReport, AttackResult
     from rrpolicy.governance.cases.run import PolicyTestSuite
     from rrpolicy.governance.diff.changes import PolicyChange, PolicyDiff
     from rrpolicy.mechanism import Remark
@@ -219,7 +219,7 @@ def verification_subject(found: Verification, bundle: Path, status: int, *, stri
     return OutcomeSubject(found.policy or bundle.name, found.version, file, status, tuple(entries), summary, notes)
 
 
-def attack_subject(found: Attacked, bundles: Sequence[Path]) -> OutcomeSubject:
+def attack_subject(found: AttackReport, bundles: Sequence[Path]) -> OutcomeSubject:
     """Return what `attack` came to; audit-class, as what it found."""
     entries = [*map(_attack_entry, found.every), *(() if found.decided else problem_entries(found.problems))]
     name, file = ", ".join(bundle.name for bundle in bundles), str(bundles[0] / "public" / "release.json")
@@ -227,7 +227,7 @@ def attack_subject(found: Attacked, bundles: Sequence[Path]) -> OutcomeSubject:
     return OutcomeSubject(name, "", file if Path(file).is_file() else "", status, tuple(entries), summary)
 
 
-def _attack_entry(attack: Attack) -> OutcomeEntry:
+def _attack_entry(attack: AttackResult) -> OutcomeEntry:
     title = f"{attack.name}: {attack.of}" if attack.of else attack.name
     identity, about = f"attack/{attack.name}/{attack.of}", f"An attacker who knows {attack.knows or 'the release'}."
     if (problem := attack.problem) is not None:

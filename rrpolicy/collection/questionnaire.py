@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.reading import channel_from_json
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Measure
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import PolicyIdentity
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Bins, Policy
-from rrpolicy.privacy.epsilon.exposure import attribute_epsilon, exposure
+from rrpolicy.privacy.epsilon.scope_loss import attribute_epsilon_measure, scope_loss
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
@@ -109,7 +109,7 @@ class Questionnaire:
     ) -> Questionnaire:
         """Return the questionnaire with what its channel keeps."""
         sent = tuple(a.attribute for a in channel.axes if isinstance(a, Identity) and a.original_size > 1)
-        epsilon = attribute_epsilon(exposure(channel, most)).measure
+        epsilon = attribute_epsilon_measure(scope_loss(channel, most)).measure
         promise = _promise([q.attribute for q in questions], sent, most, bounded=math.isfinite(epsilon.value))
         return cls(policy, software, most, questions, channel, sent, epsilon, promise)
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.channels.product.draw import axis_stream, flatten, one_each
-from rrpolicy.channels.sampling.streams import KEY_BYTES, Streams
+from rrpolicy.channels.product.draw import axis_stream, flatten, randomise_each
+from rrpolicy.channels.sampling.prng import KEY_BYTES, Streams
 from rrpolicy.collection.answers import codes_of
 from rrpolicy.collection.questionnaire import Questionnaire
 
@@ -43,7 +43,7 @@ def randomize(
     released: dict[str, list[Value]] = {}
     for axis in product.axes:
         columns, sizes = zip(*(place[name] for name in axis.attributes), strict=True)
-        drawn = one_each(axis, flatten(codes[:, list(columns)], sizes), axis_stream(streams, axis))
+        drawn = randomise_each(axis, flatten(codes[:, list(columns)], sizes), axis_stream(streams, axis))
         for column, labels in zip(axis.columns(), drawn.T, strict=True):
             released[column.name] = [column.spelled[label] for label in labels.tolist()]
     return [{name: released[name][i] for name in product.order} for i in range(len(records))]

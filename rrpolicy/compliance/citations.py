@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from rrpolicy.attacks.result import Attacked, Outcome
+from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACKED
 from rrpolicy.compliance.evidence import Citation, CitationKind, RequirementDecision
 from rrpolicy.escaping.printable import listed
@@ -12,9 +12,9 @@ from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.gate import expectation, shown
-from rrpolicy.privacy.protection.ladder import Protection
-from rrpolicy.privacy.risks import bounded_by, differential_privacy
-from rrpolicy.privacy.units import HOW_MANY
+from rrpolicy.privacy.protection.result import ReleaseProtection
+from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy
+from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report_blocks import figure
 from rrpolicy.reports.attributes import treated_so
 from rrpolicy.reports.before_after import protection_panel
@@ -55,9 +55,9 @@ class CitedRelease:
     models: Mapping[str, object]
     signed: bool
     together: tuple[str, ...] = ()
-    attacked: Attacked | None = None
+    attacked: AttackReport | None = None
     tested: bool = False
-    protection: Protection | None = None
+    protection: ReleaseProtection | None = None
 
 
 Cite = Callable[[CitedRelease], Iterator[Citation]]
@@ -115,7 +115,7 @@ def _units(release: CitedRelease) -> Iterator[Citation]:
     if release.tested:
         yield Citation(CitationKind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
     elif units.max_records == 1:
-        yield Citation(CitationKind.DECLARATION, HOW_MANY.removesuffix("."), f"{RELEASE}, units")
+        yield Citation(CitationKind.DECLARATION, UNTESTED_UNITS_NOTE.removesuffix("."), f"{RELEASE}, units")
     else:
         yield Citation(CitationKind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
 
@@ -262,7 +262,7 @@ def _average_risk(release: CitedRelease) -> Iterator[Citation]:
 
 def _limits(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.findings:
-        if Risk.LINKING in bounded_by(finding.model):
+        if Risk.LINKING in bounded_risks(finding.model):
             text = f"Required: {finding.model}: {finding.requirement}"
             yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, requirements")
 
@@ -299,9 +299,9 @@ def _attack(release: CitedRelease) -> Iterator[Citation]:
 
 
 _VERDICTS = {
-    Outcome.AS_PREDICTED: Verdict.SATISFIED,
-    Outcome.NOT_AS_PREDICTED: Verdict.FAILED,
-    Outcome.UNDECIDED: Verdict.UNDECIDED,
+    AttackOutcome.AS_PREDICTED: Verdict.SATISFIED,
+    AttackOutcome.NOT_AS_PREDICTED: Verdict.FAILED,
+    AttackOutcome.UNDECIDED: Verdict.UNDECIDED,
 }
 
 
@@ -323,16 +323,16 @@ CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "public": (_public, "the public report"),
     "purpose": (_purpose, "purpose under [policy]"),
     "risk.attribute": (
-        _findings_of_models(lambda model: Risk.READING in bounded_by(model)),
+        _findings_of_models(lambda model: Risk.READING in bounded_risks(model)),
         "an entry of attribute-disclosure, l-diversity, t-closeness, beta-likeness, delta-disclosure or local-dp",
     ),
     "risk.average": (_average_risk, "an entry of identity-disclosure with a percentile"),
     "risk.identity": (
-        _findings_of_models(lambda model: Risk.LINKING in bounded_by(model)),
+        _findings_of_models(lambda model: Risk.LINKING in bounded_risks(model)),
         "an entry of identity-disclosure, pk-anonymity or k-anonymity",
     ),
     "risk.largest": (_largest_risk, "a requirement whose number may be shown here"),
-    "risk.local-dp": (_findings_of_models(differential_privacy), "an entry of local-dp"),
+    "risk.local-dp": (_findings_of_models(is_differential_privacy), "an entry of local-dp"),
     "roles": (_roles, "attributes"),
     "sampling": (_sampling, "a random draw: nothing is drawn"),
     "signatures": (_signatures, "signed statements: rrpolicy sign"),

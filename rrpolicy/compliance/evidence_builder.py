@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.bundle.audit import NAME as RECORD
 from rrpolicy.canonical_json import file_digest
@@ -124,7 +124,7 @@ def _cited_release(public: Path, audit: Path, page: Page, plugins: Sequence[str]
     population = policy["source"]["population"]
     together = tuple(_joint_requirements(read_document(audit / "audit.json")))
     test = audit / ATTACKED
-    attacked = Attacked.from_json(read_document(test)) if test.is_file() else None
+    attacked = AttackReport.from_json(read_document(test)) if test.is_file() else None
     return CitedRelease(
         *(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked),
         tested=found.tested,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
-from rrpolicy.attacks.result import Attacked, Outcome
+from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACKED
 from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
@@ -308,10 +308,10 @@ def _attack_summary(bundle: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        attacks = Attacked.from_json(read_document(path)).every
+        attacks = AttackReport.from_json(read_document(path)).every
     except (UnreadableError, ValueError, KeyError, TypeError):
         return f"{path} cannot be read"
-    right = sum(attack.outcome is Outcome.AS_PREDICTED for attack in attacks)
+    right = sum(attack.outcome is AttackOutcome.AS_PREDICTED for attack in attacks)
     return f"{right} of {len(attacks)} attacks came out as predicted"
 
 

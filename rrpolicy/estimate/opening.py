@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from rrpolicy.channels.table import Column, TableSpec, type_of
+from rrpolicy.channels.table import Column, TableSpec, engine_type_of
 from rrpolicy.engine.quoting import type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
@@ -70,7 +70,7 @@ def with_engine_type(column: Column) -> Column:
     Raises:
         ValueError: if that is not a plain type's name (it becomes part of queries).
     """
-    type_ = column.type or type_of(column.labels) + ("[]" if column.kind == "set" else "")
+    type_ = column.type or engine_type_of(column.labels) + ("[]" if column.kind == "set" else "")
     return replace(column, type=type_ and type_name(type_))
 
 

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell, Decoder
-from rrpolicy.channels.table import Column, type_of
+from rrpolicy.channels.table import Column, engine_type_of
 from rrpolicy.errors import PolicyError
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
@@ -63,7 +63,7 @@ class WeightFile:
     def first(self) -> Value:
         """Return the first original category of a single column as its view holds it: a number beside text is text."""
         labels = tuple(label for (label,) in self.axis.original)
-        return category_text(labels[0]) if type_of(labels) == "VARCHAR" else labels[0]
+        return category_text(labels[0]) if engine_type_of(labels) == "VARCHAR" else labels[0]
 
     @property
     def releaseds(self) -> tuple[tuple[str, str], ...]:
@@ -149,7 +149,7 @@ def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str],
         own = [*(kind.removesuffix("[]") for kind in released), "DOUBLE", "DOUBLE"]
     else:
         domains = zip(*file.axis.original, strict=True)
-        own = [*released, *(type_of(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
+        own = [*released, *(engine_type_of(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
     return tuple(zip(headings(file.axis), own, strict=True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rrpolicy.channels.table import Column, TableSpec, type_of
+from rrpolicy.channels.table import Column, TableSpec, engine_type_of
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.connect import checked_type
 from rrpolicy.errors import DataError, Problem
@@ -25,8 +25,8 @@ def engine_type(column: Column) -> str:
     if column.type:
         return checked_type(column.type)
     if column.kind == "set":
-        return type_of(column.labels) + "[]"
-    return "BIGINT" if column.kind in {"count", "group"} else type_of(column.labels)
+        return engine_type_of(column.labels) + "[]"
+    return "BIGINT" if column.kind in {"count", "group"} else engine_type_of(column.labels)
 
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:

@@ -175,8 +175,8 @@ class Manifest:
         mechanism: the mechanism's name.
         plan_on: parameters were chosen on another table.
         attributes: that are released, in the policy's order.
-        channel: its public description; `rrpolicy.channels.reading` makes a channel of it where its plugin is at hand.
-        decoders: how to undo it, or that this is withheld.
+        channel: its public description; `rrpolicy.channels.json_decoding` makes a channel of it where its plugin is at
+        hand. decoders: how to undo it, or that this is withheld.
         tables: what is released.
         data: where it lies.
         requirements: of the policy; without their options where matrices are withheld.

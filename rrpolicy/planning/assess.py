@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.base import Axis, Channel
-from rrpolicy.channels.promises import on_word
+from rrpolicy.channels.self_check import unverified_components
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
@@ -16,8 +16,8 @@ from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
-from rrpolicy.privacy.protection.ladder import Protection
-from rrpolicy.privacy.units import assumption, how_tested, largest_unit
+from rrpolicy.privacy.protection.result import ReleaseProtection
+from rrpolicy.privacy.units import largest_unit, records_assumption, unit_check_method
 from rrpolicy.registry import Registry
 from rrpolicy.source.names import numbers_rows
 
@@ -48,7 +48,7 @@ class Assessment:
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...]
     attained: tuple[Finding, ...] = ()
-    protection: Protection | None = None
+    protection: ReleaseProtection | None = None
     tested: bool = False
 
     @property
@@ -59,7 +59,7 @@ class Assessment:
     @property
     def audited(self) -> tuple[str, ...]:
         """Return the assumptions, and whether that on the records of a person was not tested; for the audit alone."""
-        return self.assumptions if self.tested else (*self.assumptions, how_tested(tested=False))
+        return self.assumptions if self.tested else (*self.assumptions, unit_check_method(tested=False))
 
     def placed(self, places: Sequence[Place | None]) -> Assessment:
         """Return the findings with the places where the policy asks for them."""
@@ -115,9 +115,9 @@ def assess(  # noqa: PLR0917 each is another thing
         for gate, name in zip(_measured(policy, registry, channel, original), named.gates, strict=True)
     )
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
-    from rrpolicy.privacy.protection.assess import protection
+    from rrpolicy.privacy.protection.assess import assess_protection
 
-    return Assessment(found, utility, protection=protection(channel, original, policy), tested=tested)
+    return Assessment(found, utility, protection=assess_protection(channel, original, policy), tested=tested)
 
 
 def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Finding:
@@ -126,7 +126,7 @@ def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Fin
     given = () if series is None else (GIVEN.format(name=series),)
     return replace(
         finding,
-        assumptions=(*finding.assumptions, assumption(policy.source.max_records), *given),
+        assumptions=(*finding.assumptions, records_assumption(policy.source.max_records), *given),
         companions=(*finding.companions, *largest_unit(original)),
     )
 
@@ -176,7 +176,7 @@ def _promise(requirement: Requirement, registry: Registry) -> str:
 
 def _on_word(channel: Channel) -> Iterator[str]:
     """Yield what rests on the word of who wrote a channel or an axis, as it cannot be recomputed."""
-    for own in on_word(channel):
+    for own in unverified_components(channel):
         if isinstance(own, Channel):
             yield (
                 f"How '{own.kind}' releases records, and how counts of them are undone, rests on the word of "
@@ -195,9 +195,9 @@ def _measured(
     """Return every gate's finding; those of the same draws share them."""
     if not policy.gates:
         return ()
-    from rrpolicy.utility.simulation import shared_draws
+    from rrpolicy.utility.simulation import share_draws
 
-    with shared_draws():
+    with share_draws():
         return tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
 
 

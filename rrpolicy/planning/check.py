@@ -14,8 +14,8 @@ from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.promises import hold_protocols
-from rrpolicy.channels.withheld import withholdable
+from rrpolicy.channels.self_check import check_protocols
+from rrpolicy.channels.undisclosed_channel import withholding_obstacle
 from rrpolicy.errors import (
     GatedResult,
     PolicyError,
@@ -189,7 +189,7 @@ def outlined(policy: Policy, registry: Registry) -> Outline:
     mechanism = registry.mechanisms[policy.mechanism.name]
     outline = check_return_type(Outline, mechanism.outline)(policy.mechanism.options, policy)
     if outline.fixed is not None:
-        hold_protocols(outline.fixed)
+        check_protocols(outline.fixed)
     return outline
 
 
@@ -401,7 +401,7 @@ def not_withheld(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     """Return why the matrices of a release cannot be withheld, though the policy says so."""
     if not policy.release.withholds:
         return ()
-    told = [withholdable(outline.channel, outline.axes)]
+    told = [withholding_obstacle(outline.channel, outline.axes)]
     told.append("its series publishes them once for all" if policy.release.series is not None else None)
     told.append("its ledger composes what was published" if policy.ledger is not None else None)
     hint = "take `decoders` out of [release], or choose a mechanism such as pram without ledger and series"

@@ -24,7 +24,7 @@ from rrpolicy.planning.preview import MarginalError, Outlook, warnings
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.stored import mechanism_from_json
-from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.safe_io.appearing import appear, refuse_existing
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
@@ -151,7 +151,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         assessment = Assessment(
             tuple(map(Finding.from_json, document["findings"])),
             tuple(map(UtilityFinding.from_json, document["utility"])),
-            protection=read(Protection, document["protection"]),
+            protection=read(ReleaseProtection, document["protection"]),
         )
         errors = tuple(read(MarginalError, error) for error in document["expected_errors"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:

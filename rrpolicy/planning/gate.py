@@ -17,8 +17,8 @@ from rrpolicy.planning.waivers import PROTECTION, Terms, Waived, due, part, warn
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.spelling import spelled
-from rrpolicy.privacy.protection.grade import Grade
-from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.protection.grade import ProtectionGrade
+from rrpolicy.privacy.protection.result import ReleaseProtection
 
 GIVES_AWAY = "RR109"
 """Code of a column released as it is that gives a randomised one away."""
@@ -62,13 +62,13 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
 
 
 def _protection(
-    found: Protection | None, policy: Policy, terms: Terms
+    found: ReleaseProtection | None, policy: Policy, terms: Terms
 ) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
     """Return why a grade of protection is worse than the policy demands (RR107), unless that is waived."""
-    demanded = Grade(policy.release.protection)
+    demanded = ProtectionGrade(policy.release.protection)
     if found is None or found.grade.reaches(demanded):
         return (), ()
-    if found.linking is None and demanded is Grade.WEAK:  # without the table the grade is not known
+    if found.linking is None and demanded is ProtectionGrade.WEAK:  # without the table the grade is not known
         return (), ()
     message = f"the protection of this release is graded {found.grade.value}, and {demanded.value} is demanded"
     message = f"{message}; {found.rule}"

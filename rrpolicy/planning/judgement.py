@@ -74,14 +74,14 @@ def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterato
 
 def _singles(attribute: Attribute, original: Original) -> int:
     """Return how many values of an attribute one record alone has; nulls are no value."""
-    from rrpolicy.channels.product.draw import tally
+    from rrpolicy.channels.product.draw import distinct_row_counts
 
     if isinstance(original, _Counting):
         return original.singles(attribute.name)
     if attribute.categorical:
         return int((original.counts(attribute.name).n == 1).sum())
     found = Singles()
-    for batch in tally(original, [], [attribute.name]):
+    for batch in distinct_row_counts(original, [], [attribute.name]):
         found.take(batch.column(0), as_numpy(batch.column(1)))
     return found.count()
 
@@ -94,10 +94,10 @@ def associated(policy: Policy, channel: Channel | Outline, original: Original) -
         channel: as it will be drawn; or what a mechanism will plan.
         original: the table.
     """
-    from rrpolicy.privacy.dependence import columns_of, dependences
+    from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 
-    columns = _planned(policy, channel) if isinstance(channel, Outline) else columns_of(policy, channel)
-    found = dependences(policy, columns, original)
+    columns = _planned(policy, channel) if isinstance(channel, Outline) else exact_and_randomised(policy, channel)
+    found = find_dependences(policy, columns, original)
     for one in found:
         if one.gives_away:
             text = f"'{one.exact}' is released unmodified and gives the randomised '{one.randomised}' away: {_how(one)}"
@@ -148,11 +148,11 @@ def survey_design(policy: Policy, channel: Channel, original: Original) -> Itera
 
 def _distinct(attributes: tuple[Attribute, ...], original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the distinct values of some attributes, in their order, with how many records have them."""
-    from rrpolicy.channels.product.draw import tally
+    from rrpolicy.channels.product.draw import distinct_row_counts
 
     names = [a.name for a in attributes]
     coded = [a.name for a in attributes if a.categorical]
-    for batch in tally(original, coded, [name for name in names if name not in coded]):
+    for batch in distinct_row_counts(original, coded, [name for name in names if name not in coded]):
         yield batch.select([*names, batch.schema.names[-1]])
 
 

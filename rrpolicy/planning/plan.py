@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import rrpolicy
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.channels.base import Channel
-from rrpolicy.channels.promises import contradictions, hold_protocols, settled
-from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.json_decoding import channel_from_json
+from rrpolicy.channels.self_check import channel_contradictions, check_protocols, finalised_channel
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Derived, Origin
 from rrpolicy.frozen_dataclass import frozen
@@ -228,10 +228,10 @@ def make_plan(  # noqa: PLR0917 each is another thing
         if begun is None
         else continued(begun, resolved)
     )
-    hold_protocols(proposal.channel)
+    check_protocols(proposal.channel)
     if seen is not original and begun is None:
         proposal = _planned_elsewhere(resolved, proposal)
-    channel = proposal.channel if isinstance(original, int) else settled(proposal.channel, original)
+    channel = proposal.channel if isinstance(original, int) else finalised_channel(proposal.channel, original)
     _as_begun(resolved, channel, original, begun)
     refuse_contradictions(channel, resolved, mechanism)
     problems = (*undeclared(resolved, channel), *undesigned(resolved, channel))
@@ -301,7 +301,7 @@ def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = 
     Raises:
         RefusedError: RR414.
     """
-    told = list(contradictions(channel, policy.released))
+    told = list(channel_contradictions(channel, policy.released))
     if told:
         by = "the plan" if mechanism is None else find_author(mechanism)
         raise RefusedError([Problem("RR414", f"{by}: {each}", policy.place("mechanism")) for each in told])

@@ -243,10 +243,10 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
     channel = plan.channel
     if not isinstance(channel, Product):
         return ()
-    from rrpolicy.channels.product.expected_error import cells_of, randomised, root_mean_squared_error
+    from rrpolicy.channels.product.expected_error import marginal_size, randomised_attributes, root_mean_squared_error
 
     names = [name for axis in channel.axes for name in axis.attributes]
-    noisy = set(randomised(channel))
+    noisy = set(randomised_attributes(channel))
     wanted: list[tuple[str, ...]] = [(name,) for name in names if name in noisy]
     wanted += [pair for pair in combinations(names, 2) if noisy & set(pair)][:MOST_PAIRS]
 
@@ -256,4 +256,4 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
         except DataError:
             return math.inf
 
-    return tuple(MarginalError(each, error(each), cells_of(channel, each)) for each in wanted)
+    return tuple(MarginalError(each, error(each), marginal_size(channel, each)) for each in wanted)

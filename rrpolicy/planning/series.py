@@ -2,7 +2,7 @@
 
 Its first release freezes the channel, what the categories stand for, and how people are told apart; later ones take the
 channel from the ledger and refuse anything else. Each axis draws by numbers that depend on all of it
-(`rrpolicy.channels.sampling.lasting`), so that a channel that slipped through would draw anew, not alike.
+(`rrpolicy.channels.sampling.persistent_noise`), so that a channel that slipped through would draw anew, not alike.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def terms(policy: Policy) -> tuple[str, str]:
 
 def channel_digest(channel: Channel) -> str:
     """Return the digest of what a channel releases with which probabilities, whatever engine and columns are called."""
-    from rrpolicy.channels.sampling.lasting import axis_digest
+    from rrpolicy.channels.sampling.persistent_noise import axis_digest
 
     if not isinstance(channel, Product):
         return digest(canonical(channel.to_public_json()))

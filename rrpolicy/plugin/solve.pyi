@@ -1,5 +1,5 @@
 # What mechanisms choose their parameters with, and where it stands: `solve.py` reads this list.
-from rrpolicy.channels.anatomy.schedule import groups_of as groups_of, largest_eligible as largest_eligible
+from rrpolicy.channels.anatomy.partition_plan import groups_of as groups_of, largest_eligible as largest_eligible
 from rrpolicy.channels.axes.categories import Domain as Domain
 from rrpolicy.channels.axes.rank import full_column_rank as full_column_rank
 from rrpolicy.channels.axes.recode import ANYTHING as ANYTHING
@@ -30,4 +30,4 @@ from rrpolicy.optimize.recode.levels import (
 from rrpolicy.optimize.recode.rollup import Joint as Joint, Node as Node, Table as Table
 from rrpolicy.optimize.retention.allocate import Allocated as Allocated, allocate as allocate
 from rrpolicy.optimize.retention.workload import Marginal as Marginal, workload_problems as workload_problems
-from rrpolicy.optimize.suppression import Suppression as Suppression, tuple_suppression as tuple_suppression
+from rrpolicy.optimize.tuple_suppression import Suppression as Suppression, tuple_suppression as tuple_suppression

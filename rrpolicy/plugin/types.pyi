@@ -1,7 +1,7 @@
 # Types that public signatures name, and where each stands: `types.py` reads this list.
 from rrpolicy.canonical_json import Json as Json
 from rrpolicy.channels.axes.matrix import Invariance as Invariance
-from rrpolicy.channels.axes.mixed_in import MixedIn as MixedIn
+from rrpolicy.channels.axes.mixture import MixedIn as MixedIn
 from rrpolicy.channels.axes.partition import (
     Boxes as Boxes,
     Cut as Cut,
@@ -11,7 +11,7 @@ from rrpolicy.channels.axes.partition import (
 )
 from rrpolicy.channels.base import Layout as Layout, Sink as Sink
 from rrpolicy.channels.decoders import Block as Block, Cell as Cell, Rows as Rows, WithheldDecoder as WithheldDecoder
-from rrpolicy.channels.sampling.streams import Stream as Stream, Streams as Streams
+from rrpolicy.channels.sampling.prng import Stream as Stream, Streams as Streams
 from rrpolicy.channels.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
 from rrpolicy.estimate.release import Release as Release
@@ -34,7 +34,7 @@ from rrpolicy.policy.model import (
     ReleaseSettings as ReleaseSettings,
     SourceSettings as SourceSettings,
 )
-from rrpolicy.privacy.classes.assessor import ClassModel as ClassModel, Protected as Protected
+from rrpolicy.privacy.classes.class_model import ClassModel as ClassModel, Protected as Protected
 from rrpolicy.privacy.classes.histograms import (
     Classes as Classes,
     Histograms as Histograms,
@@ -42,7 +42,7 @@ from rrpolicy.privacy.classes.histograms import (
     Mask as Mask,
 )
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
-from rrpolicy.privacy.classes.people import Population as Population
+from rrpolicy.privacy.classes.class_population import Population as Population
 from rrpolicy.report import (
     AccuracyRow as AccuracyRow,
     AlternativeRow as AlternativeRow,

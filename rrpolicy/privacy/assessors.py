@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.model import Assessor
 
 
-def overlap(one: Assessor, other: Assessor) -> bool:
+def can_overlap(one: Assessor, other: Assessor) -> bool:
     """Return whether two assessors could both be asked the same question."""
     if one.model != other.model or not (
         issubclass(one.channel, other.channel) or issubclass(other.channel, one.channel)
@@ -21,14 +21,14 @@ def overlap(one: Assessor, other: Assessor) -> bool:
         return False
     if not one.axes or not other.axes:
         return True
-    return _meet(one.needs or one.axes, other.axes) and _meet(other.needs or other.axes, one.axes)
+    return _intersects(one.needs or one.axes, other.axes) and _intersects(other.needs or other.axes, one.axes)
 
 
-def _meet(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> bool:
+def _intersects(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> bool:
     return any(issubclass(a, b) or issubclass(b, a) for a in some for b in others)
 
 
-def refuse(assessor: Assessor, requirement: Requirement, policy: Policy, axes: Layout) -> None:
+def refuse_undecidable(assessor: Assessor, requirement: Requirement, policy: Policy, axes: Layout) -> None:
     """Refuse what an assessor cannot decide of a requirement, though it has rules for its model and channel.
 
     Args:

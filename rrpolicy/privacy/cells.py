@@ -19,7 +19,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number near 2^64 over the golden ratio: products with it spread over all bits."""
 
 
-def occupied(
+def occupied_cells(
     original: Original, attributes: Sequence[str], carried: Sequence[str], own: Sequence[str]
 ) -> tuple[Codes, Ints, list[Sequence[Value]]]:
     """Return occupied cells sorted by (attributes, carried, own), their counts, and the labels of the first two."""
@@ -41,11 +41,11 @@ def occupied(
         columns.append(as_numpy(column).astype(np.int32))  # np.asarray would load pandas
     rows = np.stack(columns, axis=1)
     rows = rows[np.lexsort(rows.T[::-1])]
-    distinct, starts = runs(rows)
+    distinct, starts = equal_row_runs(rows)
     return distinct, np.diff(np.append(starts, len(rows))).astype(np.int64), labels
 
 
-def runs(rows: Codes) -> tuple[Codes, Ints]:
+def equal_row_runs(rows: Codes) -> tuple[Codes, Ints]:
     """Return the distinct rows of a sorted table and where each begins."""
     first = np.ones(len(rows), dtype=bool)
     if rows.shape[1]:
@@ -56,7 +56,7 @@ def runs(rows: Codes) -> tuple[Codes, Ints]:
     return rows[starts], starts.astype(np.int64)
 
 
-def alike_rows(rows: Codes | Ints) -> tuple[Ints, Ints]:
+def distinct_row_index(rows: Codes | Ints) -> tuple[Ints, Ints]:
     """Return where rows that differ stand first, and which of these each row equals.
 
     Rows are put in order by a number made of each, which costs a fraction of putting the rows themselves in order.
@@ -77,7 +77,7 @@ def alike_rows(rows: Codes | Ints) -> tuple[Ints, Ints]:
     return order[new], place
 
 
-def contexts(rows: Codes) -> Ints:
+def context_numbers(rows: Codes) -> Ints:
     """Return the number of each row among the distinct rows: first those that stand twice or more, in row order."""
     order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     step = np.any(rows[order][1:] != rows[order][:-1], axis=1)

@@ -30,8 +30,8 @@ from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.epsilon.exposure import DOUBTFUL
-from rrpolicy.privacy.epsilon.unlinkable import groups_by_rank
+from rrpolicy.privacy.epsilon.association import rank_groups
+from rrpolicy.privacy.epsilon.scope_loss import DOUBTFUL_CRAMERS_V
 from rrpolicy.source.counts import numbered, ranked
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Dependence:
         return self.left_out and (self.v.value >= STRONG or self.share >= SOME)
 
 
-def dependences(policy: Policy, columns: Columns, original: Original) -> tuple[Dependence, ...]:
+def find_dependences(policy: Policy, columns: Columns, original: Original) -> tuple[Dependence, ...]:
     """Return the dependences between exact and randomised columns that are beyond chance, in the policy's order.
 
     Args:
@@ -107,10 +107,10 @@ def dependences(policy: Policy, columns: Columns, original: Original) -> tuple[D
         return ()
     table = original.sample(*(a.name for a in (*exact, *randomised)))
     table = table.take(numbers(np.arange(0, len(table), -(-len(table) // MOST_RECORDS))))
-    return tuple(_Table(policy, exact, randomised, table, whole=len(table) == original.records).found())
+    return tuple(_CodedRecords(policy, exact, randomised, table, whole=len(table) == original.records).found())
 
 
-def columns_of(policy: Policy, channel: Channel) -> Columns:
+def exact_and_randomised(policy: Policy, channel: Channel) -> Columns:
     """Return the attributes released as they are, and those with categories in which chance has a part."""
     decoders = channel.decoders()
     drawn = {name for d in decoders if d.drawn for name in d.attributes}
@@ -119,7 +119,7 @@ def columns_of(policy: Policy, channel: Channel) -> Columns:
     return exact, [a for a in policy.released if a.name in drawn and a.categorical]
 
 
-def left_out(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
+def is_disregarded(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
     """Return whether every requirement on a randomised column leaves one released as it is out of account.
 
     Always, where it is assumed to link nobody. Else where there are such requirements, and none of them takes it for
@@ -128,25 +128,25 @@ def left_out(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
     """
     if exact.assume_unlinkable is not None:
         return True
-    on = [r for r in policy.requirements if _is_on(r, policy, randomised)]
-    return bool(on) and not any(_counts(r, exact) for r in on)
+    on = [r for r in policy.requirements if _limits_randomised(r, policy, randomised)]
+    return bool(on) and not any(_includes_exact_column(r, exact) for r in on)
 
 
-def _is_on(requirement: Requirement, policy: Policy, randomised: Attribute) -> bool:
+def _limits_randomised(requirement: Requirement, policy: Policy, randomised: Attribute) -> bool:
     """Return whether a requirement limits what is learned of a randomised column, or by it."""
     if hasattr(requirement.options, "sensitive"):
         return randomised.name in requirement.protects(policy)
     return hasattr(requirement.options, "scope") or randomised.role is Role.QUASI_IDENTIFIER
 
 
-def _counts(requirement: Requirement, exact: Attribute) -> bool:
+def _includes_exact_column(requirement: Requirement, exact: Attribute) -> bool:
     """Return whether a requirement takes into account what follows from a column that is released as it is."""
     if getattr(requirement.options, "scope", "record") == "attribute":
         return False
     return exact.role is not Role.SENSITIVE or bool(getattr(requirement.options, "known_sensitive", False))
 
 
-class _Table:
+class _CodedRecords:
     """The records that are looked at, in codes."""
 
     def __init__(
@@ -160,11 +160,11 @@ class _Table:
     ) -> None:
         self._n = len(table)
         self._exact = {a.name: a for a in exact}
-        self._values = {a.name: _values(table.column(a.name)) for a in exact}
-        self._broad = {a.name: _broad(table.column(a.name), self._values[a.name]) for a in exact}
+        self._values = {a.name: _value_codes(table.column(a.name)) for a in exact}
+        self._broad = {a.name: _broad_groups(table.column(a.name), self._values[a.name]) for a in exact}
         self._randomised = [a.name for a in randomised]
         self._codes = {a.name: ranked(as_numpy(table.column(a.name)))[1] for a in randomised}
-        self._left_out = {(e.name, r.name): left_out(policy, e, r) for e in exact for r in randomised}
+        self._left_out = {(e.name, r.name): is_disregarded(policy, e, r) for e in exact for r in randomised}
         self._pairs = len(self._left_out)
         self._standing = Standing.EXACT if whole else Standing.ESTIMATE
         self._error = 0.0 if whole else 1 / math.sqrt(self._n)
@@ -173,12 +173,12 @@ class _Table:
         """Yield what is beyond chance."""
         together = self._together()
         alone = {name: self._follows((name,), name, self._randomised) for name in self._exact if self._new(name)}
-        broad, codes = ({n: pooled(c) for n, c in each.items()} for each in (self._broad, self._codes))
+        broad, codes = ({n: pool_rare_codes(c) for n, c in each.items()} for each in (self._broad, self._codes))
         for (exact, randomised), out in self._left_out.items():
             v = corrected_v(broad[exact], codes[randomised], CHANCE / self._pairs)
             own = alone[exact][randomised] if exact in alone else 0
             following, others = max((own, ()), together.get((exact, randomised), (0, ())), key=lambda each: each[0])
-            if v >= DOUBTFUL or following:
+            if v >= DOUBTFUL_CRAMERS_V or following:
                 measure = Measure(v, self._standing, self._error)
                 yield Dependence(exact, randomised, measure, following, self._n, others, out)
 
@@ -230,7 +230,7 @@ class _Table:
             value = low[same, place]
             usual = np.maximum(
                 *(
-                    _share(self._codes[name], value, code, code[first[same]])
+                    _context_share(self._codes[name], value, code, code[first[same]])
                     for code in (rest, self._own(members, exact))
                 )
             )
@@ -243,7 +243,7 @@ class _Table:
         return self._values[exact] if len(members) > 1 else np.zeros(self._n, dtype=np.int64)
 
 
-def _share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
+def _context_share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
     """Return the share of a value among the records of a context, for each of some."""
     width = int(codes.max(initial=0)) + 1
     cells, n = np.unique(context * width + codes, return_counts=True)
@@ -252,7 +252,7 @@ def _share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
     return share
 
 
-def _values(column: pa.ChunkedArray) -> Ints:
+def _value_codes(column: pa.ChunkedArray) -> Ints:
     """Return the place of each record's value among those that occur."""
     if pa.types.is_integer(column.type) and not column.null_count:
         return ranked(as_numpy(column).astype(np.int64))[1]
@@ -262,12 +262,12 @@ def _values(column: pa.ChunkedArray) -> Ints:
     return ranked(as_numpy(encoded.indices).astype(np.int64))[1]
 
 
-def _broad(column: pa.ChunkedArray, values: Ints) -> Ints:
+def _broad_groups(column: pa.ChunkedArray, values: Ints) -> Ints:
     """Return values that several records have on average; else groups of about equal size, in their order."""
-    return values if (int(values.max()) + 1) * FEW <= len(values) else groups_by_rank(column)
+    return values if (int(values.max()) + 1) * FEW <= len(values) else rank_groups(column)
 
 
-def pooled(codes: Ints) -> Ints:
+def pool_rare_codes(codes: Ints) -> Ints:
     """Return codes of which those of few records are one, or are put to the rarest other where all are few."""
     n = np.bincount(codes)
     rare = n < FEW
@@ -291,16 +291,16 @@ def corrected_v(rows: Ints, columns: Ints, chance: float) -> float:
     r, c = len(a), len(b)
     if min(r, c) < 2 or n < FEW:  # noqa: PLR2004 nothing varies
         return 0.0
-    at, count = _counted(rows * c + columns, r * c)
+    at, count = _count_cells(rows * c + columns, r * c)
     chi2 = n * max(float((count**2 / (a[at // c] * b[at % c])).sum()) - 1, 0.0)
     shortened = [k - (k - 1) ** 2 / (n - 1) for k in (r, c)]
     phi2 = chi2 / n - (r - 1) * (c - 1) / (n - 1)
-    if phi2 <= 0 or min(shortened) <= 1 or tail(chi2, a, b) > chance:
+    if phi2 <= 0 or min(shortened) <= 1 or chi_square_tail(chi2, a, b) > chance:
         return 0.0
     return min(math.sqrt(phi2 / (min(shortened) - 1)), 1.0)
 
 
-def _counted(cells: Ints, size: int) -> tuple[Ints, Array]:
+def _count_cells(cells: Ints, size: int) -> tuple[Ints, Array]:
     """Return the cells that occur, and how often."""
     if size > MOST_CELLS:
         found, n = np.unique(cells, return_counts=True)
@@ -310,7 +310,7 @@ def _counted(cells: Ints, size: int) -> tuple[Ints, Array]:
     return found, n[found].astype(float)
 
 
-def tail(chi2: float, a: Ints, b: Ints) -> float:
+def chi_square_tail(chi2: float, a: Ints, b: Ints) -> float:
     """Return about the chance of a statistic as large, over all tables with the same margins."""
     from scipy.special import gammaincc
 

@@ -21,7 +21,7 @@ from rrpolicy.channels.base import Axis, Posterior, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Role
-from rrpolicy.privacy.cells import contexts, occupied, runs
+from rrpolicy.privacy.cells import context_numbers, equal_row_runs, occupied_cells
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
@@ -34,7 +34,7 @@ CERTAIN = 1e-9
 
 
 @frozen
-class Sides:
+class KnownAndSensitive:
     """Which axes of a channel tell who somebody is, and which tells the sensitive value.
 
     Attributes:
@@ -142,14 +142,14 @@ class Evidence:
         return ", ".join(f"{a} = {self.labels[i][self.values[group, i]]}" for i, a in enumerate(self.names))
 
 
-def sides(
+def split_axes(
     channel: Product,
     policy: Policy,
     sensitive: str | None,
     *,
     known_sensitive: bool = False,
     assumptions: bool = True,
-) -> Sides:
+) -> KnownAndSensitive:
     """Tell what is known from what is sensitive.
 
     Args:
@@ -170,16 +170,18 @@ def sides(
         elif roles == {Role.SENSITIVE}:
             if known_sensitive:
                 known.append(axis)
-        elif Role.QUASI_IDENTIFIER in roles or (revealing(axis) and not (assumptions and _unlinkable(axis))):
+        elif Role.QUASI_IDENTIFIER in roles or (
+            is_revealing(axis) and not (assumptions and _is_assumed_unlinkable(axis))
+        ):
             known.append(axis)
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
     linked = (c for c in channel.carried if c.assume_unlinkable is None or not assumptions)
     carried = (c for c in linked if c.attribute != sensitive)
     columns = tuple(c for c in carried if policy.attributes[c.attribute].role in evident)
-    return Sides(tuple(known), columns, target, siblings)
+    return KnownAndSensitive(tuple(known), columns, target, siblings)
 
 
-def revealing(axis: Axis) -> bool:
+def is_revealing(axis: Axis) -> bool:
     """Whether a released value tells the original, or the group it was recoded to, with certainty."""
     if isinstance(axis, (Identity, Recode)):
         return True
@@ -197,17 +199,17 @@ def revealing(axis: Axis) -> bool:
     return True
 
 
-def _unlinkable(axis: Axis) -> bool:
+def _is_assumed_unlinkable(axis: Axis) -> bool:
     return all(column.assume_unlinkable is not None for column in axis.columns())
 
 
-def assumed_unlinkable(channel: Product) -> tuple[str, ...]:
+def assumed_unlinkable_columns(channel: Product) -> tuple[str, ...]:
     """Return the columns that are released with certainty and assumed to link nobody."""
-    columns = (column for axis in channel.axes if revealing(axis) for column in axis.columns())
+    columns = (column for axis in channel.axes if is_revealing(axis) for column in axis.columns())
     return tuple(c.attribute for c in (*columns, *channel.carried) if c.assume_unlinkable is not None)
 
 
-def gather(original: Original, known: Sides) -> Evidence:
+def gather_evidence(original: Original, known: KnownAndSensitive) -> Evidence:
     """Count the groups of a table, in one pass.
 
     Args:
@@ -217,9 +219,9 @@ def gather(original: Original, known: Sides) -> Evidence:
     attributes = [*(name for axis in known.known for name in axis.attributes), *known.siblings]
     whole = list(known.sensitive.attributes) if known.sensitive is not None else []
     own = [name for name in whole if name not in known.siblings]
-    codes, n, labels = occupied(original, attributes, [c.attribute for c in known.carried], own)
+    codes, n, labels = occupied_cells(original, attributes, [c.attribute for c in known.carried], own)
     width = codes.shape[1] - len(own)
-    groups, starts = runs(codes[:, :width])
+    groups, starts = equal_row_runs(codes[:, :width])
     member = np.repeat(np.arange(len(groups)), np.diff(np.append(starts, len(codes))))
     size = known.sensitive.original_size if known.sensitive is not None else 1
     shape = tuple(len(original.policy.attributes[a].domain or ()) for a in whole)
@@ -246,7 +248,7 @@ def gather(original: Original, known: Sides) -> Evidence:
             randomised.append(axis)
             shape = tuple(len(labels[i]) for i in span)
             flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
-    context = contexts(np.concatenate(certain, axis=1))
+    context = context_numbers(np.concatenate(certain, axis=1))
     order = np.argsort(context, kind="stable")
     own_codes = np.empty((len(groups), len(flat)), dtype=np.int32, order="F")
     for column, codes_of_axis in enumerate(flat):

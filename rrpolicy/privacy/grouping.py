@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
-from rrpolicy.privacy.classes.assessor import deterministic
+from rrpolicy.privacy.classes.class_model import deterministic_axes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
@@ -37,7 +37,9 @@ def equivalence_classes(requirement: Requirement, channel: Channel, original: Or
         return planned_classes(requirement, channel, original)
     from rrpolicy.privacy.classes.equivalence import expected_classes
 
-    return expected_classes(requirement, _certain(channel), original, requirement.protects(original.policy))
+    return expected_classes(
+        requirement, _require_deterministic(channel), original, requirement.protects(original.policy)
+    )
 
 
 def written_classes(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Classes:
@@ -55,14 +57,16 @@ def written_classes(requirement: Requirement, policy: Policy, channel: Channel, 
     if isinstance(channel, SuppressionChannel):
         from rrpolicy.privacy.suppression import classes
 
-        return classes.written_classes(requirement, channel, written)
+        return classes.empirical_classes(requirement, channel, written)
     from rrpolicy.privacy.classes import equivalence
 
-    return equivalence.written_classes(requirement, policy, _certain(channel), written, requirement.protects(policy))
+    return equivalence.empirical_classes(
+        requirement, policy, _require_deterministic(channel), written, requirement.protects(policy)
+    )
 
 
-def _certain(channel: Channel) -> Product:
-    drawn = [axis for axis in getattr(channel, "axes", ()) if not isinstance(axis, deterministic())]
+def _require_deterministic(channel: Channel) -> Product:
+    drawn = [axis for axis in getattr(channel, "axes", ()) if not isinstance(axis, deterministic_axes())]
     if isinstance(channel, Product) and not drawn:
         return channel
     kinds = ", ".join(sorted({axis.kind for axis in drawn})) or channel.kind

@@ -48,18 +48,20 @@ class Order(StrEnum):
         return found.pop() if len(found) == 1 else cls.INCOMPARABLE if found else cls.EQUAL
 
 
-OF_GROUPS = (
+GROUP_KNOWLEDGE_NOTE = (
     "What the whole table shows of a group: an attacker who knows that a person belongs to it learns what is usual in "
     "it, whether or not that person took part."
 )
 OTHER_RELEASES = "Other releases of the same people: what several releases tell adds up."
-EVERY_MODEL = (OF_GROUPS, OTHER_RELEASES)
+EVERY_MODEL = (GROUP_KNOWLEDGE_NOTE, OTHER_RELEASES)
 """What no model covers that does not say otherwise."""
 MORE_RECORDS = "People with more records in the table than the policy admits."
 MORE_KNOWN = "Attackers who know another sensitive attribute, or more than the released columns that are not sensitive."
 FINDING = "Finding somebody's record: what a class tells of the sensitive attribute is limited, not who is in it."
 WHOLE_RELEASE = "What the distribution of the whole release tells of everybody."
-SHARED = "What a class has in common: if all have one sensitive value, it is known of each. l-diversity limits that."
+SHARED_VALUE_NOTE = (
+    "What a class has in common: if all have one sensitive value, it is known of each. l-diversity limits that."
+)
 """What several models do not cover, in one wording: a page that lists what all of them leave open says it once."""
 
 
@@ -380,7 +382,7 @@ def refuse_layout(
         raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))
 
 
-def foreign(requirement: Requirement, known: Collection[str], why: str) -> str | None:
+def subgroup_obstacle(requirement: Requirement, known: Collection[str], why: str) -> str | None:
     """Return why the subgroup of a requirement cannot be told, or None.
 
     Args:
@@ -392,7 +394,7 @@ def foreign(requirement: Requirement, known: Collection[str], why: str) -> str |
     return f"`where` names {', '.join(others)}, {why}" if others else None
 
 
-def unreadable(axes: Sequence[type[Axis]]) -> str | None:
+def unreadable_axes_reason(axes: Sequence[type[Axis]]) -> str | None:
     """Return why disclosure through some axes cannot be told: neither `Transition` nor `Posterior`; None if it can."""
     for axis in axes:
         if not lists_values(axis) and not hasattr(axis, "expected_posterior"):

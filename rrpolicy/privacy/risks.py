@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rrpolicy.finding import Risk
-from rrpolicy.privacy.epsilon import exposure
+from rrpolicy.privacy.epsilon import scope_loss
 
 _BOTH = frozenset(Risk)
 _LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})
@@ -30,7 +30,7 @@ _BOUNDED: Mapping[str, frozenset[Risk]] = {
 _LIKELIHOODS: Mapping[str, Risk] = {"identity-disclosure": Risk.LINKING, "attribute-disclosure": Risk.READING}
 
 
-def bounded_by(model: str) -> frozenset[Risk]:
+def bounded_risks(model: str) -> frozenset[Risk]:
     """Return the risks that a model bounds; nothing is known of a plugin's.
 
     Args:
@@ -39,12 +39,12 @@ def bounded_by(model: str) -> frozenset[Risk]:
     return _BOUNDED.get(model.partition("/")[0], frozenset())
 
 
-def likelihood_in(model: str) -> Risk | None:
+def stated_likelihood(model: str) -> Risk | None:
     """Return the risk whose likelihood a model's requirement itself states; None if it states none."""
     return _LIKELIHOODS.get(model.partition("/")[0])
 
 
-def linked_by(model: str, number: str = "") -> str:
+def linkage_attacker(model: str, number: str = "") -> str:
     """Return who links a person to a record with a chance that a finding tells, as every page names that attacker.
 
     Args:
@@ -54,12 +54,12 @@ def linked_by(model: str, number: str = "") -> str:
     Returns:
         "" of a plugin's model, of whose attacker nothing is known.
     """
-    if number == exposure.LINKING:
-        return exposure.ATTACKER
-    return exposure.ATTACKER_OF_ONE if model.partition("/")[0] in _BOUNDED else ""
+    if number == scope_loss.LINKING:
+        return scope_loss.ATTACKER
+    return scope_loss.ATTACKER_OF_ONE if model.partition("/")[0] in _BOUNDED else ""
 
 
-def others_known(model: str, requirement: str) -> bool | None:
+def includes_sensitive_knowledge(model: str, requirement: str) -> bool | None:
     """Return whether a requirement counts with attackers who know a person's other sensitive values.
 
     Args:
@@ -73,9 +73,9 @@ def others_known(model: str, requirement: str) -> bool | None:
         return None
     from rrpolicy.privacy.disclosure import attribute_options
 
-    return attribute_options.OTHERS_KNOWN in requirement
+    return attribute_options.OTHERS_KNOWN_PHRASE in requirement
 
 
-def differential_privacy(model: str) -> bool:
+def is_differential_privacy(model: str) -> bool:
     """Return whether a model is differential privacy."""
     return model.partition("/")[0] == "local-dp"

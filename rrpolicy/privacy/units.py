@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Basis, Companion, Measure
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.epsilon.exposure import k_of
+from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
-MOST = "records of one unit"
-HOW_MANY = "Whether a person has one record or several was not tested."
+MAX_RECORDS_NAME = "records of one unit"
+UNTESTED_UNITS_NOTE = "Whether a person has one record or several was not tested."
 """What follows the number of records where no column was counted that identifies people."""
 UNDECIDED = "how many records a person has"
 """What a verification cannot tell without the table, or without a column that identifies people."""
 
 
-def unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:
+def count_unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:
     """Return how many units have how many records; None where that is not known.
 
     Args:
@@ -48,10 +48,10 @@ def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
         cross: the smallest cross ratio of one record.
         sizes: number of records s -> number of units M_s.
     """
-    return min((k_of(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
+    return min((k_of_cross_ratio(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
 
 
-def assumption(max_records: int) -> str:
+def records_assumption(max_records: int) -> str:
     """Return the assumption on the records of a person that every finding rests on.
 
     Whether it was tested, `how_tested` says, in audit/ alone: a release is the same from records and from counts.
@@ -70,7 +70,7 @@ def assumption(max_records: int) -> str:
     )
 
 
-def how_tested(*, tested: bool) -> str:
+def unit_check_method(*, tested: bool) -> str:
     """Return whether the table was held against the number of records that a person may have."""
     how = "was tested on the table" if tested else "was not tested"
     return f"{UNDECIDED.capitalize()} {how}."
@@ -84,4 +84,4 @@ def largest_unit(original: Original | int) -> tuple[Companion, ...]:
     meaning = (
         f"the most records of any unit of protection; '{original.policy.unit}' tells units apart, and none lacks it"
     )
-    return (Companion(MOST, Measure(float(max(units.sizes, default=0))), Basis.ORIGINAL, meaning),)
+    return (Companion(MAX_RECORDS_NAME, Measure(float(max(units.sizes, default=0))), Basis.ORIGINAL, meaning),)

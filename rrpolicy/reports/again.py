@@ -173,7 +173,7 @@ def _report(page: Page, public: Path, audit: Path | None, registry: Registry, *,
 
 def _sections(manifest: Manifest, registry: Registry) -> tuple[Section, ...]:
     """Return what the published channel says of itself; nothing, and a warning, where its plugin is not loaded."""
-    from rrpolicy.channels.reading import channel_from_json
+    from rrpolicy.channels.json_decoding import channel_from_json
 
     try:
         channel = channel_from_json(manifest.channel, registry.kinds)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from rrpolicy.finding import BOUND_WORDS, Bound, Measure
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.report import AlternativeRow, Alternatives
 from rrpolicy.reports.before_after import guesses
 from rrpolicy.reports.map import Point, risk_map
@@ -79,7 +79,7 @@ class Compared:
     recommended: bool
     problems: tuple[str, ...]
     unmet: tuple[str, ...]
-    protection: Protection | None = field(default=None, metadata=SPARSE)
+    protection: ReleaseProtection | None = field(default=None, metadata=SPARSE)
     unchanged: tuple[str, ...] = field(default=(), metadata=SPARSE)
     usable: bool = field(default=True, metadata=SPARSE)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rrpolicy.attacks.inference import BY_RECORD
-from rrpolicy.attacks.result import Attack, Attacked, Outcome
+from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
 from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.report_blocks import figure, percent
 from rrpolicy.reports.decision import decision
@@ -22,12 +22,12 @@ IN_TEST = " right in a test"
 """Ends the figure of a tile that has no other number."""
 
 
-def with_attacks(report: Report, found: Attacked) -> Report:
+def with_attacks(report: Report, found: AttackReport) -> Report:
     """Return a report with an adversarial test in the place of another one; a test that failed decides."""
     passed, sentence = report.passed, report.decision
     if sentence == FAILED:  # by the test that was there before
         passed, sentence = decision(report.findings, report.utility)
-    if any(attack.outcome is Outcome.NOT_AS_PREDICTED for attack in found.every):
+    if any(attack.outcome is AttackOutcome.NOT_AS_PREDICTED for attack in found.every):
         passed, sentence = False, FAILED
     read = [a for a in found.attacks if a.name == BY_RECORD and a.successes is not None and a.without is not None]
     points = [p.replace(ALONE, UNMEASURED) for p in report.points if not p.startswith(TESTED)]
@@ -43,7 +43,7 @@ def with_attacks(report: Report, found: Attacked) -> Report:
     )
 
 
-def _tile(tile: Tile, read: Sequence[Attack]) -> Tile:
+def _tile(tile: Tile, read: Sequence[AttackResult]) -> Tile:
     """Return what the first screen tells of reading, with what attacks attained in the place of an earlier test."""
     shown = NOT_MEASURED if tile.figure.endswith(IN_TEST) else tile.figure
     meaning = tile.meaning.partition(f" {TESTED}")[0].replace(ALONE, UNMEASURED)
@@ -54,14 +54,14 @@ def _tile(tile: Tile, read: Sequence[Attack]) -> Tile:
     return replace(tile, figure=shown, meaning=meaning)
 
 
-def _read(attack: Attack) -> str:
+def _read(attack: AttackResult) -> str:
     """Return in a sentence what an attack read, beside what is read without the release."""
     right, blind = (_of(number or 0.0, attack) for number in (attack.successes, attack.without))
     beside = f"without the release {blind}: an average, not the largest chance of anybody"
     return f"{TESTED}the attacker reads `{attack.of}` rightly from {right} records, {beside}."
 
 
-def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:
+def attack_rows(found: AttackReport) -> tuple[AttackRow, ...]:
     """Return what the report shows of attacks, in their order; those on several releases say which they are."""
     others = (f"release {number} has the digest {digest}" for number, digest in enumerate(found.releases[1:], 2))
     which = "; ".join(["release 1 is this one", *others])
@@ -71,7 +71,7 @@ def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:
     return tuple(map(_row, (*found.attacks, *together)))
 
 
-def _row(attack: Attack) -> AttackRow:
+def _row(attack: AttackResult) -> AttackRow:
     name = f"{attack.name[0].upper()}{attack.name[1:]}{f' ({attack.of})' if attack.of else ''}"
     attained = predicted = interval = spread = None
     if attack.successes is not None:
@@ -87,7 +87,7 @@ def _row(attack: Attack) -> AttackRow:
         attack.knows,
         attack.counts,
         attack.outcome.value,
-        attack.reason or (attack.fault if attack.outcome is Outcome.NOT_AS_PREDICTED else ""),
+        attack.reason or (attack.fault if attack.outcome is AttackOutcome.NOT_AS_PREDICTED else ""),
         attained,
         predicted,
         interval,
@@ -97,11 +97,11 @@ def _row(attack: Attack) -> AttackRow:
     )
 
 
-def _of(successes: float, attack: Attack) -> str:
+def _of(successes: float, attack: AttackResult) -> str:
     """Return a number of successes, with its share of the trials where there are several."""
     number = _number(successes, attack)
     return f"{number} of {attack.trials:,} ({percent(successes / attack.trials)})" if attack.trials > 1 else number
 
 
-def _number(value: float, attack: Attack) -> str:
+def _number(value: float, attack: AttackResult) -> str:
     return figure(round(value, 1)) if attack.trials > 1 else figure(value, 4)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.escaping.printable import some
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.privacy.protection.grade import CHANCE, Grade
+from rrpolicy.privacy.protection.grade import CHANCE, ProtectionGrade
 from rrpolicy.report import ProtectionPanel, RiskRow
 from rrpolicy.report_blocks import figure, percent, sentence
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding as Requirement
     from rrpolicy.mechanism import Remark
-    from rrpolicy.privacy.protection.ladder import Finding, Ladder, Protection
+    from rrpolicy.privacy.protection.result import ColumnInference, RecordLinkage, ReleaseProtection
 
 FINDING = "Finding a person's record"
 ONE_IN = 0.01
@@ -23,7 +23,7 @@ ROUNDED = 1e-6
 
 
 def protection_panel(
-    found: Protection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
+    found: ReleaseProtection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
 ) -> ProtectionPanel | None:
     """Return how strong a release is, as pages show it; None where that was not assessed.
 
@@ -43,14 +43,14 @@ def protection_panel(
     return ProtectionPanel(found.grade.value, tone, heading, sentence(found.rule), rows)
 
 
-def _tone(found: Protection, vacuous: bool, assumed: bool) -> Literal["good", "plain", "care", "bad"]:
+def _tone(found: ReleaseProtection, vacuous: bool, assumed: bool) -> Literal["good", "plain", "care", "bad"]:
     """Return how a page is headed: never better where an attacker attains more."""
-    if found.grade is Grade.NONE:
+    if found.grade is ProtectionGrade.NONE:
         return "bad"
     worse = found_worse(found) or found.grade
-    if vacuous or worse.rank >= Grade.WEAK.rank:
+    if vacuous or worse.rank >= ProtectionGrade.WEAK.rank:
         return "care"
-    return "good" if worse is Grade.STRONG and not assumed else "plain"
+    return "good" if worse is ProtectionGrade.STRONG and not assumed else "plain"
 
 
 def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> bool:
@@ -59,21 +59,21 @@ def limits_nothing(findings: Iterable[Requirement], remarks: Iterable[Remark]) -
     return all(finding.identity in vacuous for finding in findings if finding.limit is not None)
 
 
-def found_worse(found: Protection | None) -> Grade | None:
+def found_worse(found: ReleaseProtection | None) -> ProtectionGrade | None:
     """Return the grade of finding a person's record where it is worse than that of the whole; else None."""
     if found is None or found.linking is None or found.linking.grade.reaches(found.grade):
         return None
     return found.linking.grade
 
 
-def _notes(found: Protection, vacuous: bool) -> list[str]:
+def _notes(found: ReleaseProtection, vacuous: bool) -> list[str]:
     """Return what is worse than the grade of the whole, in sentences."""
     notes = ["No privacy requirement limits anything."] if vacuous else []
     worse = found_worse(found)
     return notes if worse is None else [*notes, f"{FINDING}: {worse.value}."]
 
 
-def _assumed_in_short(found: Protection) -> list[str]:
+def _assumed_in_short(found: ReleaseProtection) -> list[str]:
     """Return the assumption without which re-identification has a worse grade, in a sentence."""
     assumed = None if found.linking is None else found.linking.assumption
     if found.linking is None or assumed is None or CHANCE.grade(assumed.worst.value) is found.linking.grade:
@@ -86,7 +86,7 @@ def change(before: float, after: float) -> str:
     return f"{percent(before)} → {percent(after)}"
 
 
-def guesses(found: Protection | None) -> Iterator[str]:
+def guesses(found: ReleaseProtection | None) -> Iterator[str]:
     """Yield the grade, and for each sensitive column how many guesses are right without and with the release."""
     if found is None:
         return
@@ -103,7 +103,7 @@ def chance(value: float) -> str:
     return percent(value)
 
 
-def _reading(ladder: Ladder) -> RiskRow:
+def _reading(ladder: ColumnInference) -> RiskRow:
     overall, statistics, person, record = (
         rung.guess for rung in (ladder.overall, ladder.statistics, ladder.person, ladder.record)
     )
@@ -136,7 +136,7 @@ def _reading(ladder: Ladder) -> RiskRow:
     )
 
 
-def _certain(ladder: Ladder) -> str:
+def _certain(ladder: ColumnInference) -> str:
     """Return of how many people the value is certain, for an attacker who knows the record and for one who does not."""
     known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
     groups = (
@@ -154,7 +154,7 @@ def _people(number: float) -> str:
     return "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
 
 
-def _finding(linking: Finding) -> RiskRow:
+def _finding(linking: RecordLinkage) -> RiskRow:
     mean, worst = linking.mean, linking.worst
     told = (
         f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
@@ -180,7 +180,7 @@ def _finding(linking: Finding) -> RiskRow:
     )
 
 
-def _assumed(linking: Finding) -> str:
+def _assumed(linking: RecordLinkage) -> str:
     """Return how well a record is found where columns link somebody after all, as a sentence; "" if none is assumed."""
     found = linking.assumption
     if found is None:

@@ -11,7 +11,7 @@ from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.planning.waivers import JUDGED, warning_id
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.risks import others_known
+from rrpolicy.privacy.risks import includes_sensitive_knowledge
 from rrpolicy.report_blocks import figure
 from rrpolicy.reports.attributes import A, unmodified
 from rrpolicy.reports.findings import MEASURED
@@ -104,7 +104,7 @@ def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several
     told = [
         known or f.requirement == WITHHELD
         for f in findings
-        if (known := others_known(f.model, f.requirement)) is not None
+        if (known := includes_sensitive_knowledge(f.model, f.requirement)) is not None
     ]
     unknown = several and bool(told) and not any(told)
     beside = "; no limit of attribute disclosure counts with attackers who know it of a person (`known_sensitive`)"

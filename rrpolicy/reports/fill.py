@@ -15,7 +15,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy, Role
-from rrpolicy.privacy.units import HOW_MANY
+from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.report_blocks import Fact, Section, figure
 from rrpolicy.reports.alternatives import ComparedWith, alternatives
@@ -31,9 +31,9 @@ from rrpolicy.reports.tiles import tiles
 from rrpolicy.reports.wording import worded
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attacks.result import AttackReport
     from rrpolicy.planning.preview import MarginalError
-    from rrpolicy.privacy.protection.ladder import Protection
+    from rrpolicy.privacy.protection.result import ReleaseProtection
     from rrpolicy.report import AssociationRow
 
 EXACT_DRAW = "exact: no probability is rounded"
@@ -98,7 +98,7 @@ class AuditPieces:
     models: Mapping[str, object] = field(default_factory=dict)
     formats: Formats = field(default_factory=lambda: CORE)
     policy_file: str | None = None
-    attacked: Attacked | None = None
+    attacked: AttackReport | None = None
     compared: ComparedWith | None = None
     time: str = ""
     errors: tuple[MarginalError, ...] = ()
@@ -106,7 +106,7 @@ class AuditPieces:
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
     untested: tuple[str, ...] = ()
-    protection: Protection | None = None
+    protection: ReleaseProtection | None = None
 
 
 def public_report(
@@ -306,7 +306,7 @@ def audited_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
     if most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"
     else:
-        people = f"{records}, one record each" if tested else f"{records} records. {HOW_MANY}"
+        people = f"{records}, one record each" if tested else f"{records} records. {UNTESTED_UNITS_NOTE}"
     released = len(manifest.attributes)
     columns = f"{figure(released)}: {treated_so(manifest.decoders, released)}"
     nobody = () if manifest.governance.context.recipients else (Fact("Recipients", "not stated"),)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from rrpolicy.finding import ERRORS, MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.risks import bounded_by, likelihood_in, linked_by
+from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.report import Tile
 from rrpolicy.report_blocks import figure, sentence
 from rrpolicy.reports.attributes import unmodified
@@ -117,13 +117,13 @@ def _chances(findings: Iterable[Finding]) -> Iterator[Chance]:
 
 
 def _linked_by(risk: Risk, model: str, number: str = "") -> str:
-    return linked_by(model, number) if risk is Risk.LINKING else ""
+    return linkage_attacker(model, number) if risk is Risk.LINKING else ""
 
 
 def _decides(finding: Finding, companion: Companion) -> bool:
     """Return whether a chance beside a finding is what the requirement limits, told in another way: 1/k beside k."""
     told = finding.achieved
-    if finding.limit is None or told is None or companion.chance_of not in bounded_by(finding.model):
+    if finding.limit is None or told is None or companion.chance_of not in bounded_risks(finding.model):
         return False
     if companion.basis is not finding.basis:  # another number, that happens to be as large
         return False
@@ -172,7 +172,7 @@ def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequenc
         known = f"{_names(exact)} {_are(exact)} released exactly: an attacker who knows them of a person finds"
         return Tile(name, NO_LIMIT, f"{known} the records that agree.", "", "open")
     if worst is None:
-        bounded = any(Risk.LINKING in bounded_by(f.model) for f in findings)
+        bounded = any(Risk.LINKING in bounded_risks(f.model) for f in findings)
         if bounded:
             return Tile(name, "limited", HIDDEN, "", "limited")
         return Tile(name, NOT_MEASURED, UNSAID, "", "plain")
@@ -221,8 +221,8 @@ def _reading(found: Sequence[Chance], findings: Sequence[Finding], attributes: S
     if not known:
         return Tile(name, NOT_MEASURED if rest else "not on this page", " ".join(sentences) or HIDDEN, "", "plain")
     worst = max(known, key=lambda c: c.measure.value)
-    bounds = [f for f in findings if Risk.READING in bounded_by(f.model) and f.limit is not None and f.promise]
-    partly = [] if worst.limited else [f.promise for f in bounds if likelihood_in(f.model) is Risk.READING]
+    bounds = [f for f in findings if Risk.READING in bounded_risks(f.model) and f.limit is not None and f.promise]
+    partly = [] if worst.limited else [f.promise for f in bounds if stated_likelihood(f.model) is Risk.READING]
     sentences += [f"Limited by this policy: {text.removeprefix(f'{READ}: ')}" for text in partly]
     return Tile(name, _up_to(worst.measure), " ".join(sentences), _limited(worst, partly=bool(partly)), _tone(worst))
 
@@ -269,7 +269,7 @@ def unmeasured(found: Iterable[Chance], findings: Sequence[Finding], attributes:
     told = {name for c in found if c.risk is Risk.READING for name in c.of.split(" x ")}
     known = told | {a.name for a in kept}
     rest = [a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE and a.name not in known]
-    bounds = [bounded_by(f.model) for f in findings if Risk.READING in bounded_by(f.model)]
+    bounds = [bounded_risks(f.model) for f in findings if Risk.READING in bounded_risks(f.model)]
     if not rest or ({Risk.READING} in bounds and not told):
         return ""
     how = "a requirement limits how much a release changes any guess" if bounds else "no requirement limits it"

@@ -11,8 +11,8 @@ from rrpolicy.finding import Finding, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
-from rrpolicy.privacy.classes.assessor import ClassModel, Protected, named
-from rrpolicy.privacy.classes.tally import Tally
+from rrpolicy.privacy.classes.class_counts import ClassCounts
+from rrpolicy.privacy.classes.class_model import ClassModel, Protected, rename_finding
 from rrpolicy.registry import Registry
 
 _WITH_AN_ORDER = {Family.INTEGER, Family.REAL, Family.MOMENT}
@@ -38,7 +38,7 @@ class Measurer:
     attributes: Mapping[str, Attribute]
     families: Mapping[str, Family]
 
-    def hold(self, requirement: Requirement, tally: Tally, sensitive: Sequence[str]) -> list[Finding]:
+    def hold(self, requirement: Requirement, tally: ClassCounts, sensitive: Sequence[str]) -> list[Finding]:
         """Return one finding for each sensitive column that a requirement protects, or one for class sizes."""
         model = self.registry.privacy_models[requirement.model]
         told, options = class_models(self.registry)[requirement.model], requirement.options
@@ -56,13 +56,13 @@ class Measurer:
             _refuse(told, options, column)
             found = told.find(options, [column], tally.classes)
             if told.kind:
-                found = named(found, getattr(options, told.kind))
+                found = rename_finding(found, getattr(options, told.kind))
             of = replace(requirement, options=options.model_copy(update={"sensitive": (name,)}))
             asked = f"{words} of {name}{where}"
             findings.append(replace(found, requirement=asked, place=requirement.place, identity=requirement_id(of)))
         return findings
 
-    def measure(self, tally: Tally, sensitive: Sequence[str]) -> Iterator[Finding]:
+    def measure(self, tally: ClassCounts, sensitive: Sequence[str]) -> Iterator[Finding]:
         """Yield what every model and kind reaches, without limits."""
         for column in (None, *(self._column(name, tally) for name in sensitive)):
             for told in class_models(self.registry).values():
@@ -78,7 +78,7 @@ class Measurer:
             raise PolicyError(problem)
         return names
 
-    def _column(self, name: str, tally: Tally) -> Protected:
+    def _column(self, name: str, tally: ClassCounts) -> Protected:
         """Return what is known of a column: from the policy, else from the type of its values."""
         attribute = self.attributes.get(name)
         if attribute is None:
@@ -88,7 +88,7 @@ class Measurer:
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
 
 
-def _refuse_unknown(requirement: Requirement, told: ClassModel, tally: Tally) -> None:
+def _refuse_unknown(requirement: Requirement, told: ClassModel, tally: ClassCounts) -> None:
     """Raise RR250 if it cannot be held to classes of which too little is known of the population."""
     people = tally.classes.population
     if requirement.needs_reference and (people is None or (told.counted and people.standing is not Standing.EXACT)):

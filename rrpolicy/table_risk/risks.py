@@ -17,10 +17,10 @@ from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN
-from rrpolicy.privacy.classes.people import Population
-from rrpolicy.privacy.population.attackers import with_population, without_population
-from rrpolicy.privacy.population.individual import estimated
-from rrpolicy.privacy.population.suda import Combinations, finding
+from rrpolicy.privacy.classes.class_population import Population
+from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
+from rrpolicy.privacy.population.individual_risk import individual_risk_finding
+from rrpolicy.privacy.population.suda import DistinctCombinations, suda_finding
 from rrpolicy.source.opening import engine, snapshot_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.finding import Finding
+    from rrpolicy.privacy.classes.class_counts import ClassCounts
     from rrpolicy.privacy.classes.histograms import Classes
-    from rrpolicy.privacy.classes.tally import Tally
     from rrpolicy.registry import Registry
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
     from rrpolicy.source.memory.handed import Handed
@@ -177,7 +177,7 @@ def read_reference(
         return Reference(people, tuple(here), opened.count)
 
 
-def population_of(told: Said, counted: Tally, reference: Reference | None, name: str) -> Population | None:
+def population_of(told: Said, counted: ClassCounts, reference: Reference | None, name: str) -> Population | None:
     """Return what is known of the population of counted classes; None if nothing is.
 
     Raises:
@@ -200,7 +200,7 @@ def population_of(told: Said, counted: Tally, reference: Reference | None, name:
 
 def combinations(
     told: Said, known: Sequence[str], snapshot: TableSnapshot, left_out: str | None
-) -> Combinations | None:
+) -> DistinctCombinations | None:
     """Return the distinct combinations of what makes a class; None if special uniques are not asked for.
 
     Args:
@@ -229,19 +229,19 @@ def combinations(
         values.append(tuple(_MISSING if labels[i] is None else category_text(labels[i]) for i in order))
     n = as_numpy(found.column("n")).astype(np.int64)
     width = np.column_stack(codes) if codes else np.zeros((len(n), 0), dtype=np.int64)
-    return Combinations(width, n, tuple(known), tuple(values))
+    return DistinctCombinations(width, n, tuple(known), tuple(values))
 
 
-def risks(classes: Classes, told: Said, combined: Combinations | None) -> Iterator[Finding]:
+def risks(classes: Classes, told: Said, combined: DistinctCombinations | None) -> Iterator[Finding]:
     """Yield what is measured of records, and of people as far as the population is known."""
-    yield from without_population(classes)
+    yield from class_size_findings(classes)
     people = classes.population
     if people is not None:
-        yield from with_population(classes, people)
+        yield from population_findings(classes, people)
         if people.standing is Standing.ESTIMATE:
-            one = estimated(classes, people)
+            one = individual_risk_finding(classes, people)
             yield from () if one is None else (one,)
     if combined is not None and told.suda is not None:
         fraction = None if people is None or not people.total else Fraction(classes.records) / Fraction(people.total)
         most = min(told.suda, len(combined.names))
-        yield finding(combined, most, fraction, "" if people is None else people.assumption)
+        yield suda_finding(combined, most, fraction, "" if people is None else people.assumption)

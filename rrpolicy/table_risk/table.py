@@ -23,7 +23,7 @@ from rrpolicy.formats.format import CORE
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.gate import in_the_way
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
-from rrpolicy.privacy.classes.tally import Counted, Tally, tally
+from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
 from rrpolicy.source.opening import engine, snapshot_of
 from rrpolicy.table_risk.as_released import as_released
@@ -234,16 +234,16 @@ class Columns:
 
     def count(
         self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value], reference: Reference | None
-    ) -> Tally:
+    ) -> ClassCounts:
         """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
         stored = snapshot.stored
         cursor = snapshot.connection.cursor()
         known = [stored[name].typed for name in self.known] if reference is None else reference.known(cursor)
-        counted = tally(
+        counted = count_classes(
             cursor,
             snapshot.source,
             known,
-            [Counted(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
+            [CountedColumn(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
             concerned=" AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
             suppressed=self.left_out(snapshot, asked),
             weight=asked.said.weight(snapshot),

@@ -13,9 +13,9 @@ import numpy as np
 from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.base import Axis, Posterior, Readable, Transition
 from rrpolicy.channels.decoders import Decoder
-from rrpolicy.channels.promises import of_itself
-from rrpolicy.channels.sampling.lasting import Lasting, Marks
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.persistent_noise import PersistentStream, PersonMarks
+from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.channels.self_check import axis_contradictions
 from rrpolicy.report_blocks import Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
@@ -46,7 +46,7 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
     _check_split(axis, seed)
     if isinstance(axis, Transition):
         _check_matrix(axis, axis)
-        for told in of_itself(axis):
+        for told in axis_contradictions(axis):
             raise AssertionError(told)
         if math.prod(len(column.labels) for column in axis.columns()) == axis.released_size:
             _check_law(axis, axis, seed)
@@ -150,8 +150,8 @@ def _check_one_number(axis: Axis, seed: int) -> None:
     demand(bool(np.array_equal(backwards[::-1], whole)), said)
 
 
-def _persistent_split(axis: Axis, codes: Ints, people: Marks) -> Codes:
-    numbers = Lasting(lambda place: hashlib.sha256(b"%d" % place).digest(), people, codes)
+def _persistent_split(axis: Axis, codes: Ints, people: PersonMarks) -> Codes:
+    numbers = PersistentStream(lambda place: hashlib.sha256(b"%d" % place).digest(), people, codes)
     try:
         _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), numbers)
     except RuntimeError as error:

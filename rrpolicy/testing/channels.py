@@ -11,9 +11,9 @@ import pyarrow as pa
 from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.decoders import Decoder
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.promises import contradictions
-from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.self_check import channel_contradictions
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.formats.column_types import arrow_schema
@@ -129,7 +129,7 @@ def _read(document: Any, kinds: Mapping[str, type[Channel | Axis]], written: str
 
 
 def _check_names(channel: Channel, policy: Policy) -> None:
-    for contradiction in contradictions(channel, policy.released):
+    for contradiction in channel_contradictions(channel, policy.released):
         raise AssertionError(contradiction)
     order = [a.name for a in policy.released]
     told: set[str] = set()

@@ -13,8 +13,14 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.base import Channel
-from rrpolicy.channels.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, cells
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.decoders import (
+    Cell,
+    IdentityDecoder,
+    MatrixDecoder,
+    RetentionDecoder,
+    label_cells,
+)
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.values import read_codes
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.assertions import demand
@@ -109,7 +115,7 @@ def _decoder_cells(decoder: ListedDecoder) -> tuple[Sequence[Cell], Sequence[Cel
         case RetentionDecoder(labels=own):
             return own, own
         case IdentityDecoder(labels=labels):
-            return cells(labels), cells(labels)
+            return label_cells(labels), label_cells(labels)
 
 
 class _ExpectedCounts:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.promises import contradictions
+from rrpolicy.channels.self_check import channel_contradictions
 from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Origin, Verdict
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
@@ -147,7 +147,7 @@ def _check_reached(proposal: Proposal, task: Task) -> None:
 
 def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> None:
     channel = proposal.channel
-    for contradiction in contradictions(channel, policy.released):
+    for contradiction in channel_contradictions(channel, policy.released):
         raise AssertionError(contradiction)
     demand(isinstance(channel, outline.channel), "the plan's channel is of another class than the outline's")
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
@@ -312,7 +312,7 @@ def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -
             proposal = mechanism.plan(options, task)
     except (RequirementError, PolicyError):
         return
-    for contradiction in contradictions(proposal.channel, renamed.released):
+    for contradiction in channel_contradictions(proposal.channel, renamed.released):
         raise AssertionError(contradiction)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.table import type_of
+from rrpolicy.channels.table import engine_type_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
@@ -119,7 +119,7 @@ class TableInMemory:
     def types(self) -> Mapping[str, str]:
         """Return the types of the categories; of carried columns BIGINT, DOUBLE or VARCHAR."""
         kinds = {name: values.type for name, values in self.carried.items()}
-        return {name: type_of(self.policy.attributes[name].domain or ()) for name in self.codes} | {
+        return {name: engine_type_of(self.policy.attributes[name].domain or ()) for name in self.codes} | {
             name: "BIGINT" if pa.types.is_integer(t) else "DOUBLE" if pa.types.is_floating(t) else "VARCHAR"
             for name, t in kinds.items()
         }

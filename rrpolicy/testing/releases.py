@@ -15,7 +15,7 @@ from rrpolicy.bundle.tables.written import WrittenTables, open_written
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release

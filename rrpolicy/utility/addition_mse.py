@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-class Options(BaseModel):
+class AdditionMSEOptions(BaseModel):
     """Of which attribute, and the shares of what."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,10 +45,10 @@ class AdditionMSE:
     """The mean squared error over the values of an attribute that is released as sets."""
 
     name = "addition-mse"
-    options = Options
+    options = AdditionMSEOptions
     meaning = "the mean over the values of the expected squared error of an estimated share"
 
-    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
+    def unfit(self, options: AdditionMSEOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why nothing that is planned is released as sets; None if something is.
 
         Args:
@@ -65,7 +65,7 @@ class AdditionMSE:
             return f"'{lost[0]}' is not released as sets"
         return None if sets else "nothing is released as sets"
 
-    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+    def expected(self, options: AdditionMSEOptions, channel: Channel, original: Original | int) -> Measure | None:
         """Return the largest expectation over the axes that are asked for; exact for this table.
 
         Args:
@@ -83,14 +83,14 @@ class AdditionMSE:
         if not isinstance(channel, Product):
             return None
         axes = [axis for axis in channel.axes if isinstance(axis, Sets)]
-        chosen = _chosen(options, axes)
+        chosen = _chosen_axis(options, axes)
         if not chosen:
             return None
         records = original if isinstance(original, int) else original.records
         error = max(addition_mean_squared_error(a.original_size, a.set_size, records, options.target) for a in chosen)
         return Measure(float(error), Standing.EXACT if options.target == "table" else Standing.UPPER_BOUND)
 
-    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
+    def realised(self, options: AdditionMSEOptions, release: Release, original: Original) -> Measure | None:
         """Return the largest mean squared deviation that one draw attained; audit only, it never gates.
 
         Args:
@@ -104,21 +104,21 @@ class AdditionMSE:
         import numpy as np
 
         from rrpolicy.channels.decoders import AdditionDecoder
+        from rrpolicy.utility.release_estimates import estimate_shares
         from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.written import estimated
 
         sets = [d.attributes for d in release.manifest.decoders if isinstance(d, AdditionDecoder)]
         found = []
         for names in sets:
             if options.target == "table" and set(options.attributes or names) == set(names):
-                table = estimated(release, original, names)
+                table = estimate_shares(release, original, names)
                 if table is None:
                     return None
                 found.append(float(np.mean((table.shares - original_shares(original, names)) ** 2)))
         return Measure(max(found), Standing.EXACT) if found else None
 
 
-def _chosen(options: Options, axes: list[Sets]) -> list[Sets]:
+def _chosen_axis(options: AdditionMSEOptions, axes: list[Sets]) -> list[Sets]:
     if options.attributes is None:
         return axes
     chosen = [axis for axis in axes if set(axis.attributes) == set(options.attributes)]

@@ -17,16 +17,23 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.finding import Measure
-from rrpolicy.utility.distances import clipped
-from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected, once, targets
-from rrpolicy.utility.written import estimated
+from rrpolicy.utility.distances import clip_shares
+from rrpolicy.utility.release_estimates import estimate_shares
+from rrpolicy.utility.simulation import (
+    DrawSettings,
+    EstimatedMarginal,
+    cached_result,
+    mean_over_draws,
+    simulate_releases,
+    target_cells,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.drawn import Collected
+    from rrpolicy.utility.draw_counts import CountedRowSink
     from rrpolicy.utility.simulation import Range
 
 
@@ -35,7 +42,7 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
     original: Original,
     attributes: Sequence[str],
     figure: Callable[[list[Array]], float],
-    draws: Draws,
+    draws: DrawSettings,
     within: Range | None = None,
 ) -> Measure:
     """Return the mean over draws of a number of the tables of all pairs; exact where nothing is left to chance.
@@ -52,20 +59,23 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
         DataError: RR346 if that is too much work.
         PolicyError: RR267 if the released values do not determine a table.
     """
-    pairs = [Marginal.of(channel, original, pair, attributes) for pair in combinations(attributes, 2)]
-    drawn = ([_table(pair, rows, original.records) for pair in pairs] for rows in collected(pairs, original, draws))
+    pairs = [EstimatedMarginal.of(channel, original, pair, attributes) for pair in combinations(attributes, 2)]
+    drawn = (
+        [_draw_table(pair, rows, original.records) for pair in pairs]
+        for rows in simulate_releases(pairs, original, draws)
+    )
     cells = sum(math.prod(pair.shape) for pair in pairs)
-    found = [figure(tables) for tables in once("pairs", channel, original, attributes, draws, drawn, cells)]
-    return averaged(found, within) if any(pair.drawn for pair in pairs) else Measure(found[0])
+    found = [figure(tables) for tables in cached_result("pairs", channel, original, attributes, draws, drawn, cells)]
+    return mean_over_draws(found, within) if any(pair.drawn for pair in pairs) else Measure(found[0])
 
 
-def _table(pair: Marginal, drawn: Collected, records: int) -> Array:
+def _draw_table(pair: EstimatedMarginal, drawn: CountedRowSink, records: int) -> Array:
     """Return the shares of a pair in one draw: deflated where values were randomised, but by one set for both."""
     if pair.dealt is not None or not pair.drawn:
         return pair.estimate(drawn, records).shares
     if len(pair.axes) == 1:
         ((axis, wanted),), (inner,) = pair.axes, pair.inner
-        if not _listed(axis):
+        if not _is_matrix_axis(axis):
             return pair.estimate(drawn, records).shares
         shape = dict(zip(pair.attributes, pair.shape, strict=True))
         table = deflate_coupled_table(pair.counted(drawn), (axis, wanted), (shape[inner[0]], shape[inner[1]]))
@@ -79,45 +89,45 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
     columns = [original.policy.attributes[name].release_as or name for name in pair]
     inside = release.inside()
     row, column = (inside.columns.axis(name) for name in columns)
-    if row is column and row.randomised and _listed(row):
+    if row is column and row.randomised and _is_matrix_axis(row):
         counted, _, _ = inside.moments([row], split(None, inside.columns))
-        return _written_as_one(row, counted, original, pair)
+        return _written_joint_pair(row, counted, original, pair)
     if row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights):
-        found = estimated(release, original, pair)
+        found = estimate_shares(release, original, pair)
         assert found is not None
         return found.shares
     counted, _, _ = inside.moments([row, column], split(None, inside.columns))
     if not (row.randomised or column.randomised):
-        found = estimated(release, original, pair)
+        found = estimate_shares(release, original, pair)
         assert found is not None
         return found.shares
     return deflate_table(counted, (row, None), (column, None))
 
 
-def _listed(axis: AxisWeights) -> bool:
+def _is_matrix_axis(axis: AxisWeights) -> bool:
     """Return whether an axis is undone by a matrix, so that a record's weight for each combination is known."""
     return isinstance(axis, (RetentionWeights, MatrixWeights))
 
 
-def _written_as_one(axis: AxisWeights, counted: Array, original: Original, pair: tuple[str, str]) -> Array:
+def _written_joint_pair(axis: AxisWeights, counted: Array, original: Original, pair: tuple[str, str]) -> Array:
     """Return the deflated table of a pair that one matrix randomised."""
     names = {a.release_as or a.name: a.name for a in original.policy.released}
     own = [names[column] for column in axis.columns]
     first, second = sorted(pair, key=own.index)
     domains = {name: original.policy.attributes[name].domain or () for name in (first, second)}
     shape = len(domains[first]), len(domains[second])
-    table = deflate_coupled_table(counted, (axis, targets(axis, own, domains)), shape)
+    table = deflate_coupled_table(counted, (axis, target_cells(axis, own, domains)), shape)
     return table if first == pair[0] else table.T
 
 
 def mutual_information(shares: Array) -> float:
     """Return I of a table, in nats; cells below 0 count as 0."""
-    return float(information(_occupied(shares))[0])
+    return float(information(_without_empty_categories(shares))[0])
 
 
 def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
     """Return I/H(column) and I/H(row); 0 where there is no uncertainty to take away."""
-    table = _occupied(shares)
+    table = _without_empty_categories(shares)
     known = float(information(table)[0])
     by_column, by_row = (float(entropy(table, axis)[0]) for axis in (1, 0))
     return tuple(known / h if h > 0 else 0.0 for h in (by_column, by_row))  # type: ignore[return-value]
@@ -129,9 +139,9 @@ def cramers_v(shares: Array) -> float:
     return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 
-def _occupied(shares: Array) -> Array:
+def _without_empty_categories(shares: Array) -> Array:
     """Return a table without negative cells and empty categories; of one category each where no cell is positive."""
     if not (shares > 0).any():
         return np.ones((1, 1))
-    proper = clipped(shares, 0.0)
+    proper = clip_shares(shares, 0.0)
     return np.asarray(proper[proper.sum(axis=1) > 0][:, proper.sum(axis=0) > 0])

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from rrpolicy.finding import Measure
-from rrpolicy.utility.marginal import Simulation, attributes_of
 from rrpolicy.utility.metric import MOST_CELLS, Better
+from rrpolicy.utility.table_metric import Simulation, table_attributes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel, Layout
@@ -65,7 +65,7 @@ class AssociationChange(ABC):
         lost = [name for name in options.attributes or () if name not in known]
         if lost:
             return f"`attributes`: '{lost[0]}' is not released with categories"
-        names = attributes_of(options.attributes, policy)
+        names = table_attributes(options.attributes, policy)
         if len(set(names)) < max(len(names), 2):
             return "`attributes` names no two different ones, or one twice"
         sizes = sorted(len(known[name].domain or (0,)) for name in names)
@@ -86,19 +86,19 @@ class AssociationChange(ABC):
             PolicyError: RR267 if the released values do not determine a table.
         """
         from rrpolicy.utility.association_tables import simulated_pairs
-        from rrpolicy.utility.simulation import Draws
+        from rrpolicy.utility.simulation import DrawSettings
 
         if isinstance(original, int):
             return None
-        names = attributes_of(options.attributes, original.policy)
-        figure, draws = self._figure(options, original, names), Draws(options.draws, options.seed)
+        names = table_attributes(options.attributes, original.policy)
+        figure, draws = self._figure(options, original, names), DrawSettings(options.draws, options.seed)
         return simulated_pairs(channel, original, names, figure, draws, self.within)
 
     def realised(self, options: AssociationOptions, release: Release, original: Original) -> Measure | None:
         """Return what one draw attained; audit only, it never gates."""
         from rrpolicy.utility.association_tables import written_pair
 
-        names = attributes_of(options.attributes, original.policy)
+        names = table_attributes(options.attributes, original.policy)
         tables = [written_pair(release, original, pair) for pair in combinations(names, 2)]
         return Measure(self._figure(options, original, names)(tables))
 

@@ -12,8 +12,8 @@ from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import numbered
-from rrpolicy.utility.drawn import released_codes
-from rrpolicy.utility.simulation import Draws, Marginal, collected
+from rrpolicy.utility.draw_counts import released_axis_codes
+from rrpolicy.utility.simulation import DrawSettings, EstimatedMarginal, simulate_releases
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Rows:
+class ReleasedRows:
     """Released rows of some attributes.
 
     Attributes:
@@ -55,7 +55,7 @@ class Rows:
         return np.asarray(np.all(each, axis=0) if each else np.zeros(len(self.n), dtype=bool))
 
 
-def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> Rows:
+def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
     """Return the rows that will be released; nothing of them is left to chance.
 
     Args:
@@ -65,23 +65,23 @@ def planned_rows(channel: Channel, original: Original, attributes: Sequence[str]
         target: what is told from them, if anything.
     """
     names = [*attributes, *([] if target is None else [target])]
-    parts = [Marginal.of(channel, original, (name,), names) for name in names]
-    (drawn,) = collected(parts, original, Draws(1, 0))
+    parts = [EstimatedMarginal.of(channel, original, (name,), names) for name in names]
+    (drawn,) = simulate_releases(parts, original, DrawSettings(1, 0))
     axes = [axis for part in parts for axis, _ in part.axes]
-    return _rows(axes, *released_codes(drawn, parts[0].channel.tables(), axes), len(attributes))
+    return _released_rows(axes, *released_axis_codes(drawn, parts[0].channel.tables(), axes), len(attributes))
 
 
-def written_rows(release: Release, original: Original, attributes: Sequence[str], target: str | None) -> Rows:
+def written_rows(release: Release, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
     """Return the rows of a release as it was written; arguments as for `planned_rows`."""
     names = [*attributes, *([] if target is None else [target])]
     known = [original.policy.attributes[name] for name in names]
     inside = release.inside()
     axes = [inside.columns.axis(a.release_as or a.name) for a in known]
     codes, n = count(release.data, axes, "", ())
-    return _rows(axes, np.column_stack(codes), n, len(attributes))
+    return _released_rows(axes, np.column_stack(codes), n, len(attributes))
 
 
-def certainty(rows: Rows) -> float:
+def mean_certainty_penalty(rows: ReleasedRows) -> float:
     """Return the mean certainty penalty over records and attributes."""
     found = []
     for place, (widths, categories) in enumerate(zip(rows.widths, rows.categories, strict=True)):
@@ -90,7 +90,7 @@ def certainty(rows: Rows) -> float:
     return sum(found) / len(found)
 
 
-def sizes(rows: Rows) -> tuple[Ints, int]:
+def class_sizes_and_suppressed(rows: ReleasedRows) -> tuple[Ints, int]:
     """Return the sizes of the classes of what is not suppressed, and how many records are."""
     kept = ~rows.suppressed
     member, classes = numbered(rows.known[kept].T, int(kept.sum()))
@@ -111,7 +111,7 @@ def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float
     return float((kept.astype(np.float64) ** 2).sum() + suppressed * records)
 
 
-def misclassified(rows: Rows) -> float:
+def misclassified_share(rows: ReleasedRows) -> float:
     """Return the share of records that are suppressed, or not of the commonest target of their class."""
     kept = ~rows.suppressed
     member, classes = numbered(rows.known[kept].T, int(kept.sum()))
@@ -121,8 +121,8 @@ def misclassified(rows: Rows) -> float:
     return 1 - float(counts.max(axis=1, initial=0).sum()) / int(rows.n.sum())
 
 
-def _rows(axes: Sequence[AxisWeights], codes: Ints, n: Ints, known: int) -> Rows:
+def _released_rows(axes: Sequence[AxisWeights], codes: Ints, n: Ints, known: int) -> ReleasedRows:
     widths = [
         tuple(map(len, axis.groups)) if isinstance(axis, RecodeWeights) else (1,) * len(axis.released) for axis in axes
     ]
-    return Rows(tuple(widths[:known]), tuple(len(axis.original) for axis in axes[:known]), codes, n)
+    return ReleasedRows(tuple(widths[:known]), tuple(len(axis.original) for axis in axes[:known]), codes, n)

@@ -26,7 +26,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Companion, Measure
-from rrpolicy.utility.marginal import Options, SharesMetric, attributes_of, counted
+from rrpolicy.utility.table_metric import (
+    SharesMetric,
+    TableMetricOptions,
+    count_measure,
+    table_attributes,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Figure
 
-LEAST = 1e-12
+MIN_SHARE = 1e-12
 """Shares below it count as it, in logarithms."""
 
 
@@ -91,7 +96,7 @@ class Hellinger(SharesMetric):
         """Return the root of half the summed squared differences of roots."""
         import numpy as np
 
-        return float(np.sqrt(((np.sqrt(p) - np.sqrt(clipped(q, 0.0))) ** 2).sum() / 2))
+        return float(np.sqrt(((np.sqrt(p) - np.sqrt(clip_shares(q, 0.0))) ** 2).sum() / 2))
 
 
 class KLDivergence(SharesMetric):
@@ -108,21 +113,23 @@ class KLDivergence(SharesMetric):
         import numpy as np
 
         held = p > 0
-        found = float((p[held] * np.log(p[held] / clipped(q, LEAST)[held])).sum())
+        found = float((p[held] * np.log(p[held] / clip_shares(q, MIN_SHARE)[held])).sum())
         return max(found, 0.0)
 
-    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+    def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return how many cells that somebody is in are estimated below the least share, and how many there are."""
-        from rrpolicy.utility.simulation import Draws, original_shares, simulated
+        from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
 
-        names = attributes_of(options.attributes, original.policy)
+        names = table_attributes(options.attributes, original.policy)
         held = original_shares(original, names) > 0
-        draws = Draws(options.draws, options.seed)
-        figures: dict[str, Figure] = {"": lambda found: float((found.shares[held] < LEAST).sum())}
-        clipping = simulated(channel, original, names, figures, draws)[""]
+        draws = DrawSettings(options.draws, options.seed)
+        figures: dict[str, Figure] = {"": lambda found: float((found.shares[held] < MIN_SHARE).sum())}
+        clipping = simulated_means(channel, original, names, figures, draws)[""]
         return (
-            counted("cells counted as 1e-12", clipping, "cells with somebody of the table whose estimate is less"),
-            counted("cells that occur", held.sum(), "cells that somebody of the table is in"),
+            count_measure(
+                "cells counted as 1e-12", clipping, "cells with somebody of the table whose estimate is less"
+            ),
+            count_measure("cells that occur", held.sum(), "cells that somebody of the table is in"),
         )
 
 
@@ -143,31 +150,35 @@ class ChiSquare(SharesMetric):
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
         """Return the sum of the estimates' variances over the true shares, where all of them are unbiased."""
         from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.variance import variances
+        from rrpolicy.utility.variance import share_variances
 
-        variance = variances(channel, original, attributes)
+        variance = share_variances(channel, original, attributes)
         if variance is None:
             return None
         p = original_shares(original, attributes)
         held = p > 0
         return float((variance[held] / p[held]).sum())
 
-    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+    def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return what the sum leaves out: cells that nobody of the table is in, and what is estimated there."""
-        from rrpolicy.utility.simulation import Draws, original_shares, simulated
-        from rrpolicy.utility.variance import variances
+        from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
+        from rrpolicy.utility.variance import share_variances
 
-        names = attributes_of(options.attributes, original.policy)
+        names = table_attributes(options.attributes, original.policy)
         empty = original_shares(original, names) == 0
-        variance = variances(channel, original, names)
+        variance = share_variances(channel, original, names)
         if variance is not None:
             elsewhere = Measure(float(variance[empty].sum()))
         else:
             figures: dict[str, Figure] = {"": lambda found: float((found.shares[empty] ** 2).sum())}
-            elsewhere = simulated(channel, original, names, figures, Draws(options.draws, options.seed))[""]
+            elsewhere = simulated_means(channel, original, names, figures, DrawSettings(options.draws, options.seed))[
+                ""
+            ]
         return (
-            counted("cells left out", empty.sum(), "cells that nobody of the table is in"),
-            counted("squared estimates there", elsewhere, "the summed squares of the shares estimated in these cells"),
+            count_measure("cells left out", empty.sum(), "cells that nobody of the table is in"),
+            count_measure(
+                "squared estimates there", elsewhere, "the summed squares of the shares estimated in these cells"
+            ),
         )
 
 
@@ -184,13 +195,13 @@ class PMSE(SharesMetric):
 
     def of(self, p: Array, q: Array) -> float:
         """Return an eighth of the summed squared differences, each over the sum."""
-        proper = clipped(q, 0.0)
+        proper = clip_shares(q, 0.0)
         whole = p + proper
         held = whole > 0
         return float(((p - proper)[held] ** 2 / whole[held]).sum() / 8)
 
 
-def clipped(q: Array, least: float) -> Array:
+def clip_shares(q: Array, least: float) -> Array:
     """Return shares of at least so much, in sum 1."""
     import numpy as np
 

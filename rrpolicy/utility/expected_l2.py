@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-class Options(BaseModel):
+class ExpectedL2Options(BaseModel):
     """Which marginal, and the proportions of what."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,13 +38,13 @@ class ExpectedL2:
     """
 
     name = "expected-l2"
-    options = Options
+    options = ExpectedL2Options
     meaning = (
         "the expected distance (root of the summed squared differences) between the estimated and the true proportions"
         " of all cells"
     )
 
-    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
+    def unfit(self, options: ExpectedL2Options, channel: type[Channel], axes: Layout) -> str | None:
         """Return why no unbiased estimate of the marginal will belong to what is planned; None if one will.
 
         Args:
@@ -66,7 +66,7 @@ class ExpectedL2:
             return f"'{generalised[0]}' is generalised: its counts are spread inside groups and have no expected error"
         return None
 
-    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+    def expected(self, options: ExpectedL2Options, channel: Channel, original: Original | int) -> Measure | None:
         """Return the expectation over draws; exact.
 
         Args:
@@ -98,7 +98,7 @@ class ExpectedL2:
         squared = expected_squared_error(channel, original, options.attributes, options.target)
         return None if squared is None else Measure(math.sqrt(max(squared, 0.0)), Standing.EXACT)
 
-    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
+    def realised(self, options: ExpectedL2Options, release: Release, original: Original) -> Measure | None:
         """Return the distance that one draw attained; audit only, it never gates.
 
         Args:
@@ -112,15 +112,15 @@ class ExpectedL2:
         import numpy as np
 
         from rrpolicy.channels.decoders import IdentityDecoder
+        from rrpolicy.utility.release_estimates import estimate_shares
         from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.written import estimated
 
         if options.target == "population":
             return None
         names = options.attributes or tuple(
             name for d in release.manifest.decoders if not isinstance(d, IdentityDecoder) for name in d.attributes
         )
-        found = estimated(release, original, names)
+        found = estimate_shares(release, original, names)
         if found is None:
             return None
         return Measure(float(np.linalg.norm(found.shares - original_shares(original, names))))

@@ -30,7 +30,7 @@ from rrpolicy.utility.metric import Better
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.class_losses import Rows
+    from rrpolicy.utility.class_losses import ReleasedRows
 
 
 class ClassOptions(BaseModel):
@@ -61,7 +61,7 @@ class ClassLoss(ABC):
     meaning: ClassVar[str]
 
     @abstractmethod
-    def of(self, rows: Rows) -> float:
+    def of(self, rows: ReleasedRows) -> float:
         """Return the loss of released rows."""
 
     def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
@@ -131,11 +131,11 @@ class NCP(ClassLoss):
         " average over records and attributes"
     )
 
-    def of(self, rows: Rows) -> float:
+    def of(self, rows: ReleasedRows) -> float:
         """Return the mean over records and attributes."""
-        from rrpolicy.utility.class_losses import certainty
+        from rrpolicy.utility.class_losses import mean_certainty_penalty
 
-        return certainty(rows)
+        return mean_certainty_penalty(rows)
 
 
 class Discernibility(ClassLoss):
@@ -147,11 +147,11 @@ class Discernibility(ClassLoss):
         " records: how many records each one cannot be told from, in all"
     )
 
-    def of(self, rows: Rows) -> float:
+    def of(self, rows: ReleasedRows) -> float:
         """Return the sum over classes."""
-        from rrpolicy.utility.class_losses import discernibility, sizes
+        from rrpolicy.utility.class_losses import class_sizes_and_suppressed, discernibility
 
-        kept, suppressed = sizes(rows)
+        kept, suppressed = class_sizes_and_suppressed(rows)
         return discernibility(kept, suppressed, int(rows.n.sum()))
 
 
@@ -190,11 +190,11 @@ class ClassificationLoss(ClassLoss):
             return f"'{options.classified}' is not released as it is"
         return super().unfit(options, channel, axes)
 
-    def of(self, rows: Rows) -> float:
+    def of(self, rows: ReleasedRows) -> float:
         """Return the share."""
-        from rrpolicy.utility.class_losses import misclassified
+        from rrpolicy.utility.class_losses import misclassified_share
 
-        return misclassified(rows)
+        return misclassified_share(rows)
 
     def _target(self, options: ClassOptions, original: Original) -> str | None:
         assert isinstance(options, TargetOptions)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array, Ints
-    from rrpolicy.utility.queries import QueryOptions
+    from rrpolicy.utility.query_metrics import QueryOptions
 
     Asked: TypeAlias = tuple[tuple[int, ...], list[Mask]]
     """The dimensions that some queries ask of, and of each dimension what they ask for, (queries, categories)."""
@@ -25,14 +25,14 @@ def relative_error(true: Array, estimated: Array) -> float:
     return float((np.abs(true[held] - estimated[held]) / true[held]).mean()) if held.any() else 0.0
 
 
-def cube(x: Array) -> Array:
+def cube_sums(x: Array) -> Array:
     """Return a table with the sums over each subset of its dimensions: every dimension has one place more, its sum."""
     for axis in range(x.ndim):
         x = np.concatenate((x, x.sum(axis=axis, keepdims=True)), axis=axis)
     return x
 
 
-def values_asked(size: int, attributes: int, selectivity: Fraction) -> int:
+def values_per_dimension(size: int, attributes: int, selectivity: Fraction) -> int:
     """Return b, the smallest integer with b^n >= |A|^n s.
 
     Args:
@@ -43,7 +43,9 @@ def values_asked(size: int, attributes: int, selectivity: Fraction) -> int:
     return next(b for b in count(1) if b**attributes >= size**attributes * selectivity)
 
 
-def drawn(options: QueryOptions, sensitive: Sequence[int], shape: Sequence[int], stream: Stream) -> Iterator[Asked]:
+def random_queries(
+    options: QueryOptions, sensitive: Sequence[int], shape: Sequence[int], stream: Stream
+) -> Iterator[Asked]:
     """Yield random queries, those of the same dimensions together.
 
     Args:
@@ -59,13 +61,13 @@ def drawn(options: QueryOptions, sensitive: Sequence[int], shape: Sequence[int],
         many = int((which == number).sum())
         masks = []
         for place in parts[number]:
-            asked = values_asked(shape[place], options.dimensions + 1, options.selectivity)
+            asked = values_per_dimension(shape[place], options.dimensions + 1, options.selectivity)
             order: Ints = np.argsort(stream.words(many * shape[place]).reshape(many, -1), axis=1)
             masks.append(order < asked)  # the places of a uniformly random order: which values come first
         yield tuple(parts[number]), masks
 
 
-def answers(asked: Sequence[Asked], x: Array) -> Array:
+def query_shares(asked: Sequence[Asked], x: Array) -> Array:
     """Return the share of each query, all together."""
     found = []
     for places, masks in asked:

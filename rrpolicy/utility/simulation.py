@@ -24,14 +24,14 @@ import numpy as np
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
-from rrpolicy.utility.estimated import Estimated
+from rrpolicy.utility.draw_counts import CountedRowSink, count_draw_cells, count_group_cells
 from rrpolicy.utility.metric import MOST_CELLS
+from rrpolicy.utility.share_table import ShareTable
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_WORK = 2_000_000_000
 """Cells and records of all draws together."""
-ALIKE = 1e-12
+EQUAL_TOLERANCE = 1e-12
 """Draws that differ by less came to the same, but for rounding."""
 TAIL = math.erfc(ERRORS / math.sqrt(2)) / 2
 """Of a normal number beyond so many standard errors."""
 MOST_HELD = 8_000_000
 """Cells of all estimated tables that are held for further numbers of the same draws; larger ones are drawn again."""
-Figure = Callable[["Estimated"], float]
+Figure = Callable[["ShareTable"], float]
 """A number of an estimated table of shares."""
 Range: TypeAlias = tuple[float, float]
 """The least and the most that a number can be."""
-Key: TypeAlias = tuple[str, int, int, tuple[str, ...], "Draws"]
+Key: TypeAlias = tuple[str, int, int, tuple[str, ...], "DrawSettings"]
 _HELD: ContextVar[dict[Key, tuple[object, list[Any]]] | None] = ContextVar("draws held", default=None)
 
 
 @contextmanager
-def shared_draws() -> Iterator[None]:
+def share_draws() -> Iterator[None]:
     """Draw once what several numbers of one channel, table, attributes and draws are computed from, until the end."""
     token = _HELD.set({})
     try:
@@ -67,12 +67,12 @@ def shared_draws() -> Iterator[None]:
         _HELD.reset(token)
 
 
-def once(  # noqa: PLR0917 what a simulation is
+def cached_result(  # noqa: PLR0917 what a simulation is
     what: str,
     channel: Channel,
     original: Original,
     attributes: Sequence[str],
-    draws: Draws,
+    draws: DrawSettings,
     tables: Iterable[T],
     cells: int,
 ) -> Iterable[T]:
@@ -97,7 +97,7 @@ def once(  # noqa: PLR0917 what a simulation is
 
 
 @frozen
-class Draws:
+class DrawSettings:
     """How often a channel is drawn from, and by which bits.
 
     Attributes:
@@ -117,7 +117,7 @@ class Draws:
 
 
 @frozen(slots=False)
-class Marginal:
+class EstimatedMarginal:
     """A table over some attributes, as estimates of a release give it.
 
     Attributes:
@@ -143,7 +143,7 @@ class Marginal:
     @classmethod
     def of(
         cls, channel: Channel, original: Original, attributes: Sequence[str], within: Sequence[str] = ()
-    ) -> Marginal:
+    ) -> EstimatedMarginal:
         """Prepare the estimates of a table.
 
         Args:
@@ -160,24 +160,24 @@ class Marginal:
         domains = {name: original.policy.attributes[name].domain or () for name in attributes}
         shape = tuple(len(domains[name]) for name in attributes)
         if math.prod(shape) > MOST_CELLS:
-            raise too_large(f"a table of {', '.join(attributes)} has {math.prod(shape):,} cells")
-        kept = _narrowed(channel, wanted.union(within)).settle(original)
+            raise simulation_too_large(f"a table of {', '.join(attributes)} has {math.prod(shape):,} cells")
+        kept = _narrow_channel(channel, wanted.union(within)).settle(original)
         decoders = [d for d in kept.decoders() if wanted & set(d.attributes)]
-        shared = _dealt(decoders)
+        shared = _anatomy_decoder(decoders)
         alone = shared is not None and len(decoders) == 1
         axes, inner = [], []
         for decoder in decoders:
-            undone = _counted_alone(decoder) if alone else decoder
+            undone = _standalone_decoder(decoder) if alone else decoder
             for weights in axis_weights(undone):
                 names = dict(zip(decoder.columns, decoder.attributes, strict=True))
                 own = [names[column] for column in weights.columns]
-                axes.append((weights, targets(weights, own, domains)))
+                axes.append((weights, target_cells(weights, own, domains)))
                 inner.append(tuple(name for name in own if name in wanted))
         drawn = not alone and any(d.drawn for d in decoders)
         dealt, times = (None, shared.count) if shared is not None and alone else (shared, "")
         return cls(tuple(attributes), shape, kept, tuple(axes), tuple(inner), dealt, times, drawn)
 
-    def estimates(self, original: Original, draws: Draws) -> Iterator[Estimated]:
+    def estimates(self, original: Original, draws: DrawSettings) -> Iterator[ShareTable]:
         """Yield the estimated shares of each draw; a single one where nothing is left to chance.
 
         Args:
@@ -187,10 +187,10 @@ class Marginal:
         Raises:
             DataError: RR346 if that is too much work.
         """
-        for drawn in collected([self], original, draws):
+        for drawn in simulate_releases([self], original, draws):
             yield self.estimate(drawn, original.records)
 
-    def estimate(self, drawn: Collected, records: int) -> Estimated:
+    def estimate(self, drawn: CountedRowSink, records: int) -> ShareTable:
         """Return the estimated shares of one draw, and what their errors are computed from, of `shape`.
 
         Args:
@@ -200,7 +200,7 @@ class Marginal:
         counted = self.counted(drawn)
         spread = self.dealt is not None or not all(axis.unbiased for axis, _ in self.axes)
         squares = None if spread else partial(self._sums, counted, 2, records)
-        return Estimated(self._sums(counted, 1, records), records, squares)
+        return ShareTable(self._sums(counted, 1, records), records, squares)
 
     def _sums(self, counted: Array, power: int, records: int) -> Array:
         """Return the mean weight of each cell of the table, or the mean of its squares, of `shape`."""
@@ -211,15 +211,15 @@ class Marginal:
         whole = counted.reshape([self.shape[self.attributes.index(name)] for name in order])
         return np.asarray(np.transpose(whole, [order.index(name) for name in self.attributes]) / records)
 
-    def counted(self, drawn: Collected) -> Array:
+    def counted(self, drawn: CountedRowSink) -> Array:
         """Return the released records of one draw by the cells of the axes; dealt values are spread already."""
         specs = {spec.name: spec for spec in self.channel.tables()}
         weights = [axis for axis, _ in self.axes]
         if self.dealt is not None:
-            return dealt_cells(drawn, specs, weights, self.dealt)
+            return count_group_cells(drawn, specs, weights, self.dealt)
         held = {c for axis in weights for c in axis.columns}
         spec = next(s for s in specs.values() if held <= {c.name for c in s.columns})
-        return count_cells(drawn.parts[spec.name], spec, weights, self.times)
+        return count_draw_cells(drawn.parts[spec.name], spec, weights, self.times)
 
     @property
     def one_by_one(self) -> bool:
@@ -227,7 +227,9 @@ class Marginal:
         return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records/2"
 
 
-def collected(marginals: Sequence[Marginal], original: Original, draws: Draws) -> Iterator[Collected]:
+def simulate_releases(
+    marginals: Sequence[EstimatedMarginal], original: Original, draws: DrawSettings
+) -> Iterator[CountedRowSink]:
     """Yield what each draw releases; a single one where nothing is left to chance in any table.
 
     Args:
@@ -243,9 +245,9 @@ def collected(marginals: Sequence[Marginal], original: Original, draws: Draws) -
     work = number * (sum(math.prod(a.counted for a, _ in m.axes) for m in marginals) + records)
     if work > MOST_WORK:
         names = ", ".join(dict.fromkeys(name for m in marginals for name in m.attributes))
-        raise too_large(f"{number:,} draws of {names} count {work:,} cells and records")
+        raise simulation_too_large(f"{number:,} draws of {names} count {work:,} cells and records")
     for draw in range(number):
-        sink = Collected()
+        sink = CountedRowSink()
         marginals[0].channel.draw(original, draws.streams(draw), sink)
         yield sink
 
@@ -255,12 +257,12 @@ def original_shares(original: Original, attributes: Sequence[str]) -> Array:
     return np.asarray(original.counts(*attributes).dense() / original.records)
 
 
-def simulated(  # noqa: PLR0917 what a simulation is
+def simulated_means(  # noqa: PLR0917 what a simulation is
     channel: Channel,
     original: Original,
     attributes: Sequence[str],
     figures: Mapping[str, Figure],
-    draws: Draws,
+    draws: DrawSettings,
     within: Range | None = None,
 ) -> Mapping[str, Measure]:
     """Return the mean over draws of numbers of an estimated table.
@@ -280,20 +282,20 @@ def simulated(  # noqa: PLR0917 what a simulation is
         DataError: RR346 if that is too much work.
         PolicyError: RR267 if the released values do not determine the table.
     """
-    marginal = Marginal.of(channel, original, attributes)
+    marginal = EstimatedMarginal.of(channel, original, attributes)
     drawn = marginal.estimates(original, draws)
-    tables = once("marginal", channel, original, attributes, draws, drawn, 2 * math.prod(marginal.shape))
+    tables = cached_result("marginal", channel, original, attributes, draws, drawn, 2 * math.prod(marginal.shape))
     found = [[figure(shares) for figure in figures.values()] for shares in tables]
-    mean = partial(averaged, within=within) if marginal.drawn else _only
+    mean = partial(mean_over_draws, within=within) if marginal.drawn else _single_value
     return {name: mean(values) for name, values in zip(figures, zip(*found, strict=True), strict=True)}
 
 
-def _only(values: Sequence[float]) -> Measure:
+def _single_value(values: Sequence[float]) -> Measure:
     (value,) = values
     return Measure(value)
 
 
-def averaged(values: Sequence[float], within: Range | None = None) -> Measure:
+def mean_over_draws(values: Sequence[float], within: Range | None = None) -> Measure:
     """Return the mean of what draws came to, an estimate with its standard error.
 
     n draws that all came to the same have none. At the confidence 1 - a of a limit's end another value has then a
@@ -307,19 +309,19 @@ def averaged(values: Sequence[float], within: Range | None = None) -> Measure:
     """
     numbers = np.asarray(values, dtype=np.float64)
     mean, error = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
-    if np.ptp(numbers) <= ALIKE:
+    if np.ptp(numbers) <= EQUAL_TOLERANCE:
         furthest = 0.0 if within is None else max(mean - within[0], within[1] - mean)
         error = furthest * (1 - TAIL ** (1 / len(numbers))) / ERRORS
     return Measure(mean, Standing.ESTIMATE, error)
 
 
-def too_large(what: str) -> DataError:
+def simulation_too_large(what: str) -> DataError:
     """Return the error (RR346) for a simulation that is refused."""
     hint = "name fewer `attributes`, or ask for fewer `draws`"
     return DataError(Problem("RR346", f"{what}: that is too much to simulate", hint=hint))
 
 
-def _narrowed(channel: Channel, wanted: set[str]) -> Channel:
+def _narrow_channel(channel: Channel, wanted: set[str]) -> Channel:
     """Return a channel of fewer columns that releases these by the same law."""
     if isinstance(channel, Product):
         axes = tuple(axis for axis in channel.axes if wanted & set(axis.attributes))
@@ -332,7 +334,7 @@ def _narrowed(channel: Channel, wanted: set[str]) -> Channel:
     return channel
 
 
-def _dealt(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
+def _anatomy_decoder(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
     """Return the decoder of values that were dealt into groups, if there is one.
 
     Raises:
@@ -346,14 +348,14 @@ def _dealt(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
     return dealt[0] if dealt else None
 
 
-def _counted_alone(decoder: Decoder) -> Decoder:
+def _standalone_decoder(decoder: Decoder) -> Decoder:
     """Return the decoder of dealt values that are counted by themselves, in their own table: exactly."""
     if not isinstance(decoder, AnatomyDecoder):
         return decoder
     return IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
 
 
-def targets(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
+def target_cells(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
     """Return (V, cells) which original cells of an axis count for which cells of the attributes that are wanted.
 
     None where these are the same, in the same order.

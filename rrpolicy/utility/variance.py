@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def variances(channel: Channel, original: Original, attributes: Sequence[str]) -> Array | None:
+def share_variances(channel: Channel, original: Original, attributes: Sequence[str]) -> Array | None:
     """Return the variance of each cell's estimated share of this table, one dimension an attribute.
 
     Args:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rrpolicy
-from rrpolicy.attacks.result import Attacked
-from rrpolicy.attacks.run import attacks, attacks_on_each, attacks_together
-from rrpolicy.attacks.target import ANOTHER
+from rrpolicy.attacks.result import AttackReport
+from rrpolicy.attacks.run import run_across_releases, run_attacks, run_on_each
+from rrpolicy.attacks.target import OTHER_TABLE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
@@ -24,7 +24,7 @@ from rrpolicy.verification.released_from import another_table, by_chance, confor
 from rrpolicy.verification.verify import no_source, open_source
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Target
+    from rrpolicy.attacks.target import AttackTarget
     from rrpolicy.registry import Registry
     from rrpolicy.source.memory.handed import Handed
     from rrpolicy.source.protocol import Original
@@ -44,7 +44,7 @@ class Opened:
     digest: str
     registry: Registry
     original: Original
-    target: Target
+    target: AttackTarget
 
 
 def attack(
@@ -55,7 +55,7 @@ def attack(
     plugins: Sequence[str] = (),
     write: bool = False,
     progress: Callable[[str, float], None] = lambda *_: None,
-) -> Attacked:
+) -> AttackReport:
     """Attack bundles; see `rrpolicy.attack`.
 
     Args:
@@ -84,20 +84,20 @@ def attack(
             opened.append(_open(stack, bundle, given, table, folder, plugins, sure=sure))
         progress("attacking", 0.5)
         original = opened[0].original
-        targets, on_each = attacks_on_each([each.target for each in opened], sure=sure)
-        found = Attacked(
+        targets, on_each = run_on_each([each.target for each in opened], sure=sure)
+        found = AttackReport(
             releases=tuple(each.digest for each in opened),
             source=fingerprint(original),
             records=original.records,
             version=rrpolicy.__version__,
             attacks=tuple(on_each),
-            together=tuple(attacks_together(targets)),
+            together=tuple(run_across_releases(targets)),
         )
         if write:
             if not found.decided or targets[0].unfit:
                 found.require()
             progress("writing", 0.9)
-            own = found if len(targets) == 1 else replace(found, attacks=tuple(attacks(targets[0])))
+            own = found if len(targets) == 1 else replace(found, attacks=tuple(run_attacks(targets[0])))
             write_into(bundles[0], own, opened[0].registry)
     return found
 
@@ -135,10 +135,10 @@ def _open(  # noqa: PLR0917 each is another thing
             other = another_table(original.records, audit.plan.records)
             raise RequirementError(replace(other, message=f"{bundle}: {other.message}"))
         unlike = f"it has {audit.plan.records:,} records, and this table has {original.records:,}"
-        target = replace(target, unfit=ANOTHER.format(unlike))
+        target = replace(target, unfit=OTHER_TABLE.format(unlike))
     elif not sure:
         finding = conforms(audit, side, original, spilled)
         if finding.verdict is Verdict.FAILED:
             unlike = f"what it holds does not look like a draw from this one{by_chance(finding)}"
-            target = replace(target, unfit=ANOTHER.format(unlike))
+            target = replace(target, unfit=OTHER_TABLE.format(unlike))
     return Opened(side.manifest.digest, side.registry, original, target)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle.audit import ATTACKED
 from rrpolicy.registry import Registry
 from rrpolicy.reports.attacks import with_attacks
 from rrpolicy.verification.amend import put_into
 
 
-def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
+def write_into(bundle: Path, found: AttackReport, registry: Registry) -> None:
     """Put a test into audit/ and print the audit report with it, in the place of an earlier test.
 
     Args:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rrpolicy
-from rrpolicy.attacks.result import Attacked
-from rrpolicy.attacks.run import attacks
-from rrpolicy.attacks.target import Target
+from rrpolicy.attacks.result import AttackReport
+from rrpolicy.attacks.run import run_attacks
+from rrpolicy.attacks.target import AttackTarget
 from rrpolicy.bundle.audit import ATTACKED
 from rrpolicy.bundle.tables.written import open_data
 from rrpolicy.errors import RequirementError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def target_of(name: str, side: PublicSide, audit: AuditSide, original: Original, scratch: Path) -> Target:
+def target_of(name: str, side: PublicSide, audit: AuditSide, original: Original, scratch: Path) -> AttackTarget:
     """Return what attacks are run against.
 
     Args:
@@ -44,7 +44,7 @@ def target_of(name: str, side: PublicSide, audit: AuditSide, original: Original,
         with open_data(side.folder, side.manifest.data, spec, scratch, side.registry.formats) as opened:
             yield opened.distinct()
 
-    return Target(name, audit.plan.policy, channel, original, read, audit.plan.policy.release.series)
+    return AttackTarget(name, audit.plan.policy, channel, original, read, audit.plan.policy.release.series)
 
 
 def check_attacked(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:
@@ -58,11 +58,11 @@ def check_attacked(log: Log, audit: AuditSide, side: PublicSide, original: Origi
     if not log.check(f"{file}: its source", right, "RR552", failure):
         return
     try:
-        found = tuple(attacks(target_of(side.folder.parent.name, side, audit, original, scratch)))
+        found = tuple(run_attacks(target_of(side.folder.parent.name, side, audit, original, scratch)))
     except RequirementError as error:
         log.check(f"{file}: run again", False, "RR552", error.problems[0].message)  # noqa: FBT003 it fails
         return
-    again = Attacked(stated.releases, stated.source, original.records, stated.version, found, stated.together)
+    again = AttackReport(stated.releases, stated.source, original.records, stated.version, found, stated.together)
     by = "" if stated.version == rrpolicy.__version__ else f"rrpolicy {stated.version}"
     failure = f"{file} is not what the attacks come to"
     log.again(f"{file}: run again", same(stated.to_json(), again.to_json()), "RR552", failure, by)

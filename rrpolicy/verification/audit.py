@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
-from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.attained import attained
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.canonical_json import file_digest, pretty, record_digest
-from rrpolicy.channels.promises import settled
+from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection.questionnaire import NAME as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire, uncollectable
 from rrpolicy.errors import MissingNameError, Place, RRPolicyError
@@ -28,7 +28,7 @@ from rrpolicy.planning.plan import Plan, fingerprint, people_of
 from rrpolicy.planning.series import terms
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.privacy.units import MOST, UNDECIDED
+from rrpolicy.privacy.units import MAX_RECORDS_NAME, UNDECIDED
 from rrpolicy.reports.alternatives import ComparedWith
 from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.serialization.reading import read
@@ -99,7 +99,7 @@ class AuditSide:
     plan: Plan
     stated: Assessment
     policy: Policy | None
-    attacked: Attacked | None = None
+    attacked: AttackReport | None = None
     compared: ComparedWith | None = None
 
     @property
@@ -210,13 +210,13 @@ def _read_findings(log: Log, folder: Path) -> Assessment | None:
     return stated
 
 
-def _read_attacked(log: Log, folder: Path, side: PublicSide) -> Attacked | None:
+def _read_attacked(log: Log, folder: Path, side: PublicSide) -> AttackReport | None:
     """Read attack.json, check that it speaks of this release, and that its attacks came out as predicted."""
     name = auditing.ATTACKED
     document = read_checked(log, folder / name, ATTACK_SCHEMA)
     if document is None:
         return None
-    attacked = Attacked.from_json(document)
+    attacked = AttackReport.from_json(document)
     agree = alike(document, attacked.to_json())
     log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
     right = (attacked.releases[:1], attacked.records) == ((side.manifest.digest,), side.manifest.records)
@@ -413,7 +413,7 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicSide
 def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Assessment:
     """Recompute what the original lets recompute, where it may be the released table; return what was found."""
     plan = audit.plan
-    as_drawn = same(settled(plan.channel, original).to_json(), plan.channel.to_json())
+    as_drawn = same(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
@@ -461,8 +461,8 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
 
 def _as_counted(finding: Finding, stated: Finding) -> Finding:
     """Return a finding with the number of records of a unit as it is stated: this table tells another, or none."""
-    own = (c for c in finding.companions if c.name != MOST)
-    return replace(finding, companions=(*own, *(c for c in stated.companions if c.name == MOST)))
+    own = (c for c in finding.companions if c.name != MAX_RECORDS_NAME)
+    return replace(finding, companions=(*own, *(c for c in stated.companions if c.name == MAX_RECORDS_NAME)))
 
 
 def verify_elsewhere(

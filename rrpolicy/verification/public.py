@@ -19,10 +19,10 @@ from rrpolicy.bundle.tables.written import open_data, open_written
 from rrpolicy.canonical_json import digest
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.read import read_released
-from rrpolicy.channels.promises import contradictions, on_word
-from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.product.released_counts import count_released_rows
+from rrpolicy.channels.self_check import channel_contradictions, unverified_components
 from rrpolicy.collection.plausible import implausible
 from rrpolicy.collection.questionnaire import NAME as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire
@@ -220,10 +220,10 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     agree = set(stated) == released and len({name for _, name in stated}) == len(stated)
     failure = "the field 'attributes' of release.json is not the channel's"
     log.check("attributes of the channel", agree, "RR118", failure)
-    told = list(contradictions(channel, manifest.attributes))
+    told = list(channel_contradictions(channel, manifest.attributes))
     failure = f"the channel contradicts the attributes or itself: {'; '.join(told)}"
     log.check("what the channel says of itself", not told, "RR118", failure)
-    for own in on_word(channel):
+    for own in unverified_components(channel):
         named = (
             f"draws and decoders of '{own.kind}'"
             if isinstance(own, Channel)
@@ -270,7 +270,7 @@ def _check_plausible(log: Log, side: PublicSide, table: ReleasedTable) -> None:
     if side.manifest.collected is None or not isinstance(product, Product):
         return
     single = [(slot,) for slot in range(len(product.axes))]
-    found = read_released(product, table.distinct(), single)
+    found = count_released_rows(product, table.distinct(), single)
     if found.problem is None:
         why = list(implausible(product, [found.counts[s] for s in single], found.records))
         log.check("collected: plausible", not why, "RR525", f"this was not collected so: {'; '.join(why)}")

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
-from rrpolicy.attacks.result import Outcome
-from rrpolicy.attacks.target import carried_column
+from rrpolicy.attacks.result import AttackOutcome
+from rrpolicy.attacks.target import group_column
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
@@ -103,14 +103,14 @@ def test_exchanged_codes_are_not_as_predicted() -> None:
     product, original, policy = world(carried=True)
     table = release((0, 0, 0))
     moved = table.set_column(0, "code", pa.array(["Z21", *table.column(0).to_pylist()[1:]]))
-    assert attacked(product, original, moved, policy)[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+    assert attacked(product, original, moved, policy)[BY_RECORD].outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def test_many_values_are_read_in_groups_by_rank() -> None:
     policy = policy_of([Attribute("wage", Role.INSENSITIVE, None, release_as="wage")])
     original = TableInMemory(policy, {}, {"wage": pa.array(np.arange(100.0))})
     column = Column("wage", "carried", (), "DOUBLE", "wage")
-    few, every = carried_column(original, column, 30), carried_column(original, column, 100)
+    few, every = group_column(original, column, 30), group_column(original, column, 100)
     assert (few.size, every.size) == (20, 100)
     assert few.codes(pa.array([0.0, 99.0, -1.0])).tolist() == [0, 19, -1]
 

@@ -14,16 +14,20 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.attacks import run
-from rrpolicy.attacks.averaging import average, coincidence
-from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD, by_person, by_record
-from rrpolicy.attacks.linkage import NAME as LINKAGE
-from rrpolicy.attacks.membership import NAME as MEMBERSHIP
-from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
-from rrpolicy.attacks.reconstruction import NAME as RECONSTRUCTION
-from rrpolicy.attacks.reconstruction import weights
-from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
-from rrpolicy.attacks.score import law
-from rrpolicy.attacks.target import Target, cells
+from rrpolicy.attacks.averaging import average, coincidence_bound
+from rrpolicy.attacks.homogeneity import BACKGROUND, HOMOGENEITY
+from rrpolicy.attacks.inference import (
+    BY_PERSON,
+    BY_RECORD,
+    person_accuracy,
+    record_accuracy,
+)
+from rrpolicy.attacks.linkage import LINKAGE
+from rrpolicy.attacks.membership import MEMBERSHIP
+from rrpolicy.attacks.reconstruction import RECONSTRUCTION, record_weights
+from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import score_distribution
+from rrpolicy.attacks.target import AttackTarget, count_attack_cells
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
@@ -60,17 +64,17 @@ def people(records: int, seed: int = 1) -> TableInMemory:
 
 def target(
     promised: Product, original: Any, table: pa.Table, policy: Any = POLICY, series: str | None = None
-) -> Target:
+) -> AttackTarget:
     @contextmanager
     def read(name: str) -> Iterator[pa.RecordBatchReader]:
         assert name == "data"
         yield table.to_reader()
 
-    return Target("release", policy, promised, original, read, series)
+    return AttackTarget("release", policy, promised, original, read, series)
 
 
-def attacked(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
-    return {found.name: found for found in run.attacks(target(promised, original, table, policy))}
+def attacked(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, AttackResult]:
+    return {found.name: found for found in run.run_attacks(target(promised, original, table, policy))}
 
 
 ORIGINALS = [[(0, 0), (0, 0), (1, 1)], [(0, 0), (0, 1), (1, 2)], [(0, 2), (1, 2), (1, 2)], [(0, 0), (0, 1), (0, 1)]]
@@ -138,7 +142,7 @@ def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int,
         found = attacked(promised, original, table, SMALL)
         for name in right:
             one = found[name]
-            assert one.outcome is Outcome.AS_PREDICTED
+            assert one.outcome is AttackOutcome.AS_PREDICTED
             assert one.predicted == pytest.approx(float(right[name]), abs=1e-12)
             assert one.successes is not None
             assert one.tail is not None
@@ -151,14 +155,14 @@ def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int,
 
 
 def test_by_person_is_the_mean_of_value_read_correctly() -> None:
-    from rrpolicy.privacy.disclosure.inference import success
-    from rrpolicy.privacy.evidence import gather, sides
+    from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy
+    from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
     original = people(500)
     promised = channel()
-    evidence = gather(original, sides(promised, POLICY, "disease"))
+    evidence = gather_evidence(original, split_axes(promised, POLICY, "disease"))
     found = attacked(promised, original, draw_tables(promised, original, 1)["data"])
-    expected = float((evidence.histograms * success(evidence)).sum())
+    expected = float((evidence.histograms * inference_accuracy(evidence)).sum())
     assert found[BY_PERSON].predicted == pytest.approx(expected, rel=1e-9)
 
 
@@ -220,10 +224,10 @@ def test_two_hundred_draws_are_as_predicted() -> None:
     totals: dict[str, list[float]] = {}
     for seed in range(200):
         for name, found in attacked(promised, original, draw_tables(promised, original, seed)["data"]).items():
-            if found.outcome is Outcome.UNDECIDED:
+            if found.outcome is AttackOutcome.UNDECIDED:
                 assert name in {HOMOGENEITY, BACKGROUND}
                 continue
-            assert found.outcome is Outcome.AS_PREDICTED
+            assert found.outcome is AttackOutcome.AS_PREDICTED
             assert found.successes is not None
             assert found.predicted is not None
             assert found.lowest is not None
@@ -243,7 +247,7 @@ def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
         found = attacked(promised, original, draw_tables(wrong, original, seed)["data"])
         for name in (BY_RECORD, BY_PERSON, RECONSTRUCTION):
             tail = found[name].tail
-            assert found[name].outcome is Outcome.NOT_AS_PREDICTED
+            assert found[name].outcome is AttackOutcome.NOT_AS_PREDICTED
             assert tail is not None
             assert tail < FALSE_ALARM
 
@@ -252,17 +256,20 @@ def test_the_power_against_such_a_sampler_is_above_99_percent() -> None:
     """Of the wrong sampler mean and variance are exact as well, and Bennett bounds the chance that it stays inside."""
     original, promised, wrong = people(200_000), channel(), channel(Fraction(68, 100))
     one = target(promised, original, draw_tables(promised, original, 0)["data"])
-    counted = cells(one, promised, promised.axes)
-    reconstructed = weights(counted)
+    counted = count_attack_cells(one, promised, promised.axes)
+    reconstructed = record_weights(counted)
     assert reconstructed is not None
-    for f in (by_record(counted), by_person(counted), reconstructed * 200_000):
-        right, other = law(counted.axes, counted.original, f), law(wrong.axes, counted.original, f)
+    for f in (record_accuracy(counted), person_accuracy(counted), reconstructed * 200_000):
+        right, other = (
+            score_distribution(counted.axes, counted.original, f),
+            score_distribution(wrong.axes, counted.original, f),
+        )
         outside = abs(right.mean - other.mean) - right.reach(float(FALSE_ALARM))
         assert outside > 0
         assert 1 - other.tail(other.mean + outside) > 0.99
 
 
-def averaged(one: Target, other: Target) -> Attack:
+def averaged(one: AttackTarget, other: AttackTarget) -> AttackResult:
     (found,) = average([one, other])
     return found
 
@@ -273,11 +280,11 @@ def test_streams_used_twice_are_found() -> None:
     releases = [target(promised, original, draw_tables(promised, original, seed)["data"]) for seed in range(201)]
     for one, other in pairwise(releases):
         found = averaged(one, other)
-        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.outcome is AttackOutcome.AS_PREDICTED
         assert found.predicted == 0
     for release in releases:
         twice = averaged(release, release)
-        assert twice.outcome is Outcome.NOT_AS_PREDICTED
+        assert twice.outcome is AttackOutcome.NOT_AS_PREDICTED
         assert twice.successes == pytest.approx(1)
 
 
@@ -287,18 +294,18 @@ def test_a_coincidence_is_bounded() -> None:
         (Identity.of("sex", SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)), (), ("sex", "disease")
     )
     table = draw_tables(promised, original, 1)["data"]
-    counted = cells(target(promised, original, table, SMALL), promised, promised.axes)
+    counted = count_attack_cells(target(promised, original, table, SMALL), promised, promised.axes)
     keep, move = 0.6, 0.2
     most = max(keep**2, 2 * keep * move) * keep  # both of the first cell, and the third person
-    assert most <= coincidence(counted) <= 1
-    assert averaged(*[target(promised, original, table, SMALL)] * 2).outcome is Outcome.AS_PREDICTED
+    assert most <= coincidence_bound(counted) <= 1
+    assert averaged(*[target(promised, original, table, SMALL)] * 2).outcome is AttackOutcome.AS_PREDICTED
 
 
 def test_a_series_promises_the_same_release_of_one_table() -> None:
     original, promised = people(500), channel()
     first, second = (target(promised, original, draw_tables(promised, original, s)["data"], series="s") for s in (1, 2))
-    assert averaged(first, first).outcome is Outcome.AS_PREDICTED
-    assert averaged(first, second).outcome is Outcome.NOT_AS_PREDICTED
+    assert averaged(first, first).outcome is AttackOutcome.AS_PREDICTED
+    assert averaged(first, second).outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def test_classes_give_away_what_their_counts_say() -> None:
@@ -314,8 +321,8 @@ def test_classes_give_away_what_their_counts_say() -> None:
     rows = table.to_pylist()
     swapped = pa.Table.from_pylist([row | {"disease": "hiv"} for row in rows], schema=table.schema)
     wrong = attacked(promised, original, swapped)
-    assert wrong[HOMOGENEITY].outcome is Outcome.NOT_AS_PREDICTED
-    assert wrong[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+    assert wrong[HOMOGENEITY].outcome is AttackOutcome.NOT_AS_PREDICTED
+    assert wrong[BY_RECORD].outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def test_what_cannot_be_released_is_not_as_predicted() -> None:
@@ -325,4 +332,4 @@ def test_what_cannot_be_released_is_not_as_predicted() -> None:
     )
     n = pa.array([3], pa.int64())
     found = attacked(promised, original, pa.table({"sex": ["F"], "disease": ["flu"], MULTIPLICITY: n}), SMALL)
-    assert found[LINKAGE].outcome is Outcome.NOT_AS_PREDICTED
+    assert found[LINKAGE].outcome is AttackOutcome.NOT_AS_PREDICTED

@@ -11,10 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.attacks.linked import NAME, OTHERWISE, best_guess, infer_together
-from rrpolicy.attacks.result import Outcome
-from rrpolicy.attacks.run import attacks_together
-from rrpolicy.attacks.target import Target
+from rrpolicy.attacks.multi_release_inference import (
+    JOINT_INFERENCE,
+    OTHERWISE,
+    best_guesses,
+    infer_together,
+)
+from rrpolicy.attacks.result import AttackOutcome
+from rrpolicy.attacks.run import run_across_releases
+from rrpolicy.attacks.target import AttackTarget
 from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
@@ -43,16 +48,16 @@ def channel(keep: Fraction) -> Product:
     return Product((Identity.of("place", PLACE), axis), (), ("place", "ill"), "records/2")
 
 
-def released(keep: Fraction, seed: int, promised: Fraction | None = None, series: str | None = None) -> Target:
+def released(keep: Fraction, seed: int, promised: Fraction | None = None, series: str | None = None) -> AttackTarget:
     """Return a release that was drawn with one keep probability, and promises one."""
     table = draw_tables(channel(keep), ORIGINAL, seed)["data"]
     made = target(channel(promised or keep), ORIGINAL, table, POLICY)
-    return Target(made.name, made.policy, made.channel, made.original, made.read, series)
+    return AttackTarget(made.name, made.policy, made.channel, made.original, made.read, series)
 
 
-def run(*releases: Target) -> Any:
+def run(*releases: AttackTarget) -> Any:
     (found,) = infer_together(releases)
-    assert found.name == NAME
+    assert found.name == JOINT_INFERENCE
     return found
 
 
@@ -65,7 +70,7 @@ def test_it_is_the_best_guess_of_all_by_enumeration(data: Any, size: int, releas
     for _ in range(releases):
         columns = np.array([data.draw(counts) for _ in range(size)], dtype=float).T
         matrices.append(columns / columns.sum(axis=0))
-    named, right = best_guess(shares, matrices)
+    named, right = best_guesses(shares, matrices)
 
     attained = dict.fromkeys(range(size), 0.0)
     best = 0.0
@@ -83,7 +88,7 @@ def test_three_draws_tell_more_than_one_and_as_much_as_predicted() -> None:
     keep, total = Fraction(3, 5), 0.0
     for seed in range(40):
         found = run(*(released(keep, 3 * seed + i) for i in range(3)))
-        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.outcome is AttackOutcome.AS_PREDICTED
         assert found.of == "releases 1, 2, 3: ill"
         total += found.successes
     p, n = found.predicted / PEOPLE, 40 * PEOPLE
@@ -102,7 +107,7 @@ def test_three_draws_tell_more_than_one_and_as_much_as_predicted() -> None:
     ids=["one draw three times", "another sampler"],
 )
 def test_wrong_draws_are_found(releases: Any) -> None:
-    assert run(*releases()).outcome is Outcome.NOT_AS_PREDICTED
+    assert run(*releases()).outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def test_a_series_counts_as_one_release() -> None:
@@ -129,7 +134,7 @@ KINDS = {
 }
 
 
-def of_kind(kind: str, seed: int, labels: tuple[str, ...] = FOUR) -> Target:
+def of_kind(kind: str, seed: int, labels: tuple[str, ...] = FOUR) -> AttackTarget:
     """Return a release of one table whose axis of `ill` is of some kind, and whose domain has some order."""
     policy = policy_of([Attribute("ward", Role.QUASI_IDENTIFIER, WARDS), Attribute("ill", Role.SENSITIVE, labels)])
     original = TableInMemory.of(policy, CODES | {"ill": [labels.index(FOUR[code]) for code in CODES["ill"]]})
@@ -140,20 +145,20 @@ def of_kind(kind: str, seed: int, labels: tuple[str, ...] = FOUR) -> Target:
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
 def test_releases_of_every_kind_are_attacked_together(first: str, second: str) -> None:
-    found = list(attacks_together([of_kind(first, 1), of_kind(second, 2)]))
-    assert all(attack.outcome is not Outcome.NOT_AS_PREDICTED for attack in found), found
+    found = list(run_across_releases([of_kind(first, 1), of_kind(second, 2)]))
+    assert all(attack.outcome is not AttackOutcome.NOT_AS_PREDICTED for attack in found), found
 
 
 @pytest.mark.parametrize("second", KINDS)
 def test_releases_that_order_categories_otherwise_are_told_apart(second: str) -> None:
     for seed in range(5):
         pair = of_kind("sets of 2", 2 * seed), of_kind(second, 2 * seed + 1, FOUR[::-1])
-        assert not [attack for attack in attacks_together(pair) if attack.outcome is not Outcome.UNDECIDED]
+        assert not [attack for attack in run_across_releases(pair) if attack.outcome is not AttackOutcome.UNDECIDED]
 
 
 def test_releases_that_group_values_otherwise_are_not_linked() -> None:
     """The labels are the same, and the records that they stand for are not."""
     one, other = of_kind("retention", 1), of_kind("retention", 2)
     moved = TableInMemory.of(one.policy, CODES | {"ill": [(code + 1) % 4 for code in CODES["ill"]]})
-    found = run(one, Target(other.name, other.policy, other.channel, moved, other.read))
-    assert (found.outcome, found.reason) == (Outcome.UNDECIDED, OTHERWISE)
+    found = run(one, AttackTarget(other.name, other.policy, other.channel, moved, other.read))
+    assert (found.outcome, found.reason) == (AttackOutcome.UNDECIDED, OTHERWISE)

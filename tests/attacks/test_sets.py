@@ -16,10 +16,10 @@ from rrpolicy.attacks import run
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.intersection import intersect
-from rrpolicy.attacks.membership import NAME as MEMBERSHIP
-from rrpolicy.attacks.result import Attack, Outcome
-from rrpolicy.attacks.sets import ListedSets
-from rrpolicy.attacks.target import Target
+from rrpolicy.attacks.listed_sets import ListedSets
+from rrpolicy.attacks.membership import MEMBERSHIP
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.target import AttackTarget
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
@@ -42,8 +42,8 @@ def channel(qi: str, labels: tuple[str, ...], set_size: int) -> Product:
     return Product((Identity.of(qi, labels), Sets.of("ill", ILL, set_size)), (), (qi, "ill"), "records/2")
 
 
-def attacks(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
-    return {found.name: found for found in run.attacks(target(promised, original, table, policy))}
+def attacks(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, AttackResult]:
+    return {found.name: found for found in run.run_attacks(target(promised, original, table, policy))}
 
 
 @pytest.mark.parametrize(("size", "drawn_of"), [(4, 2), (5, 3), (7, 4), (6, 5)])
@@ -93,7 +93,7 @@ def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int,
         found = attacks(promised, original, table)
         for name, expected in right.items():
             one = found[name]
-            assert one.outcome is Outcome.AS_PREDICTED
+            assert one.outcome is AttackOutcome.AS_PREDICTED
             assert one.predicted == pytest.approx(float(expected), abs=1e-12)
             assert one.successes is not None
             mean[name] += float(weight) * one.successes
@@ -112,7 +112,7 @@ def test_draws_are_as_predicted_and_a_set_without_a_choice_is_not() -> None:
     original, promised = people(5_000), channel("sex", SEX, 2)
     for seed in range(20):
         found = attacks(promised, original, draw_tables(promised, original, seed)["data"])
-        assert {found[n].outcome for n in (BY_RECORD, BY_PERSON, MEMBERSHIP)} == {Outcome.AS_PREDICTED}
+        assert {found[n].outcome for n in (BY_RECORD, BY_PERSON, MEMBERSHIP)} == {AttackOutcome.AS_PREDICTED}
     rows = draw_tables(promised, original, 1)["data"].to_pylist()
     beside = {"no": "flu", "flu": "no", "hiv": "ms", "ms": "hiv"}  # who draws the other value by the own one
     codes = original.counts("sex", "ill").dense()
@@ -124,7 +124,7 @@ def test_draws_are_as_predicted_and_a_set_without_a_choice_is_not() -> None:
     schema = draw_tables(promised, original, 1)["data"].schema
     assert rows[0].keys() == wrong[0].keys()
     found = attacks(promised, original, pa.Table.from_pylist(wrong, schema=schema))
-    assert found[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+    assert found[BY_RECORD].outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def alone(set_size: int) -> tuple[Product, TableInMemory]:
@@ -134,7 +134,7 @@ def alone(set_size: int) -> tuple[Product, TableInMemory]:
     return channel("place", PLACE, set_size), original
 
 
-def released(set_size: int, seed: int) -> Target:
+def released(set_size: int, seed: int) -> AttackTarget:
     promised, original = alone(set_size)
     return target(promised, original, draw_tables(promised, original, seed)["data"], PLACES)
 
@@ -144,7 +144,7 @@ def test_two_sets_tell_the_value_as_often_as_predicted(one: int, other: int) -> 
     told = []
     for seed in range(40):
         (found,) = intersect([released(one, 2 * seed), released(other, 2 * seed + 1)])
-        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.outcome is AttackOutcome.AS_PREDICTED
         assert found.predicted == pytest.approx(60 * comb(4 - one, other - 1) / comb(3, other - 1))
         told.append(found.successes)
     p = comb(4 - one, other - 1) / comb(3, other - 1)
@@ -159,9 +159,9 @@ def test_two_sets_of_three_of_four_never_tell_it() -> None:
 def test_the_same_sets_twice_are_found() -> None:
     (found,) = intersect([released(2, 1), released(2, 1)])
     assert found.successes == 0
-    assert found.outcome is Outcome.NOT_AS_PREDICTED
+    assert found.outcome is AttackOutcome.NOT_AS_PREDICTED
     (averaged,) = average([released(2, 1), released(2, 1)])
-    assert averaged.outcome is Outcome.NOT_AS_PREDICTED
+    assert averaged.outcome is AttackOutcome.NOT_AS_PREDICTED
 
 
 def test_nobody_alone_is_told() -> None:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.attacks import run
-from rrpolicy.attacks.linkage import NAME as LINKAGE
-from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
-from rrpolicy.attacks.result import Attack, Outcome
+from rrpolicy.attacks.homogeneity import BACKGROUND, HOMOGENEITY
+from rrpolicy.attacks.linkage import LINKAGE
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -40,8 +40,8 @@ def world(seed: int) -> tuple[TableInMemory, SuppressionChannel, list[Person], l
     return original, SuppressionChannel.of(KNOWN, SENSITIVE, [(*p, n) for p, n in moved.items()]), people, gone
 
 
-def attacks(promised: SuppressionChannel, original: TableInMemory, table: pa.Table) -> dict[str, Attack]:
-    return {found.name: found for found in run.attacks(target(promised, original, table, POLICY))}
+def attacks(promised: SuppressionChannel, original: TableInMemory, table: pa.Table) -> dict[str, AttackResult]:
+    return {found.name: found for found in run.run_attacks(target(promised, original, table, POLICY))}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -64,7 +64,7 @@ def test_what_is_attained_is_what_one_by_one_gives(seed: int) -> None:
     for name, facts in ((HOMOGENEITY, 1), (BACKGROUND, 2)):
         assert found[name].successes == sum(n for c in classes.values() for _, n in c.most_common(facts))
         assert found[name].without == sum(n for _, n in Counter(p[2] for p in people).most_common(facts))
-    assert {one.outcome for one in found.values()} == {Outcome.AS_PREDICTED}
+    assert {one.outcome for one in found.values()} == {AttackOutcome.AS_PREDICTED}
 
 
 def test_who_shows_another_record_is_found() -> None:
@@ -74,7 +74,7 @@ def test_who_shows_another_record_is_found() -> None:
     (star, *_) = [row for row in rows if row["area"] == "*"]
     shown = [{**star, "area": "a", "age": "old"}, *(row for row in rows if row is not star)]
     found = attacks(promised, original, pa.Table.from_pylist(shown, schema=table.schema))
-    assert found[LINKAGE].outcome is Outcome.NOT_AS_PREDICTED
+    assert found[LINKAGE].outcome is AttackOutcome.NOT_AS_PREDICTED
     more = [row | {MULTIPLICITY: row[MULTIPLICITY] + 1} for row in rows]
     found = attacks(promised, original, pa.Table.from_pylist(more, schema=table.schema))
-    assert {one.outcome for one in found.values()} == {Outcome.NOT_AS_PREDICTED}
+    assert {one.outcome for one in found.values()} == {AttackOutcome.NOT_AS_PREDICTED}

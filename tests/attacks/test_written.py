@@ -56,13 +56,13 @@ def load(path: Path) -> dict[str, Any]:
 
 def reseal(bundle: Path, change: Any) -> None:
     """Change attack.json and fit the report and the record to it, as a forger would who has no source."""
-    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attacks.result import AttackReport
     from rrpolicy.discovery import load_registry
     from rrpolicy.verification.attack_results import write_into
 
     document = load(bundle / "audit" / "attack.json")
     change(document)
-    write_into(bundle, Attacked.from_json(document), load_registry(()))
+    write_into(bundle, AttackReport.from_json(document), load_registry(()))
     assert load(bundle / "audit" / "attack.json")["attacks"] == document["attacks"]
 
 

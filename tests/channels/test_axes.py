@@ -23,17 +23,17 @@ from rrpolicy.channels.axes.rank import full_column_rank
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Axis, Transition
 from rrpolicy.channels.decoders import Block, IdentityDecoder
+from rrpolicy.channels.json_decoding import axis_from_json, channel_from_json
 from rrpolicy.channels.probability import (
     keep_probability,
     log_at_most,
     log_decimal,
-    log_up,
+    log_rounded_up,
     retention_probability,
     round_down,
     round_up,
 )
-from rrpolicy.channels.product.expected_error import mean_norms
-from rrpolicy.channels.reading import axis_from_json, channel_from_json
+from rrpolicy.channels.product.expected_error import weight_norms
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.serialization.writing import plain
@@ -174,7 +174,7 @@ def test_pruned_pairs_of_columns_lose_no_cross_ratio(rows: list[list[Fraction]])
 
 def norms_of(axis: Axis) -> np.ndarray:
     """Return for each original category the mean squared norm of the inverse's columns of what it is released as."""
-    return np.broadcast_to(np.asarray(mean_norms(axis, axis.attributes)), (axis.original_size,))
+    return np.broadcast_to(np.asarray(weight_norms(axis, axis.attributes)), (axis.original_size,))
 
 
 @given(retentions())
@@ -221,7 +221,7 @@ def test_one_category_is_kept_without_any_formula() -> None:
 
 @given(st.fractions(F(1), F(10**6), max_denominator=10**9))
 def test_logarithms_are_rounded_up_by_less_than_an_ulp(ratio: Fraction) -> None:
-    up = log_up(ratio)
+    up = log_rounded_up(ratio)
 
     exact = F(log_decimal(ratio)) if ratio > 1 else F(0)
     assert F(up) >= exact
@@ -231,7 +231,7 @@ def test_logarithms_are_rounded_up_by_less_than_an_ulp(ratio: Fraction) -> None:
 def test_logarithms_near_one_keep_their_digits() -> None:
     tiny = F(10**60 + 1, 10**60)
 
-    assert math.isclose(log_up(tiny), 1e-60, rel_tol=1e-15)
+    assert math.isclose(log_rounded_up(tiny), 1e-60, rel_tol=1e-15)
     assert log_at_most(tiny, F(1, 10**60))
     assert not log_at_most(tiny, F(1, 10**60) - F(1, 2 * 10**120) - F(1, 10**150))
 
@@ -452,7 +452,7 @@ def test_columns_are_replaced_without_touching_the_matrix() -> None:
 
 def test_no_heavy_library_is_imported() -> None:
     modules = (
-        "rrpolicy.channels.axes, rrpolicy.channels.reading, rrpolicy.channels.product.expected_error, "
+        "rrpolicy.channels.axes, rrpolicy.channels.json_decoding, rrpolicy.channels.product.expected_error, "
         "rrpolicy.privacy.models.pk_anonymity, rrpolicy.privacy.models.local_dp"
     )
     heavy = "{'numpy', 'scipy', 'pandas', 'pyarrow', 'duckdb'}"

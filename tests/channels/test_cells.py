@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channels.product.cells import Cells
+from rrpolicy.channels.product.packed_cells import PackedCells
 from rrpolicy.channels.table import Column
-from rrpolicy.channels.values import engine_type, in_canonical_order, labels, ranks, read_codes
+from rrpolicy.channels.values import (
+    canonical_ranks,
+    engine_type,
+    labels,
+    read_codes,
+    sorted_labels,
+)
 
 TABLES = st.lists(st.sampled_from([1, 2, 7, 1000, 2**20, 2**40]), min_size=1, max_size=6).flatmap(
     lambda sizes: st.tuples(
@@ -20,7 +26,7 @@ TABLES = st.lists(st.sampled_from([1, 2, 7, 1000, 2**20, 2**40]), min_size=1, ma
 )
 
 
-def listed(cells: Cells) -> list[tuple[int, ...]]:
+def listed(cells: PackedCells) -> list[tuple[int, ...]]:
     columns = [cells.slot(i).tolist() for i in range(len(cells.sizes))]
     return list(zip(*columns, cells.n.tolist(), strict=True))
 
@@ -30,7 +36,7 @@ def listed(cells: Cells) -> list[tuple[int, ...]]:
 def test_merging_adds_up_equal_cells_in_order(table):
     sizes, rows = table
     array = np.array(rows, dtype=np.int64).reshape(-1, len(sizes) + 1)
-    cells = Cells(sizes, list(array[:, :-1].T), array[:, -1])
+    cells = PackedCells(sizes, list(array[:, :-1].T), array[:, -1])
     expected: dict[tuple[int, ...], int] = {}
     for *codes, n in sorted(rows):
         expected[tuple(codes)] = expected.get(tuple(codes), 0) + n
@@ -41,7 +47,7 @@ def test_merging_adds_up_equal_cells_in_order(table):
 
 
 def test_a_slot_is_replaced_and_no_other():
-    cells = Cells([2**40, 5, 2**40], [np.array([7, 8]), np.array([1, 4]), np.array([3, 2])], np.array([10, 20]))
+    cells = PackedCells([2**40, 5, 2**40], [np.array([7, 8]), np.array([1, 4]), np.array([3, 2])], np.array([10, 20]))
     cells.replace(1, np.array([0, 0, 1]), np.array([0, 4, 2]), np.array([4, 6, 20]))
 
     assert listed(cells) == [(7, 0, 3, 4), (7, 4, 3, 6), (8, 2, 2, 20)]
@@ -68,8 +74,8 @@ def column(*values: object, engine: str = "") -> Column:
 )
 def test_labels_are_released_in_their_type_and_sorted_by_value(made, kind, in_order):
     assert engine_type(made) == kind
-    assert in_canonical_order(made).to_pylist() == in_order
-    assert [in_order[rank] for rank in ranks(made).tolist()] == labels(made).to_pylist()
+    assert sorted_labels(made).to_pylist() == in_order
+    assert [in_order[rank] for rank in canonical_ranks(made).tolist()] == labels(made).to_pylist()
 
 
 def test_released_values_are_read_back_in_any_type_that_holds_them():

@@ -18,8 +18,8 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.channels.product import draw as drawing
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.conform import FALSE_ALARM
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.product.goodness_of_fit import FALSE_ALARM
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -13,10 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rrpolicy.channels.anatomy.deal import composed, compositions, deal
-from rrpolicy.channels.anatomy.schedule import Phase, groups_of, largest_eligible, schedule
-from rrpolicy.channels.sampling.shuffle import orders, shuffled
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.anatomy.group_assignment import assign_groups, compose_orders, group_compositions
+from rrpolicy.channels.anatomy.partition_plan import (
+    PartitionPhase,
+    groups_of,
+    largest_eligible,
+    partition_phases,
+)
+from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.channels.sampling.shuffle import random_orders, shuffle_values
 
 ALARM = 1e-6
 
@@ -60,7 +65,7 @@ tables = st.lists(st.integers(0, 12), min_size=2, max_size=9).filter(lambda coun
 @given(tables, st.data())
 def test_groups_are_what_the_definition_says(counts, data):
     size = data.draw(st.integers(2, largest_eligible(counts)))
-    dealt = deal(counts, size, Streams.for_tests(data.draw(st.integers(0, 10**6))))
+    dealt = assign_groups(counts, size, Streams.for_tests(data.draw(st.integers(0, 10**6))))
     groups, residues = groups_of(sum(counts), size)
 
     held = [set(row) for row in dealt.values.tolist()]
@@ -84,7 +89,7 @@ def test_groups_are_what_the_definition_says(counts, data):
 def test_every_step_takes_the_largest_buckets(counts, data):
     size = data.draw(st.integers(2, largest_eligible(counts)))
     left = list(counts)
-    for group in compositions(schedule(counts, size), size, len(counts), stream(1)).tolist():
+    for group in group_compositions(partition_phases(counts, size), size, len(counts), stream(1)).tolist():
         taken = min(left[v] for v in group)
         assert taken >= max([left[v] for v in range(len(left)) if v not in group], default=0)
         for value in group:
@@ -100,7 +105,7 @@ def test_a_table_is_eligible_iff_no_value_is_too_common(counts):
         assert (size <= largest_eligible(counts)) == eligible
         if not eligible:
             with pytest.raises(ValueError, match="no eligible anatomy"):
-                schedule(counts, size)
+                partition_phases(counts, size)
 
 
 def test_there_are_no_more_phases_than_values():
@@ -108,7 +113,7 @@ def test_there_are_no_more_phases_than_values():
     for _ in range(50):
         counts = rng.integers(1, 10**6, rng.integers(2, 60)).tolist()
         if largest_eligible(counts) >= 2:
-            phases = schedule(counts, int(rng.integers(2, largest_eligible(counts) + 1)))
+            phases = partition_phases(counts, int(rng.integers(2, largest_eligible(counts) + 1)))
             assert len(phases) <= len(counts)
 
 
@@ -126,9 +131,9 @@ CASES = [
 @pytest.mark.parametrize(("counts", "size"), CASES)
 def test_ties_have_the_law_of_fresh_draws(counts, size):
     draws, bits, expected = 6000, stream(11), law(counts, size)
-    phases = schedule(counts, size)
+    phases = partition_phases(counts, size)
     observed = Counter(
-        tuple(tuple(sorted(row)) for row in compositions(phases, size, len(counts), bits).tolist())
+        tuple(tuple(sorted(row)) for row in group_compositions(phases, size, len(counts), bits).tolist())
         for _ in range(draws)
     )
 
@@ -139,7 +144,7 @@ def test_ties_by_a_fixed_order_are_caught():
     draws, bits, expected = 6000, stream(3), law((3, 3, 3), 2)
     observed: Counter[Any] = Counter()
     for _ in range(draws):  # the order of the pile is drawn once and kept
-        order = orders(bits, 1, 3)[0].tolist() * 3
+        order = random_orders(bits, 1, 3)[0].tolist() * 3
         observed[tuple(tuple(sorted(order[i : i + 2])) for i in range(0, 8, 2))] += 1
 
     assert p_value(observed, expected, draws) < ALARM
@@ -148,20 +153,22 @@ def test_ties_by_a_fixed_order_are_caught():
 def test_many_piles_are_composed_as_one_by_one():
     bits = stream(8)
     for piles, size in ((1, 4), (7, 3), (50, 6)):
-        first, steps = orders(bits, 1, size)[0], orders(bits, piles, size)
+        first, steps = random_orders(bits, 1, size)[0], random_orders(bits, piles, size)
         expected, order = [], first
         for step in steps:
             order = order[step]
             expected.append(order)
 
-        assert np.array_equal(composed(first, steps), expected)
+        assert np.array_equal(compose_orders(first, steps), expected)
 
 
 @pytest.mark.slow
 def test_records_go_to_groups_uniformly():
     """Who shares a group with whom: 2 + 2 + 2 records in 3 groups, all ways alike as far as values allow."""
     counts, draws = (2, 2, 2), 8000
-    observed = Counter(tuple(deal(counts, 2, Streams.for_tests(seed)).members.tolist()) for seed in range(draws))
+    observed = Counter(
+        tuple(assign_groups(counts, 2, Streams.for_tests(seed)).members.tolist()) for seed in range(draws)
+    )
     # each of three groups lacks another value: 3! numberings, and 2 orders of each value's records
     expected = Counter(dict.fromkeys(observed, Fraction(1, 48)))
 
@@ -173,7 +180,7 @@ def test_records_go_to_groups_uniformly():
 def test_a_residue_joins_any_group_that_lacks_its_value():
     draws, first = 4000, 0
     for seed in range(draws):  # nine records in four groups; the residue's value is in two of them
-        dealt = deal((3, 3, 3), 2, Streams.for_tests(seed))
+        dealt = assign_groups((3, 3, 3), 2, Streams.for_tests(seed))
         ((group, value),) = dealt.residues
         lacking = [g for g, row in enumerate(dealt.values.tolist()) if value not in row]
         assert len(lacking) == 2
@@ -184,9 +191,9 @@ def test_a_residue_joins_any_group_that_lacks_its_value():
 
 def test_orders_are_uniform_also_after_what_comes_late():
     draws, bits = 12000, stream(21)
-    plain = Counter(map(tuple, orders(bits, draws, 3).tolist()))
+    plain = Counter(map(tuple, random_orders(bits, draws, 3).tolist()))
     late = np.tile([False, True, False, True], (draws, 1))
-    parted = Counter(map(tuple, orders(bits, draws, 4, late).tolist()))
+    parted = Counter(map(tuple, random_orders(bits, draws, 4, late).tolist()))
 
     assert p_value(plain, Counter(dict.fromkeys(itertools.permutations(range(3)), Fraction(1, 6))), draws) > ALARM
     both = [(*a, *b) for a in itertools.permutations((0, 2)) for b in itertools.permutations((1, 3))]
@@ -207,7 +214,7 @@ class Script:
 
 def test_orders_with_equal_keys_are_drawn_again():
     tied: Any = Script(5 << 40, 5 << 40, 9 << 40, 1 << 40, 2 << 40, 3 << 40)
-    found = orders(tied, 2, 3)
+    found = random_orders(tied, 2, 3)
 
     assert found[1].tolist() == [0, 1, 2]
     assert sorted(found[0].tolist()) == [0, 1, 2]
@@ -215,7 +222,7 @@ def test_orders_with_equal_keys_are_drawn_again():
 
 def test_long_orders_are_uniform_in_place_and_neighbour():
     n, draws = 1 << 17, 6
-    found = [shuffled(np.arange(n, dtype=np.uint32), stream(seed)) for seed in range(draws)]
+    found = [shuffle_values(np.arange(n, dtype=np.uint32), stream(seed)) for seed in range(draws)]
 
     for order in found:
         assert np.array_equal(np.sort(order), np.arange(n))
@@ -228,13 +235,13 @@ def test_long_orders_are_uniform_in_place_and_neighbour():
 
 def test_a_table_is_dealt_alike_from_the_same_bits_and_otherwise_from_others():
     counts = (40, 30, 25, 5)
-    one, same, other = (deal(counts, 2, Streams.for_tests(seed)) for seed in (1, 1, 2))
+    one, same, other = (assign_groups(counts, 2, Streams.for_tests(seed)) for seed in (1, 1, 2))
 
     assert np.array_equal(one.members, same.members)
     assert not np.array_equal(one.members, other.members)
 
 
 def test_phases_tell_who_is_in_every_group():
-    first, *_ = schedule((100, 40, 40, 40), 2)  # 100 - 89 = 40 - 89 // 3
+    first, *_ = partition_phases((100, 40, 40, 40), 2)  # 100 - 89 = 40 - 89 // 3
 
-    assert first == Phase(89, (0,), (1, 2, 3), 1, 3, (1, 2, 3), ())
+    assert first == PartitionPhase(89, (0,), (1, 2, 3), 1, 3, (1, 2, 3), ())

@@ -20,9 +20,9 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import (
     expected_squared_error,
-    mean_norms,
-    randomised,
+    randomised_attributes,
     root_mean_squared_error,
+    weight_norms,
 )
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError
@@ -232,7 +232,7 @@ def test_only_retention_with_equal_norms_needs_no_counts() -> None:
     assert expected_squared_error(channel, 10, ["a", "c"]) == expected_squared_error(channel, 10, ["a"])
     assert expected_squared_error(channel, 10, ["a", "b"]) is None
     assert root_mean_squared_error(channel, 10, ["b"]) is None
-    assert randomised(channel) == ("a", "b")
+    assert randomised_attributes(channel) == ("a", "b")
 
 
 def test_root_mean_squared_error_is_spread_over_the_cells() -> None:
@@ -267,4 +267,4 @@ def test_mean_norms_are_the_columns_of_the_transpose(keep: Fraction) -> None:
     axis = Matrix.explicit("b", ["f", "m"], ["f", "m"], [[keep, F(1, 3)], [1 - keep, F(2, 3)]])
     P = np.array(rows_of(axis), dtype=float)
 
-    np.testing.assert_allclose(mean_norms(axis, ["b"]), P.T @ (np.linalg.inv(P) ** 2).sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(weight_norms(axis, ["b"]), P.T @ (np.linalg.inv(P) ** 2).sum(axis=0), rtol=1e-9)

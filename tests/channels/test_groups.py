@@ -16,10 +16,10 @@ from scipy import stats
 
 from rrpolicy.channels.anatomy import draw as two_tables
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
-from rrpolicy.channels.anatomy.deal import Dealt, deal
-from rrpolicy.channels.anatomy.schedule import groups_of, largest_eligible
-from rrpolicy.channels.reading import channel_from_json
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.anatomy.group_assignment import GroupAssignment, assign_groups
+from rrpolicy.channels.anatomy.partition_plan import groups_of, largest_eligible
+from rrpolicy.channels.json_decoding import channel_from_json
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.finding import Verdict
@@ -171,14 +171,16 @@ def test_what_is_drawn_conforms(memory):
         assert verdict(channel, original, drawn(channel, original, seed)).verdict is Verdict.SATISFIED
 
 
-def wrongly(monkeypatch: pytest.MonkeyPatch, change: Callable[[Dealt, tuple[int, ...]], Dealt]) -> None:
-    def dealt(counts: Any, size: int, streams: Streams) -> Dealt:
-        return change(deal(counts, size, streams), tuple(counts))
+def wrongly(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[GroupAssignment, tuple[int, ...]], GroupAssignment]
+) -> None:
+    def dealt(counts: Any, size: int, streams: Streams) -> GroupAssignment:
+        return change(assign_groups(counts, size, streams), tuple(counts))
 
-    monkeypatch.setattr(two_tables, "deal", dealt)
+    monkeypatch.setattr(two_tables, "assign_groups", dealt)
 
 
-def in_input_order(dealt: Dealt, counts: tuple[int, ...]) -> Dealt:
+def in_input_order(dealt: GroupAssignment, counts: tuple[int, ...]) -> GroupAssignment:
     """Deal a value's records in the order of the file to groups in the order in which they were made."""
     made = np.empty(len(dealt.numbers) + 1, dtype=np.int64)
     made[dealt.numbers] = np.arange(len(dealt.numbers))
@@ -186,7 +188,7 @@ def in_input_order(dealt: Dealt, counts: tuple[int, ...]) -> Dealt:
     return replace(dealt, members=np.concatenate([part[np.argsort(made[part])] for part in parts]))
 
 
-def numbered_as_made(dealt: Dealt, counts: tuple[int, ...]) -> Dealt:
+def numbered_as_made(dealt: GroupAssignment, counts: tuple[int, ...]) -> GroupAssignment:
     """Number groups in the order in which they were made."""
     again = np.empty(len(dealt.numbers) + 1, dtype=dealt.numbers.dtype)
     again[dealt.numbers] = np.arange(1, len(dealt.numbers) + 1)
@@ -219,7 +221,7 @@ def test_members_that_go_by_who_they_are_are_caught(memory, monkeypatch):
     """Young people get the groups with the highest numbers."""
     original = people(memory, 4000, 3)
 
-    def by_number(dealt: Dealt, counts: tuple[int, ...]) -> Dealt:
+    def by_number(dealt: GroupAssignment, counts: tuple[int, ...]) -> GroupAssignment:
         parts = np.split(dealt.members, np.cumsum(counts)[:-1])
         return replace(dealt, members=np.concatenate([np.sort(part) for part in parts]))
 

@@ -15,9 +15,9 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
-from rrpolicy.channels.sampling.lasting import Lasting, Series, axis_digest
-from rrpolicy.channels.sampling.law import Law
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.distribution import DiscreteDistribution
+from rrpolicy.channels.sampling.persistent_noise import PersistentNoise, PersistentStream, axis_digest
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.sampling.variates import split_by_columns
 
 ALARM = 1e-6
@@ -28,11 +28,11 @@ SKEW = Matrix.explicit(
 KEPT = Retention.uniform("x", LABELS, Fraction(2, 3))
 
 
-def series(seed: int = 1, name: str = "monthly", population: str | None = None) -> Series:
-    return Series(Streams.for_tests(seed), name, population)
+def series(seed: int = 1, name: str = "monthly", population: str | None = None) -> PersistentNoise:
+    return PersistentNoise(Streams.for_tests(seed), name, population)
 
 
-def drawn(axis: Axis, codes: np.ndarray, of: Series, persons: pa.Array) -> np.ndarray:
+def drawn(axis: Axis, codes: np.ndarray, of: PersistentNoise, persons: pa.Array) -> np.ndarray:
     numbers = of.numbers(axis, of.marks(persons), codes)
     _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), numbers)
     return released[:, 0]
@@ -73,7 +73,7 @@ def chance_to_agree(axis: Axis, v: int, w: int) -> float:
     return float(sum(p * other.get(u, 0) for u, p in one.items()))
 
 
-def pairs(of: type[Series] = Series) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
+def pairs(of: type[PersistentNoise] = PersistentNoise) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
     """Return draws that have nothing to do with each other, and the chance with which two of them agree."""
     n = 20_000
     zero, one = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
@@ -115,35 +115,35 @@ def test_draws_that_must_have_nothing_in_common_are_independent(what):
     assert agreeing(one, other, chance) > ALARM
 
 
-class _OnePerson(Series):
+class _OnePerson(PersistentNoise):
     """Wrong: everybody has the numbers of the first."""
 
     def marks(self, persons):
         return np.repeat(super().marks(persons)[:1], len(persons), axis=0)
 
 
-class _Blind(Series):
+class _Blind(PersistentNoise):
     """Wrong: a person's numbers do not depend on the value."""
 
     def numbers(self, axis, people, codes):
         return super().numbers(axis, people, np.zeros_like(codes))
 
 
-class _Loose(Series):
+class _Loose(PersistentNoise):
     """Wrong: the matrix has no part in the key, so that .70 and then .71 are drawn by the same numbers."""
 
     def numbers(self, axis, people, codes):
         return super().numbers(Matrix.explicit(axis.attributes[0], LABELS, LABELS, SKEW.entries), people, codes)
 
 
-class _Shared(Series):
+class _Shared(PersistentNoise):
     """Wrong: attributes share their numbers."""
 
     def numbers(self, axis, people, codes):
         return super().numbers(SKEW, people, codes)
 
 
-class _Anywhere(Series):
+class _Anywhere(PersistentNoise):
     """Wrong: neither the series nor the population has a part in the key."""
 
     def __init__(self, streams, name, population):
@@ -174,7 +174,7 @@ def test_further_digits_are_those_of_the_same_person():
     words = here.numbers(SKEW, here.marks(ids(50)), codes).words(50)
     edge = Fraction(int(words[17]), 1 << 64) + Fraction(1, 1 << 70)
     column = {0: edge, 1: 1 - edge} if edge > Fraction(1, 2) else {1: edge, 0: 1 - edge}
-    assert Law.of(column).drawn(words).ties.tolist() in ([17], [])
+    assert DiscreteDistribution.of(column).drawn(words).ties.tolist() in ([17], [])
 
     def split(start: int, stop: int) -> list[int]:
         people = here.marks(ids(50))[start:stop]
@@ -190,7 +190,7 @@ def test_an_axis_that_draws_otherwise_than_by_one_number_is_refused():
     assert not sets.one_number
     with pytest.raises(RuntimeError, match="one number"):
         drawn(sets, np.zeros(9, dtype=np.int64), series(), ids(9))
-    numbers = Lasting(lambda _: bytes(32), np.zeros((3, 2), dtype=np.uint64), np.zeros(3, dtype=np.int64))
+    numbers = PersistentStream(lambda _: bytes(32), np.zeros((3, 2), dtype=np.uint64), np.zeros(3, dtype=np.int64))
     with pytest.raises(RuntimeError, match="one number"):
         numbers.words(2)
 

@@ -23,7 +23,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product import draw as drawing
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling import variates as sampling
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 
 FALSE_ALARM = 1e-6
 COPIES = 20_000
@@ -190,7 +190,7 @@ def test_bits_shared_between_axes_are_caught(draw, sampler):
 
 @pytest.mark.parametrize("shift", [-1, 1])
 def test_a_mask_that_is_off_by_one_is_caught(draw, monkeypatch, shift):
-    right = sampling._fair
+    right = sampling._draw_fair_binomials
 
     def off_by_one(n: Any, stream: Any) -> Any:
         words = stream.words(len(n))  # every cell is small: one word
@@ -199,9 +199,9 @@ def test_a_mask_that_is_off_by_one_is_caught(draw, monkeypatch, shift):
         )
 
     monkeypatch.setattr(sampling, "DIRECT", 0)
-    monkeypatch.setattr(sampling, "_fair", off_by_one)
+    monkeypatch.setattr(sampling, "_draw_fair_binomials", off_by_one)
     wrong = draw(axis_a(), axis_b())
-    monkeypatch.setattr(sampling, "_fair", right)
+    monkeypatch.setattr(sampling, "_draw_fair_binomials", right)
 
     assert p_value(wrong) < FALSE_ALARM
     assert p_value(draw(axis_a(), axis_b())) > FALSE_ALARM
@@ -230,7 +230,7 @@ def binomials_with_empty_segments(n: Any, which: Any, chances: Any, stream: Any)
 
 def test_reduceat_over_empty_cells_is_caught(draw, monkeypatch):
     monkeypatch.setattr(sampling, "DIRECT", 0)
-    monkeypatch.setattr(sampling, "_binomials", binomials_with_empty_segments)
+    monkeypatch.setattr(sampling, "_draw_binomials", binomials_with_empty_segments)
 
     assert p_value(draw(axis_a(), axis_b())) < FALSE_ALARM
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from rrpolicy.channels.anatomy import deal
+from rrpolicy.channels.anatomy import group_assignment
 from rrpolicy.channels.anatomy.channel import QIT, AnatomyChannel
-from rrpolicy.channels.anatomy.pairs import Kind, kinds_of
-from rrpolicy.channels.reading import channel_from_json
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.anatomy.pair_groups import PairGroupKind, group_kinds_of_table
+from rrpolicy.channels.json_decoding import channel_from_json
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -101,7 +101,7 @@ def test_what_is_drawn_is_every_deal_alike(memory: Any) -> None:
     sex, age, disease, income = [0, 1, 0, 1, 0, 0], [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]
     original = memory(DOMAINS, {"sex": sex, "age": age, "disease": disease, "income": income})
     counts = original.counts("disease", "income")
-    made = [kind.held for kind in kinds_of(counts, 2) for _ in range(kind.groups)]
+    made = [kind.held for kind in group_kinds_of_table(counts, 2) for _ in range(kind.groups)]
     members = {
         row: [i for i in range(6) if (disease[i], income[i]) == tuple(code)]
         for row, code in enumerate(counts.codes.tolist())
@@ -135,7 +135,7 @@ def test_what_is_drawn_conforms(memory: Any) -> None:
 
 def test_records_dealt_in_the_order_of_the_file_are_caught(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     original = people(memory, 4000, 1)
-    monkeypatch.setattr(deal, "shuffled", lambda members, stream: np.sort(members))
+    monkeypatch.setattr(group_assignment, "shuffle_values", lambda members, stream: np.sort(members))
 
     found = verdict(groups(2), original, drawn(groups(2), original, 1))
 
@@ -145,14 +145,14 @@ def test_records_dealt_in_the_order_of_the_file_are_caught(memory: Any, monkeypa
 
 def test_groups_numbered_as_they_were_made_are_caught(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     original = people(memory, 6000, 2)
-    real = deal.shuffled
+    real = group_assignment.shuffle_values
 
     def numbered(values: Any, stream: Any) -> Any:
         return (
             values if len(values) == 3000 and values[0] == 1 and (np.diff(values) == 1).all() else real(values, stream)
         )
 
-    monkeypatch.setattr(deal, "shuffled", numbered)
+    monkeypatch.setattr(group_assignment, "shuffle_values", numbered)
     found = verdict(groups(2), original, drawn(groups(2), original, 1))
 
     assert found.verdict is Verdict.FAILED
@@ -162,13 +162,15 @@ def test_groups_numbered_as_they_were_made_are_caught(memory: Any, monkeypatch: 
 def test_groups_that_agree_in_the_second_attribute_are_caught(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     original = people(memory, 400, 3)
 
-    def by_the_first(counts: Any, size: int) -> tuple[Kind, ...]:
+    def by_the_first(counts: Any, size: int) -> tuple[PairGroupKind, ...]:
         """Pair the rarest values of the first attribute with the others, whatever the second is."""
         places = np.repeat(np.arange(len(counts.n)), counts.n)
         half = len(places) // size
-        return tuple(Kind(1, tuple(map(int, pair))) for pair in zip(places[:half], places[half:], strict=False))
+        return tuple(
+            PairGroupKind(1, tuple(map(int, pair))) for pair in zip(places[:half], places[half:], strict=False)
+        )
 
-    monkeypatch.setattr(deal, "kinds_of", by_the_first)
+    monkeypatch.setattr(group_assignment, "group_kinds_of_table", by_the_first)
     found = verdict(groups(2), original, drawn(groups(2), original, 1))
 
     assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)

@@ -19,10 +19,10 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Domain, Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product import draw as drawing
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.reading import channel_from_json
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.runs import blocks, counted, singly
@@ -176,7 +176,7 @@ def test_a_draw_does_not_depend_on_who_draws_which_blocks_and_when(survey, colle
     for again in found[1:]:
         assert [(batch, None if n is None else n.tolist(), order) for batch, n, order in again] == first
 
-    cut = list(enumerate(blocks(drawing.tally(original, ("sex", "education", "race"), ("x",)), 250)))
+    cut = list(enumerate(blocks(drawing.distinct_row_counts(original, ("sex", "education", "race"), ("x",)), 250)))
     assert len(cut) == 12
     apart = {
         block[0]: drawing.draw_block(product, original.policy, streams, block) for block in [*cut[::-1], cut[5], cut[0]]

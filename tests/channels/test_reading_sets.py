@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.axes import set_posterior as posterior
-from rrpolicy.channels.axes.set_posterior import exact_ratio, expected_posterior, expected_ratio, few, most_others
+from rrpolicy.channels.axes.set_posterior import (
+    can_list_sets,
+    exact_ratio,
+    expected_posterior,
+    expected_ratio,
+    largest_other_sum,
+)
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Posterior, Readable, Transition
 
@@ -64,7 +70,7 @@ def test_bounds_enclose_what_enumeration_gives(case: tuple[list[int], list[int],
     c, w = np.array(prior) / sum(prior), np.array(weight) / sum(prior)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(posterior, "MOST_ENTRIES", 0)
-        assert not few(c, set_size)
+        assert not can_list_sets(c, set_size)
         bounds = expected_ratio(w, c, set_size)
         own = expected_posterior(c, set_size)
         patch.setattr(posterior, "MOST_PAIRS", -1)
@@ -109,10 +115,10 @@ def test_rows_are_computed_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_largest_others_leave_the_value_itself_out() -> None:
     prior = np.array([5.0, 3, 3, 1, 0])
 
-    assert most_others(prior, 0).tolist() == [0] * 5
-    assert most_others(prior, 1).tolist() == [3, 5, 5, 5, 5]
-    assert most_others(prior, 2).tolist() == [6, 8, 8, 8, 8]
-    assert most_others(prior, 4).tolist() == [7, 9, 9, 11, 12]
+    assert largest_other_sum(prior, 0).tolist() == [0] * 5
+    assert largest_other_sum(prior, 1).tolist() == [3, 5, 5, 5, 5]
+    assert largest_other_sum(prior, 2).tolist() == [6, 8, 8, 8, 8]
+    assert largest_other_sum(prior, 4).tolist() == [7, 9, 9, 11, 12]
 
 
 def test_what_takes_too_many_sums_is_not_told() -> None:
@@ -132,7 +138,7 @@ def test_exact_numbers_do_not_need_the_sets_to_be_listed() -> None:
     assert read == common * Fraction(100, 300 + 38) + (1 - common) * Fraction(100, 100 + 39)
     low, high = expected_posterior(np.array(prior) / 498, 40)
     assert low[1] <= float(read) <= high[1]
-    assert not few(np.array(prior), 40)
+    assert not can_list_sets(np.array(prior), 40)
 
 
 def test_sets_can_be_read_and_not_listed() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from rrpolicy.channels.sampling import variates as sampling
-from rrpolicy.channels.sampling.law import Expansions, Forest, Law
-from rrpolicy.channels.sampling.streams import Stream, Streams
-from rrpolicy.channels.sampling.variates import multinomial, split_by_blocks, split_by_columns
+from rrpolicy.channels.sampling.distribution import BinaryExpansions, DiscreteDistribution, SamplingTrees
+from rrpolicy.channels.sampling.prng import Stream, Streams
+from rrpolicy.channels.sampling.variates import draw_multinomials, split_by_blocks, split_by_columns
 
 FALSE_ALARM = 1e-6
 GARBAGE = 0xA5A5_A5A5_A5A5_A5A5
@@ -64,7 +64,9 @@ def law_of(
 
 def binomial(n: np.ndarray, p: Fraction, stream: Stream) -> np.ndarray:
     """Draw the binomial law that every node of a multinomial one draws."""
-    return sampling._binomials(n, np.zeros(len(n), np.int64), Expansions([p.numerator], [p.denominator]), stream)
+    return sampling._draw_binomials(
+        n, np.zeros(len(n), np.int64), BinaryExpansions([p.numerator], [p.denominator]), stream
+    )
 
 
 def exactly(n: int, p: Fraction) -> dict[tuple[int, ...], Fraction]:
@@ -109,21 +111,21 @@ def test_a_last_word_is_masked_to_its_bits_and_full_words_are_not():
             return np.full(n, 2**64 - 1, dtype=np.uint64)
 
     for n in (1, 63, 64, 65, 127, 128, 129, 1_000):
-        assert sampling._fair(np.array([n, 5]), Ones(bytes(32))).tolist() == [n, 5]
+        assert sampling._draw_fair_binomials(np.array([n, 5]), Ones(bytes(32))).tolist() == [n, 5]
 
 
 def test_a_draw_does_not_depend_on_how_its_words_are_read(monkeypatch):
     n = np.array([1, 640, 3, 100_000, 64, 1, 129, 65])
-    whole = sampling._fair(n, Streams.for_tests(1).stream("a"))
+    whole = sampling._draw_fair_binomials(n, Streams.for_tests(1).stream("a"))
     for chunk in (1, 2, 3, 7, 100):
         monkeypatch.setattr(sampling, "_CHUNK", chunk)
 
-        assert np.array_equal(whole, sampling._fair(n, Streams.for_tests(1).stream("a")))
+        assert np.array_equal(whole, sampling._draw_fair_binomials(n, Streams.for_tests(1).stream("a")))
 
 
 def test_binary_expansions_are_exact_beyond_any_word():
     a, b = 2**200 // 3, 2**200 + 7
-    expansions = Expansions([1, a, 3], [3, b, 8])
+    expansions = BinaryExpansions([1, a, 3], [3, b, 8])
     digits = 0
     for word in range(5):
         digits = digits << 64 | int(expansions.digits(word)[1])
@@ -134,8 +136,8 @@ def test_binary_expansions_are_exact_beyond_any_word():
 
 @given(st.lists(st.integers(1, 50) | st.integers(1, 10**40), min_size=1, max_size=12))
 def test_a_tree_holds_its_law_exactly(weights):
-    law = Law.of({7 * i: Fraction(w, sum(weights)) for i, w in enumerate(weights)})
-    forest = Forest([law])
+    law = DiscreteDistribution.of({7 * i: Fraction(w, sum(weights)) for i, w in enumerate(weights)})
+    forest = SamplingTrees([law])
     achieved: dict[int, Fraction] = {}
 
     def walk(node: int, mass: Fraction) -> None:
@@ -153,9 +155,9 @@ def test_a_tree_holds_its_law_exactly(weights):
 
 def test_a_column_that_does_not_sum_to_1_is_refused():
     with pytest.raises(ValueError, match="sum to exactly 1"):
-        Law.of({0: Fraction(1, 3), 1: Fraction(2, 3) - Fraction(1, 10**40)})
+        DiscreteDistribution.of({0: Fraction(1, 3), 1: Fraction(2, 3) - Fraction(1, 10**40)})
     with pytest.raises(ValueError, match="sum to exactly 1"):
-        Law.of({0: Fraction(4, 3), 1: Fraction(-1, 3)})
+        DiscreteDistribution.of({0: Fraction(4, 3), 1: Fraction(-1, 3)})
 
 
 class Words(Stream):
@@ -170,15 +172,15 @@ class Words(Stream):
         return np.array(chosen, dtype=np.uint64)
 
 
-def one(law: Law, *words: int) -> int:
+def one(law: DiscreteDistribution, *words: int) -> int:
     stream = Words(*words)
-    _, value, _ = multinomial(np.array([1]), np.array([0]), [law], stream)
+    _, value, _ = draw_multinomials(np.array([1]), np.array([0]), [law], stream)
     assert not stream._left
     return int(value[0])
 
 
 def test_a_record_on_a_boundary_reads_more_digits_and_no_other_does():
-    thirds = Law.of({0: Fraction(1, 3), 1: Fraction(2, 3)})  # 1 below 2/3, then 0
+    thirds = DiscreteDistribution.of({0: Fraction(1, 3), 1: Fraction(2, 3)})  # 1 below 2/3, then 0
     boundary = 2**65 // 3
 
     assert one(thirds, boundary - 1) == 1
@@ -186,10 +188,10 @@ def test_a_record_on_a_boundary_reads_more_digits_and_no_other_does():
     assert one(thirds, boundary, 2**65 // 3 - 1) == 1
     assert one(thirds, boundary, 2**65 // 3 + 1) == 0
     assert one(thirds, boundary, boundary, boundary, 0) == 1
-    halves = Law.of({0: Fraction(1, 2), 1: Fraction(1, 2)})
+    halves = DiscreteDistribution.of({0: Fraction(1, 2), 1: Fraction(1, 2)})
     assert one(halves, 2**63 - 1) == 0
     assert one(halves, 2**63) == 1
-    close = Law.of({0: 1 - Fraction(1, 2**70), 1: Fraction(1, 2**70)})
+    close = DiscreteDistribution.of({0: 1 - Fraction(1, 2**70), 1: Fraction(1, 2**70)})
     assert one(close, 2**64 - 1, 0) == 0
     assert one(close, 2**64 - 1, 2**64 - 1) == 1
     assert one(close, 2**64 - 1, 2**64 - 2**58) == 1
@@ -198,7 +200,7 @@ def test_a_record_on_a_boundary_reads_more_digits_and_no_other_does():
 
 @given(st.lists(st.integers(1, 2**70), min_size=1, max_size=40), st.integers(1, 2**32), st.sampled_from([-1, 0, 2**40]))
 def test_the_guide_leads_to_the_values_that_a_search_finds(weights, seed, least):
-    law = Law(tuple(range(least, least + len(weights))), tuple(weights))
+    law = DiscreteDistribution(tuple(range(least, least + len(weights))), tuple(weights))
     drawn = np.random.default_rng(seed).integers(0, 2**64, 5_000, dtype=np.uint64)
     bounds = law.boundaries
     words = np.concatenate(

@@ -22,7 +22,7 @@ from rrpolicy.channels.axes.set_posterior import expected_posterior, worst_poste
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Posterior, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -19,7 +19,7 @@ import pytest
 
 from rrpolicy.bundle.tables.sink import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES

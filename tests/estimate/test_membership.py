@@ -18,7 +18,7 @@ import pytest
 
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.sets import Sets
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release

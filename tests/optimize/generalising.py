@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import (
     Attribute,
@@ -28,15 +28,12 @@ from rrpolicy.privacy.models import (
     t_closeness,
 )
 from rrpolicy.testing import TableInMemory, policies
+from tests.models import requirement_of as requirement
 
 OF_CLASSES = (k_anonymity, l_diversity, t_closeness, alpha_k_anonymity, beta_likeness, delta_disclosure)
 MODELS = {m.NAME: m for m in (*OF_CLASSES, attribute_disclosure, identity_disclosure)}
 VALUES = ("s0", "s1", "s2", "s3")
 TREE = (VALUES, ("s01", "s01", "s23", "s23"), ("*",) * 4)
-
-
-def requirement(model: str, where: dict[str, Any] | None = None, **options: Any) -> Requirement:
-    return Requirement(model, MODELS[model].Options(**options), where or {})
 
 
 REQUIREMENTS = {

@@ -16,11 +16,11 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.retention.objective import ExpectedError, Variable, marginal
-from rrpolicy.optimize.retention.optimal import equalise, minimise
+from rrpolicy.optimize.retention.objective import ExpectedError, RetentionVariable, marginal_error_term
+from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
 from rrpolicy.optimize.retention.problem import Allocation
-from rrpolicy.optimize.retention.rounding import RAISES, pulled_back, raised_to_limit
-from rrpolicy.optimize.retention.template import Template, needs_data, objective
+from rrpolicy.optimize.retention.rounding import RAISES, pull_back, raise_to_limit
+from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective, needs_data
 from rrpolicy.optimize.retention.workload import Marginal
 from rrpolicy.policy.model import Attribute, Bins, Role
 from rrpolicy.privacy.model import Smooth
@@ -76,12 +76,12 @@ class Table:
     ids=lambda w: "+".join("".join(m) for m in w) or "whole",
 )
 def test_the_objective_is_the_error_formula(channel, counts, workload):
-    template = Template(channel, {"a", "b"})
+    template = ChannelTemplate(channel, {"a", "b"})
     marginals = [Marginal(marginal=names, weight=Fraction(i + 1)) for i, names in enumerate(workload)]
     rho = np.array([0.35, 0.8])
     keep = [Fraction(35, 100) + Fraction(65, 400), Fraction(8, 10) + Fraction(2, 40)]
 
-    goal = objective(template, marginals, Table(counts))
+    goal = expected_error_objective(template, marginals, Table(counts))
     found = sum(t.weight for t in goal.terms) * math.expm1(goal.value(rho) - goal.offset) / counts.records
 
     filled = template.filled(keep)
@@ -93,16 +93,16 @@ def test_the_objective_is_the_error_formula(channel, counts, workload):
 def test_what_is_least_needs_data_only_where_it_depends_on_them(channel):
     one, other = Marginal(marginal=("a",)), Marginal(marginal=("x",))
 
-    assert needs_data(Template(channel, {"b"}), ())  # unequal blocks
-    assert not needs_data(Template(channel, {"a"}), ())
-    assert not needs_data(Template(channel, {"a"}), (other,))
-    assert not needs_data(Template(channel, {"a"}), (one,))
-    both = needs_data(Template(channel, {"a"}), (one, Marginal(marginal=("a", "b"))))
+    assert needs_data(ChannelTemplate(channel, {"b"}), ())  # unequal blocks
+    assert not needs_data(ChannelTemplate(channel, {"a"}), ())
+    assert not needs_data(ChannelTemplate(channel, {"a"}), (other,))
+    assert not needs_data(ChannelTemplate(channel, {"a"}), (one,))
+    both = needs_data(ChannelTemplate(channel, {"a"}), (one, Marginal(marginal=("a", "b"))))
     assert not both  # b is given with keep 1: no category costs more than another
 
 
 def test_a_filled_template_shares_one_retention_between_blocks(channel):
-    filled = Template(channel, {"b"}).filled([Fraction(1, 2) + Fraction(1, 8)])
+    filled = ChannelTemplate(channel, {"b"}).filled([Fraction(1, 2) + Fraction(1, 8)])
 
     axis = filled.axes[1]
     assert [(b.size, b.retention) for b in axis.blocks] == [(4, Fraction(1, 2)), (2, Fraction(1, 2))]
@@ -148,12 +148,15 @@ def capped(limit, seen=None, bound=False):
         bound,
     )
     task = Allocation(
-        (Variable("a", (4,)), Variable("b", (4,))), ExpectedError((marginal(1.0, (0, 1), sizes),)), (smooth,), feasible
+        (RetentionVariable("a", (4,)), RetentionVariable("b", (4,))),
+        ExpectedError((marginal_error_term(1.0, (0, 1), sizes),)),
+        (smooth,),
+        feasible,
     )
     return task, asked
 
 
-@pytest.mark.parametrize("solve", [minimise, equalise])
+@pytest.mark.parametrize("solve", [minimise_error, solve_common_retention])
 def test_a_search_on_a_bound_goes_on_to_the_exact_limit_with_few_assessments(solve):
     task, asked = capped(Fraction(1, 2), seen=Fraction(1, 5), bound=True)
 
@@ -169,26 +172,26 @@ def test_a_search_on_a_bound_goes_on_to_the_exact_limit_with_few_assessments(sol
 def test_what_is_raised_stays_accepted_and_what_cannot_be_raised_stays():
     task, _ = capped(Fraction(1, 5), bound=True)
     rho = np.array([0.4, 0.4])
-    keep, scale = pulled_back(task, rho)
+    keep, scale = pull_back(task, rho)
     assert scale == 1
 
-    moved, raised, factor = raised_to_limit(task, rho, keep)
+    moved, raised, factor = raise_to_limit(task, rho, keep)
 
     assert task.feasible(raised)
     assert np.all(moved >= rho)
     assert 0 < factor <= 1
     at_the_limit, _ = capped(Fraction(16, 100), bound=True)
-    assert raised_to_limit(at_the_limit, rho, keep)[2] == 1
-    assert raised_to_limit(at_the_limit, rho, keep)[1] == keep
+    assert raise_to_limit(at_the_limit, rho, keep)[2] == 1
+    assert raise_to_limit(at_the_limit, rho, keep)[1] == keep
 
 
 def test_a_refused_point_is_pulled_back_just_enough_or_refused():
     task, _ = capped(Fraction(1, 10))
-    keep, scale = pulled_back(task, np.array([0.6, 0.6]))
+    keep, scale = pull_back(task, np.array([0.6, 0.6]))
     assert 0.3 < scale < 1
     a, b = ((4 * p - 1) / 3 for p in keep)
     assert 0.09 < a * b <= Fraction(1, 10)
 
     never = replace(task, feasible=lambda _: False)
     with pytest.raises(RequirementError, match="RR102"):
-        pulled_back(never, np.array([0.6, 0.6]))
+        pull_back(never, np.array([0.6, 0.6]))

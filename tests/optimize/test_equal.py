@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.probability import keep_probability, retention_probability
-from rrpolicy.optimize.retention.equal import common_retention, round_down
+from rrpolicy.optimize.retention.common_retention import largest_common_retention, round_keep_down
 
 
 def retention_epsilon(sizes, retention):
@@ -24,7 +24,7 @@ def retention_epsilon(sizes, retention):
 
 
 def common_retention_for_epsilon(sizes, epsilon):
-    return common_retention(lambda rho: retention_epsilon(sizes, rho) <= epsilon)
+    return largest_common_retention(lambda rho: retention_epsilon(sizes, rho) <= epsilon)
 
 
 def test_retention_for_epsilon_matches_the_reference(vectors):
@@ -45,11 +45,11 @@ def test_warner_is_the_closed_form():
 def test_attributes_of_one_category_have_no_effect():
     assert common_retention_for_epsilon([1, 4, 1], 2.0) == common_retention_for_epsilon([4], 2.0)
     assert common_retention_for_epsilon([1], 0.5) == 1.0
-    assert round_down(0.3, 1) == 1
+    assert round_keep_down(0.3, 1) == 1
 
 
 def test_nothing_holds():
-    assert common_retention(lambda _: False) == 0.0
+    assert largest_common_retention(lambda _: False) == 0.0
 
 
 @settings(deadline=None)
@@ -69,7 +69,7 @@ def test_the_bisection_stops_at_the_last_double(sizes, epsilon):
 def test_rounding_goes_down_and_stays_above_uniform(size, share, digits):
     keep = keep_probability(max(share, Fraction(1, 10**12)), size)
 
-    rounded = round_down(keep, size, digits)
+    rounded = round_keep_down(keep, size, digits)
 
     assert Fraction(1, size) < rounded <= keep
     if keep - Fraction(1, size) > Fraction(1, 10 ** max(digits, 5)):
@@ -79,7 +79,7 @@ def test_rounding_goes_down_and_stays_above_uniform(size, share, digits):
 @pytest.mark.parametrize("keep", [0.25, 0.2, 1.0000001, math.nextafter(0.25, 0)])
 def test_rounding_refuses_what_is_no_keep_probability(keep):
     with pytest.raises(ValueError, match=r"\(1/4, 1\]"):
-        round_down(keep, 4)
+        round_keep_down(keep, 4)
 
 
 @settings(deadline=None)
@@ -89,6 +89,6 @@ def test_keep_and_retention_are_one_parameter(size, rho):
 
 
 def test_no_numpy_is_loaded():
-    code = "import sys, rrpolicy.optimize.retention.equal; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
+    code = "import sys, rrpolicy.optimize.retention.common_retention; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.recode.class_tests import class_tests, tables
-from rrpolicy.optimize.recode.generalise import axes_of, full_domain
-from rrpolicy.optimize.recode.lattice import Search
+from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables
+from rrpolicy.optimize.recode.generalise import choice_axes, full_domain
+from rrpolicy.optimize.recode.lattice import LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
-from rrpolicy.optimize.recode.loss import Loss
+from rrpolicy.optimize.recode.loss import GeneralisationLoss
 from rrpolicy.policy.model import Attribute, Role
 
 _here = Path(__file__).parent / "generalising.py"
@@ -44,15 +44,15 @@ def search_of(task, loss, suppression, weights=None):
     found = [recoded(a) for a in class_attributes(task.policy)]
     most = int(suppression * task.records)
     wanted = class_tests(task.requirements, task.policy, found, suppressing=most > 0)
-    counted = tables(task.original, found, wanted)
+    counted = lattice_tables(task.original, found, wanted)
     shares = np.full(len(found), 1 / len(found)) if weights is None else np.array(weights) / sum(weights)
 
     def accept(choice):
-        channel = Product.of(task.policy.released, axes_of(choice, found, suppressing=most > 0))
+        channel = Product.of(task.policy.released, choice_axes(choice, found, suppressing=most > 0))
         return all(a.accepts(r, channel, task.original) for r, a in wanted.others)
 
     lasting = bool(wanted.others) and not (most and wanted.tests)
-    return Search(counted, wanted.tests, Loss(loss, counted, shares), most, accept, lasting), found
+    return LatticeSearch(counted, wanted.tests, GeneralisationLoss(loss, counted, shares), most, accept, lasting), found
 
 
 def best_of_all(search):

@@ -17,7 +17,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.recode.generalise import multidimensional
 from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
-from rrpolicy.optimize.recode.sides import Side
+from rrpolicy.optimize.recode.mondrian_attribute import MondrianAttribute
 from rrpolicy.policy.model import Attribute, Bins, Role
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
@@ -131,11 +131,11 @@ def test_groups_are_called_by_their_hierarchy_their_range_or_a_star():
     )
     flat = Attribute("x", Role.QUASI_IDENTIFIER, ("a", "b", "c"))
 
-    side = Side(recoded(ages))
+    side = MondrianAttribute(recoded(ages))
     assert [side.label(g) for g in ((0, 1), (1,), (1, 2), (0, 1, 2, 3))] == ["[0, 40)", "[20, 40)", "[20, inf)", "*"]
     assert list(side.cuts((0, 1, 2, 3))) == [((0, 1, 2), (3,))]
     assert list(side.cuts((0, 1, 2))) == [((0,), (1, 2)), ((0, 1), (2,))]
-    assert Side(recoded(named)).label((0, 1)) == "young to middle"
-    assert [Side(recoded(tree)).label(g) for g in ((0, 1), (0, 1, 2))] == ["ab", "any"]
-    assert list(Side(recoded(tree)).cuts((0, 1, 2))) == [((0, 1), (2,))]
-    assert list(Side(recoded(flat)).cuts((0, 1, 2))) == [((0,), (1,), (2,))]
+    assert MondrianAttribute(recoded(named)).label((0, 1)) == "young to middle"
+    assert [MondrianAttribute(recoded(tree)).label(g) for g in ((0, 1), (0, 1, 2))] == ["ab", "any"]
+    assert list(MondrianAttribute(recoded(tree)).cuts((0, 1, 2))) == [((0, 1), (2,))]
+    assert list(MondrianAttribute(recoded(flat)).cuts((0, 1, 2))) == [((0,), (1,), (2,))]

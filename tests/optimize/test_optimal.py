@@ -15,15 +15,20 @@ from scipy.optimize import brentq, check_grad
 
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.retention.objective import ExpectedError, Term, Variable, marginal
-from rrpolicy.optimize.retention.optimal import equalise, minimise
+from rrpolicy.optimize.retention.objective import (
+    ExpectedError,
+    MarginalErrorTerm,
+    RetentionVariable,
+    marginal_error_term,
+)
+from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
 from rrpolicy.optimize.retention.problem import Allocation
 from rrpolicy.privacy.model import Smooth
 
 
 def whole_table(sizes):
     """sum_a log ||P_a^-1||_F^2 for retention (Guo, Ying, Wu 2011, Problem 1)."""
-    return ExpectedError((marginal(1.0, range(len(sizes)), sizes),), math.fsum(math.log(d) for d in sizes))
+    return ExpectedError((marginal_error_term(1.0, range(len(sizes)), sizes),), math.fsum(math.log(d) for d in sizes))
 
 
 def common_retention(sizes, epsilon):
@@ -62,7 +67,7 @@ def within(sizes, epsilon):
 
 def problem(sizes, epsilon, objective=None, digits=5):
     return Allocation(
-        tuple(Variable(f"a{i}", (d,)) for i, d in enumerate(sizes)),
+        tuple(RetentionVariable(f"a{i}", (d,)) for i, d in enumerate(sizes)),
         objective or whole_table(sizes),
         (cap(sizes, epsilon),),
         within(sizes, epsilon),
@@ -97,7 +102,7 @@ def brute_force(sizes, epsilon):
     [((16, 7, 2, 5, 7), 5.0), ((2, 10, 10), 6.9), ((2, 18, 12, 3), 8.0), ((3, 3), 0.5), ((2,), 1.0)],
 )
 def test_a_cap_on_epsilon_is_solved_as_well_as_by_brute_force(sizes, epsilon):
-    solution = minimise(problem(sizes, epsilon))
+    solution = minimise_error(problem(sizes, epsilon))
 
     assert within(sizes, epsilon)(solution.keep)
     if len(sizes) <= 3:
@@ -123,14 +128,14 @@ def test_a_cap_on_epsilon_is_solved_as_well_as_by_brute_force(sizes, epsilon):
 def test_the_search_copes_with_unequal_domains_and_extreme_caps(sizes, epsilon):
     task = problem(sizes, epsilon)
 
-    solution = minimise(task)
+    solution = minimise_error(task)
 
     assert solution.agreed >= 4
     assert within(sizes, epsilon)(solution.keep)
     if len(set(sizes)) == 1:
-        assert solution.objective == pytest.approx(equalise(task).objective, rel=1e-9)
+        assert solution.objective == pytest.approx(solve_common_retention(task).objective, rel=1e-9)
     else:
-        assert solution.objective < equalise(task).objective - 0.1
+        assert solution.objective < solve_common_retention(task).objective - 0.1
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,7 +143,7 @@ def test_the_search_copes_with_unequal_domains_and_extreme_caps(sizes, epsilon):
 def test_solved_channels_satisfy_the_cap_exactly_and_are_never_worse_than_equal(sizes, epsilon):
     task = problem(sizes, epsilon)
 
-    equal, optimal = equalise(task), minimise(task)
+    equal, optimal = solve_common_retention(task), minimise_error(task)
 
     for solution in (equal, optimal):
         assert within(sizes, epsilon)(solution.keep)
@@ -156,7 +161,7 @@ def test_solved_channels_satisfy_the_cap_exactly_and_are_never_worse_than_equal(
 @settings(deadline=None)
 @given(sizes=st.lists(st.integers(2, 20), min_size=1, max_size=5), epsilon=st.floats(0.05, 20))
 def test_the_equal_allocation_is_the_bisection(sizes, epsilon):
-    assert equalise(problem(sizes, epsilon)).retention[0] == pytest.approx(
+    assert solve_common_retention(problem(sizes, epsilon)).retention[0] == pytest.approx(
         common_retention(sizes, epsilon), rel=1e-10, abs=1e-12
     )
 
@@ -165,7 +170,7 @@ def test_the_equal_allocation_reaches_the_reference(vectors):
     for case in vectors["pk_anonymity"]["retention_for_k"]:
         epsilon = math.log((case["N"] - 1) / (case["k"] - 1)) / 2
 
-        found = equalise(problem(case["domain_sizes"], epsilon)).retention
+        found = solve_common_retention(problem(case["domain_sizes"], epsilon)).retention
 
         assert found[0] == pytest.approx(case["retention"], abs=1e-9)
 
@@ -173,27 +178,29 @@ def test_the_equal_allocation_reaches_the_reference(vectors):
 def test_the_smallest_of_several_requirements_counts():
     sizes = (4, 4)
     both = Allocation(
-        tuple(Variable(a, (4,)) for a in "ab"),
+        tuple(RetentionVariable(a, (4,)) for a in "ab"),
         whole_table(sizes),
         (cap(sizes, 3.0), cap(sizes, 2.0)),
         within(sizes, 2.0),
     )
 
-    assert equalise(both).retention == equalise(problem(sizes, 2.0)).retention
-    assert equalise(both).active == ("epsilon <= 2.0",)
+    assert solve_common_retention(both).retention == solve_common_retention(problem(sizes, 2.0)).retention
+    assert solve_common_retention(both).active == ("epsilon <= 2.0",)
 
 
 def test_nothing_required_means_nothing_randomised():
-    free = Allocation((Variable("a", (4,)), Variable("b", (3,))), whole_table((4, 3)), (), lambda _: True)
+    free = Allocation(
+        (RetentionVariable("a", (4,)), RetentionVariable("b", (3,))), whole_table((4, 3)), (), lambda _: True
+    )
 
-    assert minimise(free).keep == (1, 1)
-    assert equalise(free).keep == (1, 1)
+    assert minimise_error(free).keep == (1, 1)
+    assert solve_common_retention(free).keep == (1, 1)
 
 
 def test_what_no_retention_satisfies_is_refused_with_the_floor():
     never = Smooth(lambda p: np.array([0.5]), lambda p: np.zeros((1, 2)), "risk <= 1/3")
     task = Allocation(
-        (Variable("a", (4,)), Variable("b", (3,))),
+        (RetentionVariable("a", (4,)), RetentionVariable("b", (3,))),
         whole_table((4, 3)),
         (never,),
         lambda _: False,
@@ -201,7 +208,7 @@ def test_what_no_retention_satisfies_is_refused_with_the_floor():
         lambda: ("1/2", "raise it", None),
     )
 
-    for solve in (equalise, minimise):
+    for solve in (solve_common_retention, minimise_error):
         with pytest.raises(RequirementError, match="RR102.*risk <= 1/3; 1/2"):
             solve(task)
 
@@ -209,13 +216,13 @@ def test_what_no_retention_satisfies_is_refused_with_the_floor():
 def test_a_solution_that_the_assessors_refuse_is_pulled_back():
     sizes, epsilon = (6, 3), 4.0
     strict = Allocation(
-        tuple(Variable(a, (d,)) for a, d in zip("ab", sizes, strict=True)),
+        tuple(RetentionVariable(a, (d,)) for a, d in zip("ab", sizes, strict=True)),
         whole_table(sizes),
         (cap(sizes, epsilon),),
         within(sizes, 0.9 * epsilon),
     )
 
-    solution = minimise(strict)
+    solution = minimise_error(strict)
 
     assert within(sizes, 0.9 * epsilon)(solution.keep)
     assert 0.5 < solution.pulled_back < 1
@@ -225,7 +232,7 @@ def test_a_solution_that_the_assessors_refuse_is_pulled_back():
 def test_more_decimals_come_closer():
     gaps = []
     for digits in (5, 8, 11):
-        solution = minimise(problem((16, 7, 2), 5.0, digits=digits))
+        solution = minimise_error(problem((16, 7, 2), 5.0, digits=digits))
         gaps.append(max(u - float(p) for u, p in zip(solution.unrounded, solution.keep, strict=True)))
 
     assert gaps[0] <= 1e-5
@@ -239,7 +246,7 @@ def random_terms(rng, sizes):
     for variables in ([0], [1, 2], list(range(len(sizes)))):
         cells = 4
         terms.append(
-            Term(
+            MarginalErrorTerm(
                 float(rng.uniform(0.5, 2)),
                 np.array(variables),
                 np.array([[rng.choice(blocks[v]) for v in variables] for _ in range(cells)], dtype=float),
@@ -268,14 +275,16 @@ def test_the_expected_error_of_plain_retention_is_the_product_formula():
 
 def test_a_workload_spends_the_noise_where_it_is_not_looked_at():
     sizes = (8, 8, 8)
-    looked_at = ExpectedError((marginal(1.0, [0], [8]), marginal(0.01, [1], [8]), marginal(0.01, [2], [8])))
+    looked_at = ExpectedError(
+        (marginal_error_term(1.0, [0], [8]), marginal_error_term(0.01, [1], [8]), marginal_error_term(0.01, [2], [8]))
+    )
 
-    solution = minimise(problem(sizes, 5.0, looked_at))
+    solution = minimise_error(problem(sizes, 5.0, looked_at))
 
     assert solution.retention[0] > 2 * solution.retention[1]
     assert solution.retention[1] == pytest.approx(solution.retention[2], rel=1e-3)
     assert looked_at.value(np.array(solution.retention)) < looked_at.value(
-        np.full(3, equalise(problem(sizes, 5.0)).retention[0])
+        np.full(3, solve_common_retention(problem(sizes, 5.0)).retention[0])
     )
 
 
@@ -364,13 +373,13 @@ def test_thousands_of_risk_cells_are_solved_as_well_as_is_known(emgrw, vectors):
         sizes = emgrw.shape if both else emgrw.shape[:4]
         risk = Linking(emgrw, 1 / case["l"], both)
         task = Allocation(
-            tuple(Variable(str(i), (d,)) for i, d in enumerate(sizes)),
+            tuple(RetentionVariable(str(i), (d,)) for i, d in enumerate(sizes)),
             whole_table(sizes),
             (Smooth(risk.value, risk.jacobian, f"risk <= 1/{case['l']}"),),
             lambda keep, r=risk: bool(r.value(np.array([float(p) for p in keep])).max() <= 0),
         )
 
-        solution = minimise(task)
+        solution = minimise_error(task)
 
         known = case["log_objective"] - (0 if both else math.log(emgrw.shape[4]))
         assert solution.objective <= known + 1e-6
@@ -381,7 +390,7 @@ def test_thousands_of_risk_cells_are_solved_as_well_as_is_known(emgrw, vectors):
 
 
 def test_the_solver_is_deterministic():
-    assert minimise(problem((16, 7, 2, 5), 4.0)) == minimise(problem((16, 7, 2, 5), 4.0))
+    assert minimise_error(problem((16, 7, 2, 5), 4.0)) == minimise_error(problem((16, 7, 2, 5), 4.0))
 
 
 def test_one_attribute_takes_the_whole_cap():
@@ -389,4 +398,4 @@ def test_one_attribute_takes_the_whole_cap():
     d, epsilon = 5, 1.7
     rho = brentq(lambda r: math.log1p(d * r / (1 - r)) - epsilon, 1e-9, 1 - 1e-9)
 
-    assert minimise(problem((d,), epsilon)).retention[0] == pytest.approx(rho, rel=1e-9)
+    assert minimise_error(problem((d,), epsilon)).retention[0] == pytest.approx(rho, rel=1e-9)

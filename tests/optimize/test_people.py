@@ -20,9 +20,10 @@ from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
 from rrpolicy.optimize.recode.generalise import full_domain, multidimensional
 from rrpolicy.optimize.recode.levels import Goal, recoded
-from rrpolicy.policy.model import ReferenceSettings, Requirement
+from rrpolicy.policy.model import ReferenceSettings
 from rrpolicy.privacy.models import delta_presence, k_map
 from rrpolicy.testing import TableInMemory
+from tests.models import requirement_of
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
 assert _spec is not None
@@ -35,15 +36,15 @@ PERSON = st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 1), st.i
 ROWS = st.lists(PERSON, min_size=2, max_size=14)
 OTHERS = st.lists(PERSON, min_size=0, max_size=25)
 ASKED = {
-    "k-map": (k_map, {"k": 4}),
-    "presence at most": (delta_presence, {"max": "2/3"}),
-    "presence between": (delta_presence, {"max": "9/10", "min": "1/4"}),
+    "k-map": ("k-map", {"k": 4}),
+    "presence at most": ("delta-presence", {"max": "2/3"}),
+    "presence between": ("delta-presence", {"max": "9/10", "min": "1/4"}),
 }
 
 
 def asked(name, **more):
-    module, options = ASKED[name]
-    return Requirement(module.NAME, module.Options(**(options | more)))
+    model, options = ASKED[name]
+    return requirement_of(model, **(options | more))
 
 
 def task_of(requirement, rows, others):

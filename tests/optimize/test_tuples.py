@@ -19,7 +19,7 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.optimize.recode.levels import class_attributes
-from rrpolicy.optimize.suppression import part, tuple_suppression
+from rrpolicy.optimize.tuple_suppression import suppress_counts, tuple_suppression
 from rrpolicy.privacy.suppression import assessors as parted
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -54,7 +54,7 @@ def test_counts_are_moved_until_everything_is_even_enough(rows, l):
     groups = sorted({row[:3] for row in rows})
     histograms = np.array([[cells[*g, s] for s in range(4)] for g in groups], dtype=np.int64)
 
-    moved = part(histograms, l)
+    moved = suppress_counts(histograms, l)
 
     whole = histograms.sum(axis=0)
     assert (moved is None) == (int(whole.max()) * l > int(whole.sum()))

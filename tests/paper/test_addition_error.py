@@ -13,7 +13,7 @@ import pytest
 
 from rrpolicy.channels.axes.set_error import addition_mean_squared_error
 from rrpolicy.channels.axes.sets import Sets
-from rrpolicy.channels.sampling.streams import Stream, Streams
+from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.estimate.weights.sets import set_weights
 
 CASES = 4

@@ -20,13 +20,13 @@ import pytest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.expected_error import mean_norms
+from rrpolicy.channels.product.expected_error import weight_norms
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.optimize.retention.allocate import problem_of
-from rrpolicy.optimize.retention.optimal import minimise
-from rrpolicy.optimize.retention.template import Template
+from rrpolicy.optimize.retention.allocate import allocation_problem
+from rrpolicy.optimize.retention.optimizer import minimise_error
+from rrpolicy.optimize.retention.template import ChannelTemplate
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.planning.plan import make_plan
@@ -89,7 +89,7 @@ def dense_risk(pi: npt.NDArray[np.float64], keep: list[float]) -> float:
 
 def log_norms(channel: Product) -> float:
     """Return the sum of log ||P_a^-1||_F^2 of retentions and identities."""
-    return float(sum(np.log(mean_norms(axis, axis.attributes) * axis.original_size) for axis in channel.axes))
+    return float(sum(np.log(weight_norms(axis, axis.attributes) * axis.original_size) for axis in channel.axes))
 
 
 @pytest.mark.parametrize("mechanism", ["rr-qi", "rr-both"])
@@ -144,7 +144,7 @@ def test_one_start_needs_few_evaluations(policy: Write, mechanism: str, l: int) 
         names = [name for (name,), axis in outline.axes if axis is Retention]
         axes = [Retention.uniform(n, resolved.attributes[n].domain or (), Fraction(1)) for n in names]
 
-        solution = minimise(problem_of(Template(Product.of(resolved.released, axes), names), task))
+        solution = minimise_error(allocation_problem(ChannelTemplate(Product.of(resolved.released, axes), names), task))
 
     assert len(solution.evaluations) == 5
     assert max(e.value for e in solution.evaluations) <= 60

@@ -18,10 +18,10 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
-from rrpolicy.privacy.disclosure.attribute import risks
-from rrpolicy.privacy.disclosure.identity import links
+from rrpolicy.privacy.disclosure.attribute import attribute_risks
+from rrpolicy.privacy.disclosure.identity import linkage_chances
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
@@ -63,7 +63,7 @@ def channel(table: Any, keep: Sequence[float]) -> Product:
 
 
 def asked(threshold: Fraction) -> Requirement:
-    return Requirement(attribute.NAME, attribute.Options(threshold=threshold))
+    return Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=threshold))
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +78,17 @@ def test_the_worked_example(toy: tuple[Any, list[Any]]) -> None:
     table, cases = toy
     for case in cases:
         released = channel(table, (case["p_gender"], case["p_disease"]))
-        found = risks(asked(Fraction(1, 2)), released, table, "disease")
+        found = attribute_risks(asked(Fraction(1, 2)), released, table, "disease")
         assert np.abs(found.risk.reshape(2, 3) - np.array(case["risk"])).max() < 1e-9
-        assert np.abs(reconstruction(found.evidence) - np.array(case["qi_reconstruction"])).max() < 1e-9
+        assert (
+            np.abs(quasi_identifier_reconstruction(found.evidence) - np.array(case["qi_reconstruction"])).max() < 1e-9
+        )
         finding = attribute.assessors()[0].finding(asked(Fraction(1, 2)), released, table)
         assert finding.achieved is not None
         assert finding.achieved.value == pytest.approx(case["max"], abs=1e-9)
         assert finding.verdict is (Verdict.SATISFIED if case["max"] <= 0.5 else Verdict.FAILED)
-        entry = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 50)))
-        assert np.abs(links(entry, released, table).link - np.array(case["linking"])).max() < 1e-9
+        entry = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=Fraction(1, 50)))
+        assert np.abs(linkage_chances(entry, released, table).link - np.array(case["linking"])).max() < 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -144,5 +146,5 @@ def test_what_stands_beside_the_risk_at_five(emgrw: Any, vectors: dict[str, Any]
     assert finding.profile is not None
     assert finding.profile.before is not None
     assert sum(finding.profile.people) == sum(finding.profile.before) == TRAINING
-    found = risks(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw, "workclass")
+    found = attribute_risks(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw, "workclass")
     assert found.people[found.share > 0.2].sum() / TRAINING == pytest.approx(0.765, abs=0.0005)

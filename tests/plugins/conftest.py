@@ -21,10 +21,10 @@ from rrpolicy.testing import policy_of
 MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
 ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}
 OPTIONS = {
-    "pk-anonymity": pk_anonymity.Options,
-    "local-dp": local_dp.Options,
-    "attribute-disclosure": attribute_disclosure.Options,
-    "identity-disclosure": identity_disclosure.Options,
+    "pk-anonymity": pk_anonymity.PkAnonymityOptions,
+    "local-dp": local_dp.LocalDPOptions,
+    "attribute-disclosure": attribute_disclosure.AttributeDisclosureOptions,
+    "identity-disclosure": identity_disclosure.IdentityDisclosureOptions,
 }
 
 

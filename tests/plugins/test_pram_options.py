@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import Role
 from rrpolicy_pram.mechanism import Pram
-from rrpolicy_pram.options import Options
+from rrpolicy_pram.options import PramOptions
 
 GOOD = {"released": ["x", "y"], "original": ["m", "f"], "rows": [["4/5", "1/5"], ["1/5", "4/5"]]}
 
@@ -26,7 +26,7 @@ def problems(make):
 
     def found(requirements=(), **options):
         options.setdefault("attributes", ["sex", "education", "region"])
-        read = Options(**options)
+        read = PramOptions(**options)
         policy = make["policy"](attributes, "pram", read, requirements)
         try:
             Pram().outline(read, policy)
@@ -247,4 +247,4 @@ def test_everything_is_told_at_once(problems):
 )
 def test_what_pydantic_refuses(options):
     with pytest.raises(ValidationError):
-        Options(**options)
+        PramOptions(**options)

@@ -21,7 +21,7 @@ from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
 from rrpolicy_pram.mechanism import Pram
-from rrpolicy_pram.options import Options
+from rrpolicy_pram.options import PramOptions
 
 ADULT = {"education": 16, "marital_status": 7, "sex": 2, "race": 5, "workclass": 7}
 
@@ -47,7 +47,7 @@ def test_equal_allocation_on_adult_is_the_reference(make, plan, vectors):
     case = vectors["pk_anonymity"]["retention_for_k"][0]
     assert case["domain_sizes"] == list(ADULT.values())
 
-    proposal = plan(adult(make), Options(), [make["requirement"]("pk-anonymity", k=case["k"])], case["N"])
+    proposal = plan(adult(make), PramOptions(), [make["requirement"]("pk-anonymity", k=case["k"])], case["N"])
 
     assert set(proposal.unrounded) == set(ADULT)
     for name, rho in retention(proposal).items():
@@ -59,7 +59,7 @@ def test_equal_allocation_on_adult_is_the_reference(make, plan, vectors):
 def test_local_dp_needs_no_data_and_no_records(make, plan, vectors):
     requirement = make["requirement"]("local-dp", epsilon=5)
 
-    few, many = (plan(adult(make), Options(), [requirement], n) for n in (1, 10**9))
+    few, many = (plan(adult(make), PramOptions(), [requirement], n) for n in (1, 10**9))
 
     assert retention(few) == retention(many)
     expected = vectors["pk_anonymity"]["retention_for_epsilon"][0]["retention"]
@@ -69,9 +69,9 @@ def test_local_dp_needs_no_data_and_no_records(make, plan, vectors):
 def test_the_strictest_of_several_requirements_decides(make, plan):
     weak, strong = make["requirement"]("local-dp", epsilon=9), make["requirement"]("pk-anonymity", k=10)
 
-    both = plan(adult(make), Options(), [weak, strong], 45222)
+    both = plan(adult(make), PramOptions(), [weak, strong], 45222)
 
-    assert retention(both) == retention(plan(adult(make), Options(), [strong], 45222))
+    assert retention(both) == retention(plan(adult(make), PramOptions(), [strong], 45222))
     assert both.remarks[0].text == "what limits the choice: k >= 10"
 
 
@@ -82,7 +82,7 @@ def test_the_strictest_of_several_requirements_decides(make, plan):
     allocation=st.sampled_from(["equal", "optimal"]),
 )
 def test_what_is_planned_holds_exactly(make, assessors, sizes, epsilon, allocation):
-    options = Options(allocation=allocation)
+    options = PramOptions(allocation=allocation)
     attributes = [make["attribute"](f"a{i}", d) for i, d in enumerate(sizes)]
     required = make["requirement"]("local-dp", epsilon=epsilon)
     policy = make["policy"](attributes, "pram", options, [required])
@@ -106,7 +106,7 @@ def test_optimal_is_never_worse_than_equal(make, plan, sizes, k):
     attributes = [make["attribute"](f"a{i}", d) for i, d in enumerate(sizes)]
     required = [make["requirement"]("pk-anonymity", k=k)]
 
-    equal, optimal = (plan(attributes, Options(allocation=a), required, 5000) for a in ("equal", "optimal"))
+    equal, optimal = (plan(attributes, PramOptions(allocation=a), required, 5000) for a in ("equal", "optimal"))
 
     errors = [expected_squared_error(p.channel, 5000) for p in (equal, optimal)]
     assert errors[1] <= errors[0] * (1 + 1e-12)
@@ -123,7 +123,7 @@ def test_a_fixed_policy_is_outlined_and_needs_nothing(make, plan):
         make["attribute"]("city", 3, Role.INSENSITIVE, assume_unlinkable="public anyway"),
         make["attribute"]("hours", [], Role.INSENSITIVE),
     ]
-    options = Options(keep_probability={"sex": "4/5", "education": "1/2"}, retention_probability={"region": "0.25"})
+    options = PramOptions(keep_probability={"sex": "4/5", "education": "1/2"}, retention_probability={"region": "0.25"})
     policy = make["policy"](attributes, "pram", options)
 
     outline = Pram().outline(options, policy)
@@ -156,7 +156,7 @@ def test_given_parameters_stay_and_the_rest_is_solved(make, plan, assessors):
         "rows": [["1/5", "3/5", "1/5"], ["1/5", "1/5", "3/5"], ["3/5", "1/5", "1/5"]],
     }
     for allocation in ("equal", "optimal"):
-        options = Options(allocation=allocation, keep_probability={"a": "1/2"}, matrix={"c": given_matrix})
+        options = PramOptions(allocation=allocation, keep_probability={"a": "1/2"}, matrix={"c": given_matrix})
 
         proposal = plan(attributes, options, [required], 100)
 
@@ -173,8 +173,8 @@ def test_an_attribute_of_one_category_has_no_effect(make, plan):
     required = [make["requirement"]("local-dp", epsilon=2)]
     one = make["attribute"]("country", ["here"])
 
-    alone = plan([make["attribute"]("sex", 2)], Options(), required)
-    beside = plan([one, make["attribute"]("sex", 2)], Options(), required)
+    alone = plan([make["attribute"]("sex", 2)], PramOptions(), required)
+    beside = plan([one, make["attribute"]("sex", 2)], PramOptions(), required)
 
     assert isinstance(beside.channel.axes[0], Identity)
     assert beside.channel.axes[1].blocks == alone.channel.axes[0].blocks
@@ -183,7 +183,7 @@ def test_an_attribute_of_one_category_has_no_effect(make, plan):
 def test_more_digits_come_closer(make, plan):
     required = [make["requirement"]("pk-anonymity", k=2)]
 
-    (five, nine) = (plan(adult(make), Options(digits=d), required, 45222) for d in (5, 9))
+    (five, nine) = (plan(adult(make), PramOptions(digits=d), required, 45222) for d in (5, 9))
 
     for name, rho in retention(nine).items():
         assert retention(five)[name] <= rho
@@ -192,7 +192,7 @@ def test_more_digits_come_closer(make, plan):
 
 def test_what_is_out_of_reach_says_why_and_what_would_help(make, plan):
     attributes = [make["attribute"]("a", 4), make["attribute"]("b", 3)]
-    options = Options(keep_probability={"b": 1})
+    options = PramOptions(keep_probability={"b": 1})
 
     with pytest.raises(RequirementError) as error:
         plan(attributes, options, [make["requirement"]("local-dp", epsilon=3)])
@@ -216,7 +216,7 @@ def table(make):
 
 
 def test_an_invariant_matrix_keeps_the_observed_marginal(table, plan):
-    options = Options(
+    options = PramOptions(
         attributes=["a", "b"],
         invariant={"b": "observed"},
         keep_probability={"b": "2/3"},
@@ -238,7 +238,7 @@ def test_an_invariant_matrix_keeps_the_observed_marginal(table, plan):
 
 
 def test_a_declared_marginal_needs_no_data_and_discloses_nothing(make, plan):
-    options = Options(invariant={"sex": {"f": "51/100", "m": "49/100"}}, keep_probability={"sex": "3/4"})
+    options = PramOptions(invariant={"sex": {"f": "51/100", "m": "49/100"}}, keep_probability={"sex": "3/4"})
     attributes = [make["attribute"]("sex", ["f", "m"])]
 
     proposal = plan(attributes, options)
@@ -251,7 +251,7 @@ def test_a_declared_marginal_needs_no_data_and_discloses_nothing(make, plan):
 
 def test_blocks_share_one_retention_and_exchange_inside_only(make, plan):
     attributes = [make["attribute"]("e", ["A", "B", "C", "D", "E"])]
-    options = Options(blocks={"e": [["A", "D"], ["B", "C"], ["E"]]}, retention_probability={"e": "1/2"})
+    options = PramOptions(blocks={"e": [["A", "D"], ["B", "C"], ["E"]]}, retention_probability={"e": "1/2"})
 
     (axis,) = plan(attributes, options).channel.axes
 
@@ -267,8 +267,8 @@ def test_a_workload_is_served_first(make, plan):
     workload = [{"marginal": ["a"]}, {"marginal": ["b", "c"], "weight": "0.001"}]
     required = [make["requirement"]("local-dp", epsilon=5)]
 
-    whole = plan(attributes, Options(allocation="optimal"), required)
-    served = plan(attributes, Options(allocation="optimal", workload=workload), required)
+    whole = plan(attributes, PramOptions(allocation="optimal"), required)
+    served = plan(attributes, PramOptions(allocation="optimal", workload=workload), required)
 
     assert expected_squared_error(served.channel, 1000, ("a",)) < expected_squared_error(whole.channel, 1000, ("a",))
     assert retention(served)["a"] > 2 * retention(served)["b"]
@@ -276,11 +276,11 @@ def test_a_workload_is_served_first(make, plan):
 
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
-    from rrpolicy.optimize.retention.template import Template, objective
+    from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective
     from rrpolicy_pram.channel import build
-    from rrpolicy_pram.read import read
+    from rrpolicy_pram.layout_reader import read_layout
 
-    options = Options(
+    options = PramOptions(
         allocation="optimal",
         blocks={"b": [["b-0", "b-1", "b-2", "b-3"], ["b-4", "b-5"]]},
         invariant={"s": {"s-0": "1/2", "s-1": "1/4", "s-2": "1/4"}},
@@ -288,10 +288,10 @@ def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
         workload=[{"marginal": ["a", "b", "s"], "weight": 2}, {"marginal": ["b"]}],
     )
     _, original = table(options)
-    layout = read(options, original.policy)
-    template = Template(build(layout, original.policy), layout.solved)
+    layout = read_layout(options, original.policy)
+    template = ChannelTemplate(build(layout, original.policy), layout.solved)
     assert template.names == ("a", "b")
-    goal = objective(template, options.workload, original)
+    goal = expected_error_objective(template, options.workload, original)
 
     channel = template.filled([Fraction(3, 10) + Fraction(7, 40), Fraction(6, 10) + Fraction(4, 40)])
 
@@ -303,7 +303,7 @@ def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
 
 
 def test_minimising_over_blocks_needs_the_table(table, plan):
-    options = Options(allocation="optimal", blocks={"b": [["b-0", "b-1", "b-2", "b-3"], ["b-4", "b-5"]]})
+    options = PramOptions(allocation="optimal", blocks={"b": [["b-0", "b-1", "b-2", "b-3"], ["b-4", "b-5"]]})
     attributes, _ = table(options)
 
     with pytest.raises(PolicyError, match=r"RR255.*minimising this expected error needs the data"):
@@ -313,10 +313,10 @@ def test_minimising_over_blocks_needs_the_table(table, plan):
 @pytest.mark.parametrize(
     "options",
     [
-        Options(),
-        Options(allocation="optimal"),
-        Options(keep_probability={"a": "3/5", "b": "1/2", "s": "9/10"}),
-        Options(keep_probability={"a": "3/5"}, invariant={"a": "observed"}),
+        PramOptions(),
+        PramOptions(allocation="optimal"),
+        PramOptions(keep_probability={"a": "3/5", "b": "1/2", "s": "9/10"}),
+        PramOptions(keep_probability={"a": "3/5"}, invariant={"a": "observed"}),
     ],
     ids=["equal", "optimal", "fixed", "invariant"],
 )
@@ -333,8 +333,8 @@ def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
     from rrpolicy.privacy.models import attribute_disclosure
 
     (assessor,) = attribute_disclosure.assessors()
-    required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2"))
-    options = Options(allocation=allocation, blocks=blocks)
+    required = Requirement("attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(threshold="1/2"))
+    options = PramOptions(allocation=allocation, blocks=blocks)
     _, original = table(options, [required])
 
     proposal = check_mechanism(Pram(), open_policy(original.policy), [original])
@@ -348,8 +348,8 @@ def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, 
     from rrpolicy.privacy.models import attribute_disclosure
 
     (assessor,) = attribute_disclosure.assessors()
-    required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/20"))
-    options = Options(attributes=["s"])
+    required = Requirement("attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(threshold="1/20"))
+    options = PramOptions(attributes=["s"])
     _, original = table(options, [required])
 
     with pytest.raises(
@@ -360,7 +360,7 @@ def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, 
 
 
 def test_the_options_have_a_schema():
-    properties = Options.model_json_schema()["properties"]
+    properties = PramOptions.model_json_schema()["properties"]
 
     assert set(properties) == {
         "attributes",
@@ -434,7 +434,7 @@ def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
 def test_planning_is_deterministic(make, plan):
     required = [make["requirement"]("pk-anonymity", k=7)]
 
-    first, second = (plan(adult(make), Options(allocation="optimal"), required, 30162) for _ in range(2))
+    first, second = (plan(adult(make), PramOptions(allocation="optimal"), required, 30162) for _ in range(2))
 
     assert first == second
 
@@ -444,8 +444,8 @@ def test_an_outline_loads_no_numpy():
 import sys
 from rrpolicy.policy.model import *
 from rrpolicy_pram.mechanism import Pram
-from rrpolicy_pram.options import Options
-o = Options(keep_probability={"sex": "4/5"}, invariant={"race": {"a": "1/2", "b": "1/2"}}, retention_probability={"race": 0.5})
+from rrpolicy_pram.options import PramOptions
+o = PramOptions(keep_probability={"sex": "4/5"}, invariant={"race": {"a": "1/2", "b": "1/2"}}, retention_probability={"race": 0.5})
 a = {n: Attribute(n, Role.QUASI_IDENTIFIER, ("a", "b"), release_as=n) for n in ("sex", "race")}
 p = Policy("p", "1.0.0", "o", "u", (), SourceSettings("x"), a, (), MechanismChoice("pram", o), (), ReleaseSettings())
 assert Pram().outline(o, p).fixed is not None

@@ -25,15 +25,15 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.expected_error import expected_squared_error, mean_norms, root_mean_squared_error
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.product.expected_error import expected_squared_error, root_mean_squared_error, weight_norms
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.models import attribute_disclosure, local_dp, pk_anonymity
 from rrpolicy.testing import (
     TableInMemory,
@@ -45,7 +45,7 @@ from rrpolicy.testing import (
     policy_text,
 )
 from rrpolicy_pram.mechanism import Pram
-from rrpolicy_pram.options import Options
+from rrpolicy_pram.options import PramOptions
 
 AGE, EDUCATION = ("young", "middle", "old"), ("low", "high")
 RHO = Fraction(3, 5)
@@ -109,9 +109,9 @@ def test_expected_error_is_that_of_the_matrix_written_out(blocks: Any, marginal:
     axis = joint(blocks=blocks)
     written = Matrix(axis.original, axis.released, tuple(map(tuple, axis.decoder().matrix())))
 
-    expected = np.broadcast_to(mean_norms(written, marginal), 6)
+    expected = np.broadcast_to(weight_norms(written, marginal), 6)
 
-    assert np.broadcast_to(mean_norms(axis, marginal), 6) == pytest.approx(expected)
+    assert np.broadcast_to(weight_norms(axis, marginal), 6) == pytest.approx(expected)
 
 
 # --- what the policy may say
@@ -127,7 +127,7 @@ def problems(make: Any) -> Callable[..., Any]:
     ]
 
     def found(requirements: Any = (), **options: Any) -> list[tuple[str, str, str]]:
-        read = Options(**({"attributes": ["age", "education", "region"]} | options))
+        read = PramOptions(**({"attributes": ["age", "education", "region"]} | options))
         try:
             Pram().outline(read, make["policy"](attributes, "pram", read, requirements))
         except PolicyError as error:
@@ -203,7 +203,7 @@ def test_blocks_of_a_group_and_a_cap_on_epsilon_exclude_each_other(problems: Any
 # --- plans
 
 
-def table(make: Any, options: Options, requirements: Any = (), sensitive: bool = False) -> TableInMemory:
+def table(make: Any, options: PramOptions, requirements: Any = (), sensitive: bool = False) -> TableInMemory:
     role = Role.SENSITIVE if sensitive else Role.QUASI_IDENTIFIER
     attributes = [
         make["attribute"]("sex", ["F", "M"]),
@@ -215,13 +215,13 @@ def table(make: Any, options: Options, requirements: Any = (), sensitive: bool =
     return TableInMemory.random(policy, 400, 5)
 
 
-def planned(make: Any, original: TableInMemory, options: Options) -> Any:
+def planned(make: Any, original: TableInMemory, options: PramOptions) -> Any:
     return Pram().plan(options, make["task"](original.policy, original))
 
 
 def test_equal_allocation_counts_combinations(make: Any) -> None:
     """k is met with equality; by the definition, from matrices that numpy writes down."""
-    options = Options(together=PAIR)
+    options = PramOptions(together=PAIR)
     original = table(make, options, [make["requirement"]("pk-anonymity", k=20)])
 
     proposal = check_mechanism(Pram(), open_policy(original.policy), [original])
@@ -237,15 +237,15 @@ def test_equal_allocation_counts_combinations(make: Any) -> None:
 
 def test_the_optimum_is_that_of_one_attribute_with_as_many_categories(make: Any) -> None:
     asked = [make["requirement"]("local-dp", epsilon=3)]
-    options = Options(together=PAIR, allocation="optimal")
+    options = PramOptions(together=PAIR, allocation="optimal")
     coupled = planned(make, table(make, options, asked), options)
     single = make["policy"](
         [make["attribute"]("sex", 2), make["attribute"]("cell", 6), make["attribute"]("region", 4)],
         "pram",
-        Options(allocation="optimal"),
+        PramOptions(allocation="optimal"),
         asked,
     )
-    one = Pram().plan(Options(allocation="optimal"), make["task"](single, 400))
+    one = Pram().plan(PramOptions(allocation="optimal"), make["task"](single, 400))
 
     assert coupled.unrounded["age"]["retention_probability"] == pytest.approx(
         one.unrounded["cell"]["retention_probability"], abs=1e-6
@@ -253,21 +253,21 @@ def test_the_optimum_is_that_of_one_attribute_with_as_many_categories(make: Any)
 
 
 def test_a_workload_of_parts_of_a_group_is_minimised_as_the_error_formula_says(make: Any) -> None:
-    from rrpolicy.optimize.retention.template import Template, objective
+    from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective
     from rrpolicy_pram.channel import build
-    from rrpolicy_pram.read import read
+    from rrpolicy_pram.layout_reader import read_layout
 
-    options = Options(
+    options = PramOptions(
         together=PAIR,
         allocation="optimal",
         blocks={"age": [["young", "middle"], ["old"]]},
         workload=[{"marginal": ["age", "sex", "region"], "weight": 2}, {"marginal": ["age", "education"]}],
     )
     original = table(make, options)
-    layout = read(options, original.policy)
-    template = Template(build(layout, original.policy), layout.solved)
+    layout = read_layout(options, original.policy)
+    template = ChannelTemplate(build(layout, original.policy), layout.solved)
 
-    value = objective(template, options.workload, original)
+    value = expected_error_objective(template, options.workload, original)
 
     for retention in ((0.3, 0.5, 0.7), (0.9, 0.2, 0.4)):
         sizes = [axis.largest.size for axis in template.open]
@@ -280,14 +280,14 @@ def test_a_workload_of_parts_of_a_group_is_minimised_as_the_error_formula_says(m
 
 
 def test_a_matrix_over_combinations_and_one_that_leaves_some_out(make: Any) -> None:
-    options = Options(attributes=["age", "education"], together=PAIR, matrix={"age": WRITTEN})
+    options = PramOptions(attributes=["age", "education"], together=PAIR, matrix={"age": WRITTEN})
     (sex, axis, region) = planned(make, table(make, options), options).channel.axes
     assert isinstance(sex, Identity)
     assert isinstance(region, Identity)
     assert np.allclose(axis.forward(np.eye(6), 0), np.array([[float(Fraction(x)) for x in row] for row in ROWS]))
 
     fewer = {"released": [*CELLS[:5], ["old", "unknown"]], "original": CELLS[::-1], "rows": [r[::-1] for r in ROWS]}
-    options = Options(attributes=["age", "education"], together=PAIR, matrix={"age": fewer})
+    options = PramOptions(attributes=["age", "education"], together=PAIR, matrix={"age": fewer})
     axis = planned(make, table(make, options), options).channel.axes[1]
     assert [c.labels for c in axis.columns()] == [AGE, ("low", "high", "unknown")]
     dense = axis.forward(np.eye(6), 0).reshape(3, 3, 6)
@@ -349,7 +349,7 @@ def test_reading_one_of_two_sensitive_attributes_by_enumeration(make: Any, seed:
         weights = [[rng.choice([0, 1, 2, 5]) for _ in range(6)] for _ in range(6)]
         columns = [[Fraction(x, sum(c) or 1) for x in c] if sum(c) else [Fraction(1, 6)] * 6 for c in weights]
         axis = Matrix(axis.original, axis.released, tuple(zip(*columns, strict=True)))
-    options = Options()
+    options = PramOptions()
     original = table(make, options, sensitive=True)
     policy = original.policy
     made = TableInMemory.of(
@@ -363,9 +363,11 @@ def test_reading_one_of_two_sensitive_attributes_by_enumeration(make: Any, seed:
     )
     region = Identity.of("region", policy.attributes["region"].domain or ())
     channel = Product((a, axis, region), (), ("sex", "age", "education", "region"))
-    entry = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2", sensitive=("age",)))
+    entry = Requirement(
+        "attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(threshold="1/2", sensitive=("age",))
+    )
 
-    found = risks(entry, channel, made, "age")
+    found = attribute_risks(entry, channel, made, "age")
 
     expected = enumerated(rows, law_of(a), law_of(axis))
     assert len(found.group) == len(expected)
@@ -380,11 +382,11 @@ def test_reading_one_of_two_sensitive_attributes_by_enumeration(make: Any, seed:
 def test_assessors_and_their_gradients_take_it(make: Any) -> None:
     """The kit compares verdicts, floors and derivatives by differences."""
     asked = {
-        "attribute-disclosure": attribute_disclosure.Options(threshold="1/2"),
-        "local-dp": local_dp.Options(epsilon=9),
-        "pk-anonymity": pk_anonymity.Options(k=2),
+        "attribute-disclosure": attribute_disclosure.AttributeDisclosureOptions(threshold="1/2"),
+        "local-dp": local_dp.LocalDPOptions(epsilon=9),
+        "pk-anonymity": pk_anonymity.PkAnonymityOptions(k=2),
     }
-    original = table(make, Options(), sensitive=True)
+    original = table(make, PramOptions(), sensitive=True)
     regions = original.policy.attributes["region"].domain or ()
     channel = Product(
         (
@@ -413,7 +415,7 @@ def _asking(policy: Any, requirement: Requirement) -> Any:
 
 def test_a_limit_on_one_sensitive_attribute_is_reached_and_not_undershot(make: Any) -> None:
     asked = [make["requirement"]("attribute-disclosure", threshold="2/5", sensitive=["age"])]
-    options = Options(together=PAIR, allocation="equal", attributes=["sex", "age", "education", "region"])
+    options = PramOptions(together=PAIR, allocation="equal", attributes=["sex", "age", "education", "region"])
     original = table(make, options, asked, sensitive=True)
     task = make["task"](original.policy, original)
 
@@ -430,7 +432,7 @@ def test_a_limit_on_one_sensitive_attribute_is_reached_and_not_undershot(make: A
 
 
 def test_the_channel_keeps_what_the_kit_asks(make: Any) -> None:
-    original = table(make, Options())
+    original = table(make, PramOptions())
     region = Identity.of("region", original.policy.attributes["region"].domain or ())
     channel = Product((Identity.of("sex", ("F", "M")), joint(), region), (), ("sex", "age", "education", "region"))
 

@@ -24,7 +24,7 @@ from rrpolicy.policy.model import Role
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
 from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE
-from rrpolicy_rr.options import Options
+from rrpolicy_rr.options import RandomizedResponseOptions
 
 MECHANISMS = {m.name: m for m in (BOTH, QUASI_IDENTIFIERS, SENSITIVE)}
 
@@ -48,7 +48,7 @@ def table(make, attributes):
 
     def build(name, requirements=(), options=None, records=2000):
         without = [a for a in attributes if a.name != "hours"]
-        policy = make["policy"](without, name, options or Options(), requirements)
+        policy = make["policy"](without, name, options or RandomizedResponseOptions(), requirements)
         return policy, TableInMemory.random(policy, records, 5)
 
     return build
@@ -58,7 +58,7 @@ def table(make, attributes):
 def plan(make, table):
     def planned(name, requirements=(), options=None, records=2000):
         policy, original = table(name, requirements, options, records)
-        return MECHANISMS[name].plan(options or Options(), make["task"](policy, original)), original
+        return MECHANISMS[name].plan(options or RandomizedResponseOptions(), make["task"](policy, original)), original
 
     return planned
 
@@ -71,10 +71,10 @@ def keep(proposal):
     ("name", "randomised"), [("rr-both", {"a", "b", "s", "t"}), ("rr-qi", {"a", "b"}), ("rr-s", {"s", "t"})]
 )
 def test_each_randomises_its_roles_and_leaves_the_rest(make, attributes, name, randomised):
-    policy = make["policy"](attributes, name, Options())
+    policy = make["policy"](attributes, name, RandomizedResponseOptions())
 
-    outline = MECHANISMS[name].outline(Options(), policy)
-    proposal = MECHANISMS[name].plan(Options(), make["task"](policy, 100))
+    outline = MECHANISMS[name].outline(RandomizedResponseOptions(), policy)
+    proposal = MECHANISMS[name].plan(RandomizedResponseOptions(), make["task"](policy, 100))
 
     assert {a for (a,), axis in outline.axes if axis is Retention} == randomised
     assert {a for (a,), axis in outline.axes if axis is Identity} == {"a", "b", "s", "t", "here", "wave"} - randomised
@@ -154,9 +154,9 @@ def test_every_requirement_holds_at_once(make, assessors, plan, name, **limits):
 def test_pk_anonymity_is_a_cap_like_any_other(make, assessors, attributes):
     only = [a for a in attributes if a.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE}]
     required = make["requirement"]("pk-anonymity", k=5)
-    policy = make["policy"](only, "rr-both", Options(), [required])
+    policy = make["policy"](only, "rr-both", RandomizedResponseOptions(), [required])
 
-    proposal = BOTH.plan(Options(), make["task"](policy, 1000))
+    proposal = BOTH.plan(RandomizedResponseOptions(), make["task"](policy, 1000))
 
     assert assessors["pk-anonymity"].assess(required, proposal.channel, 1000).verdict is Verdict.SATISFIED
     assert set(proposal.origins.values()) == {Origin.RECORDS}
@@ -171,7 +171,7 @@ def test_what_needs_data_is_not_planned_from_their_number(make, table):
     policy, _ = table("rr-both", [required])
 
     with pytest.raises(PolicyError, match=r"RR255.*choosing parameters for attribute-disclosure"):
-        BOTH.plan(Options(), make["task"](policy, 1000))
+        BOTH.plan(RandomizedResponseOptions(), make["task"](policy, 1000))
 
 
 def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
@@ -196,7 +196,7 @@ def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
 
 def test_a_workload_decides_what_is_served(make, plan):
     required = make["requirement"]("local-dp", epsilon=5, scope="attribute")
-    options = Options(workload=[{"marginal": ["a"]}, {"marginal": ["b", "s", "t"], "weight": "0.01"}])
+    options = RandomizedResponseOptions(workload=[{"marginal": ["a"]}, {"marginal": ["b", "s", "t"], "weight": "0.01"}])
 
     whole, original = plan("rr-both", [required])
     served, _ = plan("rr-both", [required], options)
@@ -209,7 +209,7 @@ def test_more_digits_come_closer_and_starts_are_told(make, plan):
     required = [make["requirement"]("attribute-disclosure", threshold="1/3")]
 
     five, _ = plan("rr-both", required)
-    nine, _ = plan("rr-both", required, Options(digits=9, starts=2))
+    nine, _ = plan("rr-both", required, RandomizedResponseOptions(digits=9, starts=2))
 
     for name, p in keep(nine).items():
         assert five.unrounded[name]["keep_probability"] - float(keep(five)[name]) <= 1e-5 + 1e-12
@@ -229,12 +229,12 @@ def test_rr_s_cannot_hide_groups_that_are_alike_and_says_how_many(make):
     """Two of four groups have one sensitive value each; what would help comes with the refusal."""
     attributes = [make["attribute"]("a", 2), make["attribute"]("b", 2), make["attribute"]("s", 2, Role.SENSITIVE)]
     required = make["requirement"]("attribute-disclosure", threshold="2/5")
-    policy = make["policy"](attributes, "rr-s", Options(), [required])
+    policy = make["policy"](attributes, "rr-s", RandomizedResponseOptions(), [required])
     rows = [(0, 0, 0)] * 7 + [(0, 1, 1)] * 5 + [(1, 0, 0)] * 10 + [(1, 0, 1)] * 10 + [(1, 1, 0)] * 8 + [(1, 1, 1)] * 9
     original = TableInMemory.of(policy, dict(zip("abs", zip(*rows, strict=True), strict=True)))
 
     with pytest.raises(RequirementError) as error:
-        SENSITIVE.plan(Options(), make["task"](policy, original))
+        SENSITIVE.plan(RandomizedResponseOptions(), make["task"](policy, original))
 
     (problem,) = error.value.problems
     assert problem.code == "RR102"
@@ -242,8 +242,10 @@ def test_rr_s_cannot_hide_groups_that_are_alike_and_says_how_many(make):
     assert "2 of 4 groups with 12 people stay over it" in problem.message
     assert "randomise a, b too" in problem.hint
     assert "coarsen a domain" in problem.hint
-    both = make["policy"](attributes, "rr-both", Options(), [required])
-    assert BOTH.plan(Options(), make["task"](both, original)).channel.axes  # what the hint says does help
+    both = make["policy"](attributes, "rr-both", RandomizedResponseOptions(), [required])
+    assert BOTH.plan(
+        RandomizedResponseOptions(), make["task"](both, original)
+    ).channel.axes  # what the hint says does help
 
 
 def test_what_would_help_is_said_of_each_that_is_in_the_way_and_once_of_all(make):
@@ -254,12 +256,12 @@ def test_what_would_help_is_said_of_each_that_is_in_the_way_and_once_of_all(make
         make["attribute"]("t", 2, Role.SENSITIVE),
     ]
     required = make["requirement"]("attribute-disclosure", threshold="2/5")
-    policy = make["policy"](attributes, "rr-s", Options(), [required])
+    policy = make["policy"](attributes, "rr-s", RandomizedResponseOptions(), [required])
     rows = [(0, 0, 0)] * 6 + [(0, 1, 0)] * 4 + [(1, 0, 0)] * 10 + [(1, 1, 1)] * 10 + [(0, 0, 1)] * 2
     original = TableInMemory.of(policy, dict(zip("ast", zip(*rows, strict=True), strict=True)))
 
     with pytest.raises(RequirementError) as error:
-        SENSITIVE.plan(Options(), make["task"](policy, original))
+        SENSITIVE.plan(RandomizedResponseOptions(), make["task"](policy, original))
 
     lines = [line.strip() for line in error.value.problems[0].hint.splitlines()]
     assert [line.partition(":")[0] for line in lines] == ["for risk of s", "for risk of t", "for each"]
@@ -273,7 +275,7 @@ def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, 
     """Domains are called wide from ten cells on: the bound is then used on a table where the exact optimum is known."""
     required = make["requirement"]("attribute-disclosure", threshold="1/4")
     policy, original = table(name, [required])
-    exact = MECHANISMS[name].plan(Options(), make["task"](policy, original))
+    exact = MECHANISMS[name].plan(RandomizedResponseOptions(), make["task"](policy, original))
     asked = []
     assessor = assessors["attribute-disclosure"]
 
@@ -283,7 +285,7 @@ def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, 
 
     monkeypatch.setattr(constraint, "SLAB", 10)
     task = Task(policy, original, ((required, dataclasses.replace(assessor, holds=counted)),))
-    proposal = MECHANISMS[name].plan(Options(), task)
+    proposal = MECHANISMS[name].plan(RandomizedResponseOptions(), task)
 
     assert len(asked) <= 12
     assert assessor.assess(required, proposal.channel, original).verdict is Verdict.SATISFIED
@@ -296,7 +298,7 @@ def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, 
 
 
 def test_the_options_have_a_schema():
-    properties = Options.model_json_schema()["properties"]
+    properties = RandomizedResponseOptions.model_json_schema()["properties"]
 
     assert set(properties) == {"workload", "digits", "starts"}
     assert all("description" in p for p in properties.values())
@@ -304,18 +306,18 @@ def test_the_options_have_a_schema():
 
 def test_what_cannot_be_randomised_is_refused(make):
     number = make["attribute"]("income", [], Role.SENSITIVE)
-    policy = make["policy"]([make["attribute"]("a", 2), number], "rr-both", Options())
+    policy = make["policy"]([make["attribute"]("a", 2), number], "rr-both", RandomizedResponseOptions())
 
     with pytest.raises(PolicyError, match=r"RR230.*'income' has no categories to exchange"):
-        BOTH.outline(Options(), policy)
+        BOTH.outline(RandomizedResponseOptions(), policy)
 
-    policy = make["policy"]([make["attribute"]("a", 2)], "rr-s", Options())
+    policy = make["policy"]([make["attribute"]("a", 2)], "rr-s", RandomizedResponseOptions())
     with pytest.raises(PolicyError, match=r"RR230.*rr-s has nothing to randomise: no attribute is sensitive"):
-        SENSITIVE.outline(Options(), policy)
+        SENSITIVE.outline(RandomizedResponseOptions(), policy)
 
 
 def test_a_workload_must_look_at_what_is_randomised(make, attributes):
-    options = Options(workload=[{"marginal": ["a", "nobody"]}, {"marginal": ["s", "s"], "weight": 0}])
+    options = RandomizedResponseOptions(workload=[{"marginal": ["a", "nobody"]}, {"marginal": ["s", "s"], "weight": 0}])
     policy = make["policy"](attributes, "rr-qi", options)
 
     with pytest.raises(PolicyError) as error:
@@ -332,8 +334,8 @@ def test_an_outline_loads_no_numpy():
 import sys
 from rrpolicy.policy.model import *
 from rrpolicy_rr.mechanism import BOTH
-from rrpolicy_rr.options import Options
-o = Options(workload=[{"marginal": ["sex", "race"]}])
+from rrpolicy_rr.options import RandomizedResponseOptions
+o = RandomizedResponseOptions(workload=[{"marginal": ["sex", "race"]}])
 a = {n: Attribute(n, Role.QUASI_IDENTIFIER, ("a", "b"), release_as=n) for n in ("sex", "race")}
 p = Policy("p", "1.0.0", "o", "u", (), SourceSettings("x"), a, (), MechanismChoice("rr-both", o), (), ReleaseSettings())
 assert len(BOTH.outline(o, p).axes) == 2

@@ -19,9 +19,9 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Standing
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.epsilon.unlinkable import cramers_v, largest_cramers_v
+from rrpolicy.privacy.epsilon.association import cramers_v, largest_cramers_v
 from rrpolicy.privacy.models import pk_anonymity
-from rrpolicy.privacy.models.pk_anonymity import Options
+from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.sample import MOST, Systematic, systematic
 
@@ -109,7 +109,7 @@ def test_findings_show_it_in_audit_only_and_warn() -> None:
     carried = (Column("c", "carried", (), "DOUBLE", "c", "constant"),)
     channel = Product(axes, carried, ("a", "b", "c"))
 
-    finding = pk_anonymity.assess(Requirement("pk-anonymity", Options(k=2)), channel, original)
+    finding = pk_anonymity.assess(Requirement("pk-anonymity", PkAnonymityOptions(k=2)), channel, original)
 
     shown = {c.name: c for c in finding.companions if c.basis is Basis.ORIGINAL}
     assert shown["Cramér's V of b"].measure.value == pytest.approx(1.0)

@@ -21,10 +21,10 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
-from rrpolicy.privacy.anatomy.guesses import dealt
-from rrpolicy.privacy.disclosure.minimum_risk import at_retention
-from rrpolicy.privacy.limits import guesses, vulnerability
-from rrpolicy.privacy.limits.guesses import READ_OFF, cases
+from rrpolicy.privacy.anatomy.guess_bounds import guess_bounds
+from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
+from rrpolicy.privacy.limits import bayes_vulnerability, best_guess
+from rrpolicy.privacy.limits.best_guess import READ_OFF, protected_attribute_guesses
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.suppression.assessors import attribute_disclosure_assessors as of_suppression
@@ -39,7 +39,9 @@ Everybody = dict[Any, list[dict[str, Any]]]
 
 def asked(threshold: Any = "1/2", measure: str = "best-guess", **options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(attribute.NAME, attribute.Options(measure=measure, threshold=threshold, **options), where)
+    return Requirement(
+        attribute.NAME, attribute.AttributeDisclosureOptions(measure=measure, threshold=threshold, **options), where
+    )
 
 
 def groups_of(world: Any, *known: str, read_off: bool = False) -> Everybody:
@@ -71,7 +73,7 @@ def guessed(
 ) -> dict[Any, Any]:
     """Return the numbers of the code under test: group -> (V, exactly, largest share, exact)."""
     entry = asked(sensitive=(sensitive,), known_sensitive=others_known, **options)
-    every = [held for _, _, held in cases(entry, world.channel, world.original)]
+    every = [held for _, _, held in protected_attribute_guesses(entry, world.channel, world.original)]
     held = [held for held in every if held.of.endswith(READ_OFF) is read_off][-1]
     other = {"s": "t", "t": "s"}[sensitive]
     apart = () if read_off else ("x", *world.carried)
@@ -179,7 +181,7 @@ def wrong_mean(shares: Any, axis: Any) -> Any:
 
 @pytest.mark.parametrize("wrong", [wrong_share, wrong_mean])
 def test_wrong_formulas_are_found(worlds: Any, wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guesses, "best_guess", wrong)
+    monkeypatch.setattr(best_guess, "bayes_vulnerability", wrong)
     off = 0
     for seed in range(12):
         world = worlds.world(Random(seed), ("identity", "retention", "matrix"))
@@ -223,10 +225,10 @@ def test_a_subgroup_counts_its_own_groups_only(worlds: Any, seed: int) -> None:
 @given(seed=SEEDS, low=st.fractions(0, 1, max_denominator=12), high=st.fractions(0, 1, max_denominator=12))
 def test_it_never_falls_as_more_is_retained(worlds: Any, seed: int, low: Fraction, high: Fraction) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
-    less, more = (at_retention(world.channel, rho) for rho in sorted((low, high)))
+    less, more = (with_common_retention(world.channel, rho) for rho in sorted((low, high)))
     for measure in ("best-guess", "gain"):
         entry = asked(measure=measure)
-        some, most = (list(cases(entry, c, world.original)) for c in (less, more))
+        some, most = (list(protected_attribute_guesses(entry, c, world.original)) for c in (less, more))
         for (_, _, one), (_, _, other) in zip(some, most, strict=True):
             assert np.all(one.number <= other.number + TINY)
             assert np.all(one.share * (measure == "best-guess") <= one.number + TINY)
@@ -245,7 +247,7 @@ def test_the_cap_is_where_the_assessor_turns(worlds: Any, seed: int, measure: st
     free = [axis for axis in world.channel.axes if isinstance(axis, Retention)]
     for rho in (Fraction(1, 50), Fraction(1, 3), Fraction(2, 3), Fraction(49, 50)):
         keep = np.array([float(rho + (1 - rho) / axis.largest.size) for axis in free])
-        there = at_retention(world.channel, rho)
+        there = with_common_retention(world.channel, rho)
         value = smooth.value(keep)
         if abs(value.max()) > 1e-9:
             assert PRODUCT.accepts(entry, there, world.original) is bool((value <= 0).all())
@@ -263,7 +265,7 @@ def test_the_cap_is_where_the_assessor_turns(worlds: Any, seed: int, measure: st
 def test_the_floor_is_attained_and_no_release_is_under_it(worlds: Any, seed: int, tau: Fraction) -> None:
     world = worlds.world(Random(seed), ("retention",))
     entry = asked(tau, sensitive=("s",), known_sensitive=True)
-    drawn = at_retention(world.channel, Fraction(0))
+    drawn = with_common_retention(world.channel, Fraction(0))
     floors = PRODUCT.floor(entry, world.channel, world.original, ("a", "b", "s", "t"))
     assert all(floor.feasible for floor in floors) is PRODUCT.accepts(entry, drawn, world.original)
     shares = [
@@ -276,7 +278,7 @@ def test_the_floor_is_attained_and_no_release_is_under_it(worlds: Any, seed: int
     if problem is not None:
         assert problem.code == "RR510"
         assert not any(
-            PRODUCT.accepts(entry, at_retention(world.channel, r), world.original) for r in (0, Fraction(1, 2))
+            PRODUCT.accepts(entry, with_common_retention(world.channel, r), world.original) for r in (0, Fraction(1, 2))
         )
     assert PRODUCT.least(asked(tau, "gain"), world.channel, world.original) is None
 
@@ -291,9 +293,11 @@ def test_of_sets_it_is_the_sum_over_all_sets(counts: list[int], data: Any) -> No
     expected = sum(
         (max(counts[u] for u in held) * chance for held in itertools.combinations(range(size), l)), Fraction(0)
     )
-    assert vulnerability.exact_best_guess(counts, axis) == expected
+    assert bayes_vulnerability.exact_bayes_vulnerability(counts, axis) == expected
     shares = np.array([counts]) / sum(counts)
-    assert vulnerability.best_guess(shares, axis)[0] == pytest.approx(float(expected / sum(counts)), abs=TINY)
+    assert bayes_vulnerability.bayes_vulnerability(shares, axis)[0] == pytest.approx(
+        float(expected / sum(counts)), abs=TINY
+    )
 
 
 def test_who_sees_all_records_of_a_tiny_group_and_knows_its_exact_counts_guesses_better() -> None:
@@ -311,7 +315,7 @@ def test_who_sees_all_records_of_a_tiny_group_and_knows_its_exact_counts_guesses
         }
         by_shares += max(sum(w for o, w in alone.items() if o[0] == u) for u in range(3))
     axis = Retention.uniform("s", ("x", "y", "z"), keep, "s")
-    assert vulnerability.exact_best_guess([2, 1, 1], axis) / 4 == by_shares
+    assert bayes_vulnerability.exact_bayes_vulnerability([2, 1, 1], axis) / 4 == by_shares
     assert by_counts > by_shares
 
 
@@ -360,7 +364,7 @@ def test_of_groups_it_is_never_above_the_bound(rows: Any) -> None:
 
     attributes, original = table_of(rows)
     channel = AnatomyChannel.of(attributes, "s", 2)
-    (found,), truth = dealt(asked(), channel, original, "s"), expected_best(rows, 2)
+    (found,), truth = guess_bounds(asked(), channel, original, "s"), expected_best(rows, 2)
     assert len(found.number) == len(rows)
     assert not found.exact
     for i, group in enumerate(found.group.tolist()):
@@ -381,7 +385,7 @@ def test_of_groups_the_gain_counts_what_is_read_off_the_record(rows: Any) -> Non
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
 
     attributes, original = table_of(rows, Role.INSENSITIVE)
-    _, found = dealt(asked("1/2", "gain"), AnatomyChannel.of(attributes, "s", 2), original, "s")
+    _, found = guess_bounds(asked("1/2", "gain"), AnatomyChannel.of(attributes, "s", 2), original, "s")
     people = [sum(row) for row in rows]
     before = Fraction(max(map(sum, zip(*rows, strict=True))), sum(people))
     after = sum(people[group] * best for group, best in expected_best(rows, 2).items()) / sum(people)
@@ -416,7 +420,7 @@ def test_of_groups_whose_values_go_with_nothing_it_is_one_in_l_exactly() -> None
 )
 def test_what_is_asked_is_compared(old: Any, new: Any, order: Order) -> None:
     compare = attribute.AttributeDisclosure().compare
-    assert compare(attribute.Options(**old), attribute.Options(**new)) is order
+    assert compare(attribute.AttributeDisclosureOptions(**old), attribute.AttributeDisclosureOptions(**new)) is order
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -443,7 +447,7 @@ def test_options_that_say_nothing_are_refused() -> None:
         {"measure": "gain", "threshold": "1"},
     ):
         with pytest.raises(ValueError, match=r"threshold|decided_by|measure"):
-            attribute.Options(**wrong)
+            attribute.AttributeDisclosureOptions(**wrong)
 
 
 def test_what_cannot_be_told_is_refused_at_check_time(worlds: Any) -> None:
@@ -456,7 +460,7 @@ def test_what_cannot_be_told_is_refused_at_check_time(worlds: Any) -> None:
     together = [(("s", "t"), Sets), *((names, kind) for names, kind in layout if not {"s", "t"} & set(names))]
     reason, _ = PRODUCT.layout(asked(sensitive=("s",)), world.policy, together)
     assert "together with 't'" in reason
-    assert "best guess" in str(attribute.unfit(asked(sensitive=("s",), where={"s": "s0"}), world.policy))
+    assert "best guess" in str(attribute.subgroup_problem(asked(sensitive=("s",), where={"s": "s0"}), world.policy))
     (parted,) = of_suppression()
     assert "released as it is" in str(parted.supports(asked(sensitive=("s",)), world.policy, ()))
 
@@ -465,7 +469,7 @@ def test_what_cannot_be_told_is_refused_at_check_time(worlds: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_assessor_keeps_its_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
-    channels = [at_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+    channels = [with_common_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
     for measure in ("best-guess", "gain"):
         policy = open_policy(replace(world.policy, requirements=(asked("2/3", measure),)))
         assert len(check_assessor(PRODUCT, policy, channels, [world.original])) == len(channels)

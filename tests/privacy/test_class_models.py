@@ -19,9 +19,9 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.reading import channel_from_json
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.channels.table import Column
 from rrpolicy.discovery import load_registry
@@ -40,6 +40,7 @@ from rrpolicy.privacy.grouping import equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
 from rrpolicy.testing import TableInMemory, policy_of
+from tests.models import requirement_of
 
 AGES = ("10", "20", "30", "40", "50")
 DECADES = ("10-29", "10-29", "30-59", "30-59", "30-59")
@@ -49,19 +50,15 @@ HIERARCHY = (DISEASES, ("airways", "airways", "other", "other"), ("*",) * 4)
 MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness)}
 
 
-def asked(model: str, where=None, **options) -> Requirement:
-    return Requirement(model, MODELS[model].Options(**options), where or {})
-
-
 EVERY = (
-    asked("k-anonymity", k=2),
-    asked("l-diversity", kind="distinct", l=2),
-    asked("l-diversity", kind="frequency", l=Fraction(3, 2)),
-    asked("l-diversity", kind="entropy", l=Fraction(3, 2)),
-    asked("l-diversity", kind="recursive", l=2, c=2),
-    asked("t-closeness", t=Fraction(1, 4)),
-    asked("t-closeness", t=Fraction(1, 4), distance="ordered"),
-    asked("t-closeness", t=Fraction(1, 4), distance="hierarchical"),
+    requirement_of("k-anonymity", k=2),
+    requirement_of("l-diversity", kind="distinct", l=2),
+    requirement_of("l-diversity", kind="frequency", l=Fraction(3, 2)),
+    requirement_of("l-diversity", kind="entropy", l=Fraction(3, 2)),
+    requirement_of("l-diversity", kind="recursive", l=2, c=2),
+    requirement_of("t-closeness", t=Fraction(1, 4)),
+    requirement_of("t-closeness", t=Fraction(1, 4), distance="ordered"),
+    requirement_of("t-closeness", t=Fraction(1, 4), distance="hierarchical"),
 )
 
 
@@ -114,14 +111,14 @@ def test_findings_are_those_of_the_classes_counted_by_hand(people, rows):
     classes = naive(rows)
     original = table(people, rows)
 
-    size = find(asked("k-anonymity", k=3), channel(), original)
+    size = find(requirement_of("k-anonymity", k=3), channel(), original)
     assert size.achieved is not None
     assert size.achieved.value == min(sum(c.values()) for c in classes.values())
     failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 3]
     assert size.verdict is (Verdict.FAILED if failing else Verdict.SATISFIED)
     assert (size.groups_over, size.people_over) == (len(failing), sum(failing))
 
-    values = find(asked("l-diversity", kind="distinct", l=2), channel(), original)
+    values = find(requirement_of("l-diversity", kind="distinct", l=2), channel(), original)
     assert values.achieved is not None
     assert values.achieved.value == min(len(c) for c in classes.values())
 
@@ -130,14 +127,16 @@ def test_findings_are_those_of_the_classes_counted_by_hand(people, rows):
     far = max(
         sum(abs(Fraction(c[v], sum(c.values())) - Fraction(whole[v], n)) for v in whole) / 2 for c in classes.values()
     )
-    close = find(asked("t-closeness", t=far), channel(), original)
+    close = find(requirement_of("t-closeness", t=far), channel(), original)
     assert close.achieved.value == float(far)  # no margin is left by rounding
     assert close.achieved is not None
     assert close.achieved.value == pytest.approx(float(far))
     assert close.verdict is Verdict.SATISFIED
     if far:
         below = find(
-            asked("t-closeness", t=far - Fraction(1, 10**9) if far > Fraction(1, 10**9) else 0), channel(), original
+            requirement_of("t-closeness", t=far - Fraction(1, 10**9) if far > Fraction(1, 10**9) else 0),
+            channel(),
+            original,
         )
         assert below.verdict is Verdict.FAILED
 
@@ -148,7 +147,7 @@ def test_suppressed_classes_are_left_out_and_told(people, rows):
     classes = naive(rows, {gone})
     left = sum(sum(c.values()) for c in classes.values())
 
-    finding = find(asked("k-anonymity", k=1), channel(suppressed=[(0, 1)]), table(people, rows))
+    finding = find(requirement_of("k-anonymity", k=1), channel(suppressed=[(0, 1)]), table(people, rows))
 
     beside = {c.name: c.measure.value for c in finding.companions}
     assert beside["equivalence classes"] == len(classes)
@@ -163,7 +162,7 @@ def test_suppressed_classes_are_left_out_and_told(people, rows):
 def test_a_subgroup_concerns_the_classes_that_may_hold_it(people, rows):
     classes = {g: c for g, c in naive(rows).items() if g[0] == "30-59"}
 
-    finding = find(asked("k-anonymity", k=2, where={"age": "40"}), channel(), table(people, rows))
+    finding = find(requirement_of("k-anonymity", k=2, where={"age": "40"}), channel(), table(people, rows))
 
     failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 2]
     assert (finding.groups_over, finding.people_over) == (len(failing), sum(failing))
@@ -178,7 +177,10 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
     original = table(people, rows)
     made = channel(suppressed).settle(original)
     with released(made, original, registry, form, tmp_path) as (public, written):
-        for requirement in (*EVERY, asked("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"})):
+        for requirement in (
+            *EVERY,
+            requirement_of("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"}),
+        ):
             (assessor,) = MODELS[requirement.model].assessors()
             before = assessor.finding(requirement, made, original)
             after = assessor.measure(requirement, people, public, written)
@@ -256,7 +258,9 @@ def test_what_is_released_beside_makes_classes_too(people):
 
     def sizes(note: Identity) -> float:
         axes = (*channel().axes, note)
-        finding = find(asked("k-anonymity", k=2), Product(axes, (), ("age", "sex", "disease", "note")), original)
+        finding = find(
+            requirement_of("k-anonymity", k=2), Product(axes, (), ("age", "sex", "disease", "note")), original
+        )
         assert finding.achieved is not None
         return finding.achieved.value
 
@@ -274,7 +278,7 @@ def test_a_carried_column_makes_classes_too(people):
         channel().axes, (Column("wage", "carried", (), "DOUBLE", "wage"),), ("age", "sex", "disease", "wage")
     )
 
-    finding = find(asked("k-anonymity", k=2), made, original)
+    finding = find(requirement_of("k-anonymity", k=2), made, original)
     assert finding.achieved is not None
     assert finding.achieved.value == 2
     assert finding.verdict is Verdict.SATISFIED
@@ -285,12 +289,12 @@ def test_several_sensitive_attributes_are_protected_each(people):
     original = table(both, [(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
     made = Product((*channel().axes, Identity.of("job", ("a", "b"))), (), ("age", "sex", "disease", "job"))
 
-    finding = find(asked("l-diversity", kind="distinct", l=2), made, original)
+    finding = find(requirement_of("l-diversity", kind="distinct", l=2), made, original)
     assert finding.achieved is not None
     assert finding.achieved.value == 1
     assert {c.name: c.measure.value for c in finding.companions}["distinct l of disease"] == 3
     assert finding.verdict is Verdict.FAILED
-    alone = find(asked("l-diversity", kind="distinct", l=2, sensitive=("disease",)), made, original)
+    alone = find(requirement_of("l-diversity", kind="distinct", l=2, sensitive=("disease",)), made, original)
     assert alone.verdict is Verdict.SATISFIED
 
 
@@ -307,7 +311,7 @@ def test_randomised_values_make_no_classes(people, registry):
     for requirement in EVERY:
         assert registry.assessor(requirement, people, kept).per_class is not None
     with pytest.raises(PolicyError, match="where"):
-        registry.assessor(asked("k-anonymity", k=2, where={"disease": "flu"}), people, kept)
+        registry.assessor(requirement_of("k-anonymity", k=2, where={"disease": "flu"}), people, kept)
 
 
 def test_what_cannot_be_asked_of_a_policy_is_refused(people):
@@ -331,14 +335,14 @@ def test_what_cannot_be_asked_of_a_policy_is_refused(people):
 def test_a_class_cannot_hold_more_values_than_a_domain(people, registry):
     kept = Outline(Product, ((("age", "sex"), Recode), (("disease",), Identity)))
     for kind, c in (("distinct", None), ("entropy", None), ("frequency", None), ("recursive", 2)):
-        registry.assessor(asked("l-diversity", kind=kind, l=4, c=c), people, kept)
+        registry.assessor(requirement_of("l-diversity", kind=kind, l=4, c=c), people, kept)
         with pytest.raises(PolicyError, match="out of reach") as refused:
-            registry.assessor(asked("l-diversity", kind=kind, l=5, c=c), people, kept)
+            registry.assessor(requirement_of("l-diversity", kind=kind, l=5, c=c), people, kept)
         (problem,) = refused.value.problems
         assert problem.code == "RR227"
     parted = Outline(SuppressionChannel)
     with pytest.raises(PolicyError, match="out of reach"):
-        registry.assessor(asked("l-diversity", kind="distinct", l=5), people, parted)
+        registry.assessor(requirement_of("l-diversity", kind="distinct", l=5), people, parted)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +365,7 @@ def test_requirements_are_ordered_by_strength():
     l = l_diversity.LDiversity()
 
     def compare(old, new):
-        return l.compare(l_diversity.Options(**old), l_diversity.Options(**new))
+        return l.compare(l_diversity.LDiversityOptions(**old), l_diversity.LDiversityOptions(**new))
 
     assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 3}) is Order.STRONGER
     assert compare({"kind": "entropy", "l": 3}, {"kind": "distinct", "l": 3}) is Order.WEAKER
@@ -370,8 +374,11 @@ def test_requirements_are_ordered_by_strength():
     assert compare({"kind": "recursive", "l": 2, "c": 3}, {"kind": "distinct", "l": 2}) is Order.INCOMPARABLE
     assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 2}) is Order.EQUAL
     t = t_closeness.TCloseness()
-    assert t.compare(t_closeness.Options(t="1/4"), t_closeness.Options(t="1/5")) is Order.STRONGER
-    assert k_anonymity.KAnonymity().compare(k_anonymity.Options(k=3), k_anonymity.Options(k=2)) is Order.WEAKER
+    assert t.compare(t_closeness.TClosenessOptions(t="1/4"), t_closeness.TClosenessOptions(t="1/5")) is Order.STRONGER
+    assert (
+        k_anonymity.KAnonymity().compare(k_anonymity.KAnonymityOptions(k=3), k_anonymity.KAnonymityOptions(k=2))
+        is Order.WEAKER
+    )
 
 
 @given(counts=st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), l=st.fractions(1, 5, max_denominator=4))
@@ -381,7 +388,7 @@ def test_a_stronger_kind_implies_the_weaker(counts, l):
     histograms = Histograms.of_dense(np.array([counts]))
 
     def holds(kind: str, l: Fraction) -> bool:
-        return bool(l_diversity.satisfied(l_diversity.Options(kind=kind, l=l), histograms)[0])
+        return bool(l_diversity.classes_satisfying(l_diversity.LDiversityOptions(kind=kind, l=l), histograms)[0])
 
     assert holds("entropy", l) or not holds("frequency", l)
     assert holds("distinct", Fraction(l.__floor__())) or not holds("entropy", l)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from rrpolicy.privacy.classes import distance as emd
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches, sign_of_logarithm
-from rrpolicy.privacy.classes.histograms import Histograms, at_most, largest
+from rrpolicy.privacy.classes.histograms import Histograms, largest_ratio, ratio_at_most
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
-from rrpolicy.privacy.models.l_diversity import Kind
-from rrpolicy.privacy.models.t_closeness import Distance
+from rrpolicy.privacy.models.l_diversity import DiversityKind
+from rrpolicy.privacy.models.t_closeness import ValueDistance
 from rrpolicy.testing import policy_of
 
 
@@ -49,21 +49,21 @@ def recursive(row: np.ndarray, c: Fraction, l: int) -> bool:
     return len(counts) >= l and counts[0] < c * sum(counts[l - 1 :])
 
 
-def options(kind: Kind, l: Fraction, c: Fraction) -> l_diversity.Options:
-    whole_number = kind in {Kind.DISTINCT, Kind.RECURSIVE}
-    return l_diversity.Options(
-        kind=kind, l=Fraction(math.ceil(l)) if whole_number else l, c=c if kind is Kind.RECURSIVE else None
+def options(kind: DiversityKind, l: Fraction, c: Fraction) -> l_diversity.LDiversityOptions:
+    whole_number = kind in {DiversityKind.DISTINCT, DiversityKind.RECURSIVE}
+    return l_diversity.LDiversityOptions(
+        kind=kind, l=Fraction(math.ceil(l)) if whole_number else l, c=c if kind is DiversityKind.RECURSIVE else None
     )
 
 
-def by_definition(row: np.ndarray, asked: l_diversity.Options) -> bool:
+def by_definition(row: np.ndarray, asked: l_diversity.LDiversityOptions) -> bool:
     if not row.sum():
         return True
-    if asked.kind is Kind.DISTINCT:
+    if asked.kind is DiversityKind.DISTINCT:
         return int(np.count_nonzero(row)) >= asked.l
-    if asked.kind is Kind.FREQUENCY:
+    if asked.kind is DiversityKind.FREQUENCY:
         return max(shares(row)) <= 1 / asked.l
-    if asked.kind is Kind.ENTROPY:
+    if asked.kind is DiversityKind.ENTROPY:
         return entropy_at_least(row, asked.l)
     assert asked.c is not None
     return recursive(row, asked.c, int(asked.l))
@@ -72,18 +72,23 @@ def by_definition(row: np.ndarray, asked: l_diversity.Options) -> bool:
 limits = st.fractions(min_value=1, max_value=5, max_denominator=6)
 
 
-@given(tables(), st.sampled_from(Kind), limits, st.fractions(min_value=Fraction(1, 4), max_value=6, max_denominator=4))
+@given(
+    tables(),
+    st.sampled_from(DiversityKind),
+    limits,
+    st.fractions(min_value=Fraction(1, 4), max_value=6, max_denominator=4),
+)
 def test_diversity_of_every_kind_is_what_its_definition_says(table, kind, l, c):
     asked = options(kind, l, c)
 
-    mask = l_diversity.satisfied(asked, Histograms.of_dense(table))
+    mask = l_diversity.classes_satisfying(asked, Histograms.of_dense(table))
 
     assert mask.tolist() == [by_definition(row, asked) for row in table]
 
 
 @given(tables(), st.integers(1, 12))
 def test_class_sizes_are_what_k_counts(table, k):
-    (rule,) = k_anonymity.per_class(requirement(k_anonymity.Options(k=k)), None)
+    (rule,) = k_anonymity.per_class(requirement(k_anonymity.KAnonymityOptions(k=k)), None)
 
     assert rule.holds(table).tolist() == [row.sum() in {0, *range(k, 100)} for row in table]
     assert rule.sensitive is None
@@ -95,22 +100,22 @@ def test_what_is_reached_is_the_worst_class(table):
     everyone = np.ones(len(table), dtype=bool)
     rows = [row for row in table if row.sum()]
 
-    def achieved(kind: Kind, l: int = 1) -> float:
-        return l_diversity.achieved(kind, histograms, everyone, l).value
+    def achieved(kind: DiversityKind, l: int = 1) -> float:
+        return l_diversity.achieved_diversity(kind, histograms, everyone, l).value
 
     if not rows:
-        assert [achieved(kind) for kind in Kind] == [math.inf, math.inf, math.inf, 0.0]
+        assert [achieved(kind) for kind in DiversityKind] == [math.inf, math.inf, math.inf, 0.0]
         return
-    assert achieved(Kind.DISTINCT) == min(np.count_nonzero(row) for row in rows)
+    assert achieved(DiversityKind.DISTINCT) == min(np.count_nonzero(row) for row in rows)
     least = min(1 / max(shares(row)) for row in rows)
-    assert Fraction(achieved(Kind.FREQUENCY)) <= least
-    assert achieved(Kind.FREQUENCY) == pytest.approx(float(least))
+    assert Fraction(achieved(DiversityKind.FREQUENCY)) <= least
+    assert achieved(DiversityKind.FREQUENCY) == pytest.approx(float(least))
     entropy = min(-sum(float(p) * math.log(p) for p in shares(row) if p) for row in rows)
-    assert achieved(Kind.ENTROPY) == pytest.approx(math.exp(entropy))
+    assert achieved(DiversityKind.ENTROPY) == pytest.approx(math.exp(entropy))
     for l in (1, 2, 3):
         tails = [sorted(map(int, row), reverse=True) for row in rows]
         least_c = [Fraction(t[0], sum(t[l - 1 :])) if sum(t[l - 1 :]) else math.inf for t in tails]
-        assert achieved(Kind.RECURSIVE, l) == pytest.approx(float(max(least_c)))
+        assert achieved(DiversityKind.RECURSIVE, l) == pytest.approx(float(max(least_c)))
 
 
 @given(tables(), st.integers(2, 10**9))
@@ -119,12 +124,12 @@ def test_counts_beyond_64_bits_are_decided_alike(table, factor):
     small, large = Histograms.of_dense(table), Histograms.of_dense(table * factor)
 
     for levels in ([np.arange(table.shape[1])], emd.tree_levels([range(table.shape[1]), [0] * table.shape[1]])):
-        near, far = emd.hierarchical(small, levels), emd.hierarchical(large, levels)
+        near, far = emd.hierarchical_distances(small, levels), emd.hierarchical_distances(large, levels)
         assert [Fraction(int(a), int(b)) for a, b in zip(*near, strict=True)] == [
             Fraction(int(a), int(b)) for a, b in zip(*far, strict=True)
         ]
-    assert [Fraction(int(a), int(b)) for a, b in zip(*emd.ordered(small), strict=True)] == [
-        Fraction(int(a), int(b)) for a, b in zip(*emd.ordered(large), strict=True)
+    assert [Fraction(int(a), int(b)) for a, b in zip(*emd.ordered_distances(small), strict=True)] == [
+        Fraction(int(a), int(b)) for a, b in zip(*emd.ordered_distances(large), strict=True)
     ]
 
 
@@ -134,11 +139,11 @@ def test_six_three_one_by_hand():
     histograms = Histograms.of_dense(table)
     everyone = np.array([True])
 
-    c = [l_diversity.achieved(Kind.RECURSIVE, histograms, everyone, l).value for l in (1, 2, 3, 4)]
+    c = [l_diversity.achieved_diversity(DiversityKind.RECURSIVE, histograms, everyone, l).value for l in (1, 2, 3, 4)]
     assert c == [pytest.approx(0.6), 1.5, 6.0, math.inf]
 
     def holds(l: int, c: Fraction) -> bool:
-        return bool(l_diversity.satisfied(options(Kind.RECURSIVE, Fraction(l), c), histograms)[0])
+        return bool(l_diversity.classes_satisfying(options(DiversityKind.RECURSIVE, Fraction(l), c), histograms)[0])
 
     assert not holds(2, Fraction(3, 2)), "r_1 must be under c times the rest, not equal to it"
     assert holds(2, Fraction(151, 100))
@@ -152,7 +157,7 @@ def test_six_three_one_by_hand():
 def test_uniform_values_reach_their_number_exactly(values, each):
     histograms = Histograms.of_dense(np.full((1, values), each))
 
-    assert l_diversity.achieved(Kind.ENTROPY, histograms, np.array([True]), 1).value == float(values)
+    assert l_diversity.achieved_diversity(DiversityKind.ENTROPY, histograms, np.array([True]), 1).value == float(values)
     assert histograms.entropic(Fraction(values)).all()
     assert not histograms.entropic(values + Fraction(1, 10**15)).any()
 
@@ -209,9 +214,9 @@ def test_distances_are_what_their_definitions_say(table):
     m = table.shape[1]
     levels = [list(range(m)), [i // 2 for i in range(m)], [i // 4 for i in range(m)]]
     found = {
-        "variational": emd.variational(histograms),
-        "ordered": emd.ordered(histograms),
-        "hierarchical": emd.hierarchical(histograms, [np.array(level) for level in levels]),
+        "variational": emd.variational_distances(histograms),
+        "ordered": emd.ordered_distances(histograms),
+        "hierarchical": emd.hierarchical_distances(histograms, [np.array(level) for level in levels]),
     }
     if not table.sum():
         assert all(not numerator.any() for numerator, _ in found.values())
@@ -245,9 +250,9 @@ def test_distances_are_the_cheapest_transport(seed):
     }
     histograms = Histograms.of_dense(table)
     found = {
-        "variational": emd.variational(histograms),
-        "ordered": emd.ordered(histograms),
-        "hierarchical": emd.hierarchical(histograms, [np.array(level) for level in levels]),
+        "variational": emd.variational_distances(histograms),
+        "ordered": emd.ordered_distances(histograms),
+        "hierarchical": emd.hierarchical_distances(histograms, [np.array(level) for level in levels]),
     }
     leave = np.kron(np.eye(m), np.ones(m))
     arrive = np.kron(np.ones(m), np.eye(m))
@@ -270,17 +275,21 @@ def test_the_root_stands_above_a_hierarchy_without_one():
 def requirement(asked, where=None):
     from rrpolicy.policy.model import Requirement
 
-    names = {l_diversity.Options: "l-diversity", t_closeness.Options: "t-closeness", k_anonymity.Options: "k-anonymity"}
+    names = {
+        l_diversity.LDiversityOptions: "l-diversity",
+        t_closeness.TClosenessOptions: "t-closeness",
+        k_anonymity.KAnonymityOptions: "k-anonymity",
+    }
     return Requirement(names[type(asked)], asked, where or {})
 
 
 def every_rule(policy, l: Fraction, t: Fraction):
     """Return every model and kind as the lattice search sees it."""
-    rules = [("k", k_anonymity.per_class(requirement(k_anonymity.Options(k=3)), policy)[0])]
-    for kind in Kind:
+    rules = [("k", k_anonymity.per_class(requirement(k_anonymity.KAnonymityOptions(k=3)), policy)[0])]
+    for kind in DiversityKind:
         rules.append((kind.value, l_diversity.per_class(requirement(options(kind, l, l)), policy)[0]))
-    for distance in Distance:
-        asked = t_closeness.Options(t=t, distance=distance)
+    for distance in ValueDistance:
+        asked = t_closeness.TClosenessOptions(t=t, distance=distance)
         rules.append((distance.value, t_closeness.per_class(requirement(asked), policy)[0]))
     return rules
 
@@ -376,6 +385,6 @@ def test_ratios_are_compared_in_integers():
     huge = 2**61
     numerator, denominator = np.array([huge, huge + 1]), np.array([huge + 1, huge + 2])
 
-    assert largest(numerator, denominator, np.array([True, True])) == Fraction(huge + 1, huge + 2)
-    assert at_most(numerator, denominator, Fraction(huge, huge + 1)).tolist() == [True, False]
-    assert largest(numerator, denominator, np.array([False, False])) is None
+    assert largest_ratio(numerator, denominator, np.array([True, True])) == Fraction(huge + 1, huge + 2)
+    assert ratio_at_most(numerator, denominator, Fraction(huge, huge + 1)).tolist() == [True, False]
+    assert largest_ratio(numerator, denominator, np.array([False, False])) is None

@@ -17,12 +17,12 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.optimize.retention.allocate import problem_of
-from rrpolicy.optimize.retention.optimal import equalise, minimise
-from rrpolicy.optimize.retention.template import Template
+from rrpolicy.optimize.retention.allocate import allocation_problem
+from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
+from rrpolicy.optimize.retention.template import ChannelTemplate
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
-from rrpolicy.privacy.disclosure.minimum_risk import at_retention
+from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.testing import check_assessor, open_policy
@@ -34,7 +34,9 @@ TINY = 1e-12
 
 def asked(threshold: Any = "1/2", measure: str = "correct-reading", **options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(attribute.NAME, attribute.Options(measure=measure, threshold=threshold, **options), where)
+    return Requirement(
+        attribute.NAME, attribute.AttributeDisclosureOptions(measure=measure, threshold=threshold, **options), where
+    )
 
 
 def truth(world: Any, brute: Any, sensitive: str, *, others: bool = False) -> dict[Any, Fraction]:
@@ -83,7 +85,7 @@ def test_values_are_the_assessors_and_slopes_their_differences(worlds: Any, seed
     channel, keep = world.channel, []
     for axis in free:
         rho = Fraction(rng.randint(10, 90), 100)
-        channel = at_retention(channel, rho, (axis.attributes[0],))
+        channel = with_common_retention(channel, rho, (axis.attributes[0],))
         keep.append(float(rho + (1 - rho) / axis.largest.size))
     entry = asked("1/3", known_sensitive=True)
     smooth = PRODUCT.smooth(entry, world.channel, world.original)
@@ -109,7 +111,7 @@ def planned(worlds: Any, seed: int, limit: Any, *more: Requirement) -> tuple[Any
     policy = replace(world.policy, requirements=entries)
     task = Task(policy, world.original, tuple((entry, PRODUCT) for entry in entries))
     names = [axis.attributes[0] for axis in world.channel.axes if isinstance(axis, Retention)]
-    return world, problem_of(Template(world.channel, names), task)
+    return world, allocation_problem(ChannelTemplate(world.channel, names), task)
 
 
 def least_by_grid(problem: Any, steps: int = 5) -> float:
@@ -129,16 +131,20 @@ def test_optimisers_find_what_holds_where_it_is_no_interval(worlds: Any) -> None
     solved = inside = 0
     for seed in range(14):
         world, problem = planned(worlds, seed, 1)
-        drawn, kept = (at_retention(world.channel, Fraction(r), names) for r, names in ((1, None), (0, ("a", "b"))))
+        drawn, kept = (
+            with_common_retention(world.channel, Fraction(r), names) for r, names in ((1, None), (0, ("a", "b")))
+        )
         shares = PRODUCT.finding(asked(1, sensitive=("s",)), drawn, world.original).achieved
-        low = PRODUCT.finding(asked(1, sensitive=("s",)), at_retention(kept, Fraction(1), ("s", "t")), world.original)
+        low = PRODUCT.finding(
+            asked(1, sensitive=("s",)), with_common_retention(kept, Fraction(1), ("s", "t")), world.original
+        )
         assert shares is not None
         assert low.achieved is not None
         limit = Fraction(round(1000 * (shares.value + 2 * low.achieved.value) / 3), 1000)
         world, problem = planned(worlds, seed, limit)
         grid = least_by_grid(problem, 3)
         try:
-            solution = minimise(problem)
+            solution = minimise_error(problem)
         except RequirementError:
             assert grid == np.inf
             continue
@@ -155,7 +161,7 @@ def test_a_second_requirement_counts_too(worlds: Any) -> None:
     for seed in range(8):
         _, problem = planned(worlds, seed, "9/10", asked("3/5", "risk", sensitive=("s",)))
         try:
-            solution = minimise(problem)
+            solution = minimise_error(problem)
         except RequirementError:
             continue
         done += 1
@@ -173,7 +179,7 @@ def test_equal_allocation_finds_the_largest_level_that_holds(worlds: Any) -> Non
             if problem.feasible(tuple(rho + (1 - rho) / v.size for v in problem.variables))
         ]
         try:
-            solution = equalise(problem)
+            solution = solve_common_retention(problem)
         except RequirementError:
             assert not held
             continue
@@ -209,13 +215,15 @@ def test_of_groups_it_is_the_share_exactly() -> None:
 
 def test_it_is_incomparable_with_the_other_limits() -> None:
     compare = attribute.AttributeDisclosure().compare
-    one = attribute.Options(measure="correct-reading", threshold="1/2")
+    one = attribute.AttributeDisclosureOptions(measure="correct-reading", threshold="1/2")
     for measure in ("risk", "gain", "best-guess"):
         for limit in ("1/3", "1/2", "2/3"):
-            other = attribute.Options(measure=measure, threshold=limit)
+            other = attribute.AttributeDisclosureOptions(measure=measure, threshold=limit)
             assert compare(one, other) is Order.INCOMPARABLE
             assert compare(other, one) is Order.INCOMPARABLE
-    assert compare(one, attribute.Options(measure="correct-reading", threshold="1/3")) is Order.STRONGER
+    assert (
+        compare(one, attribute.AttributeDisclosureOptions(measure="correct-reading", threshold="1/3")) is Order.STRONGER
+    )
 
 
 def test_hiding_more_may_raise_it(worlds: Any) -> None:
@@ -225,7 +233,9 @@ def test_hiding_more_may_raise_it(worlds: Any) -> None:
     for seed in range(40):
         world = worlds.world(Random(seed), ("retention",))
         whole, part = (
-            PRODUCT.finding(asked(1, sensitive=("s",)), at_retention(world.channel, rho, ("s",)), world.original)
+            PRODUCT.finding(
+                asked(1, sensitive=("s",)), with_common_retention(world.channel, rho, ("s",)), world.original
+            )
             for rho in (Fraction(1), Fraction(1, 10))
         )
         assert whole.achieved is not None
@@ -237,6 +247,6 @@ def test_hiding_more_may_raise_it(worlds: Any) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_assessor_keeps_its_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
-    channels = [at_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+    channels = [with_common_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
     policy = open_policy(replace(world.policy, requirements=(asked("2/3"),)))
     assert len(check_assessor(PRODUCT, policy, channels, [world.original])) == len(channels)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
     Attribute,
@@ -43,7 +43,7 @@ KINDS = [
 
 
 def diversity(**options: Any) -> Requirement:
-    return Requirement("l-diversity", l_diversity.Options(**options))
+    return Requirement("l-diversity", l_diversity.LDiversityOptions(**options))
 
 
 def policy(*requirements: Requirement) -> Policy:
@@ -52,7 +52,7 @@ def policy(*requirements: Requirement) -> Policy:
         Attribute("age", Role.QUASI_IDENTIFIER, ("young", "old", "oldest"), release_as="age"),
         Attribute("disease", Role.SENSITIVE, VALUES, release_as="disease"),
     ]
-    return policy_of(attributes, requirements, "anatomy", l_diversity.Options(kind="distinct", l=2))
+    return policy_of(attributes, requirements, "anatomy", l_diversity.LDiversityOptions(kind="distinct", l=2))
 
 
 def channel(size: int) -> AnatomyChannel:
@@ -109,9 +109,9 @@ def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, si
     histograms = Histograms.of_cells(
         group, code, np.ones(len(code), np.int64), classes=int(group.max()) + 1, values=len(VALUES)
     )
-    satisfied = l_diversity.satisfied(requirement.options, histograms)
+    satisfied = l_diversity.classes_satisfying(requirement.options, histograms)
     kind, l = requirement.options.kind, int(requirement.options.l)
-    achieved = l_diversity.achieved(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
+    achieved = l_diversity.achieved_diversity(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
 
     assert (found.verdict is Verdict.SATISFIED) == satisfied.all()
     assert found.achieved == achieved
@@ -155,7 +155,7 @@ def test_a_table_that_is_not_eligible_fails():
 
 def disclosed(**options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement("attribute-disclosure", attribute_disclosure.Options(**options), where)
+    return Requirement("attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(**options), where)
 
 
 def test_attribute_disclosure_speaks_of_who_knows_how_values_go_with_the_rest():
@@ -195,7 +195,7 @@ def test_of_a_table_that_is_not_eligible_nothing_is_taken_to_be_hidden():
 
 def test_groups_leave_nothing_of_k_and_epsilon():
     """The untouched columns alone randomise nothing, which must not read as an epsilon of 0."""
-    link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
+    link = Requirement("identity-disclosure", identity_disclosure.IdentityDisclosureOptions(threshold="1/2"))
     beside = {c.name: c.measure.value for c in LINKING.finding(link, channel(2), table(3)).companions}
 
     assert beside["epsilon, attribute scope"] == beside["epsilon, record scope"] == float("inf")
@@ -205,8 +205,8 @@ def test_groups_leave_nothing_of_k_and_epsilon():
 def test_what_identifies_is_answered_for_the_columns_as_they_are():
     original = table(3)
     sizes = original.counts("sex", "age").n
-    link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
-    k = Requirement("k-anonymity", k_anonymity.Options(k=int(sizes.min()) + 1))
+    link = Requirement("identity-disclosure", identity_disclosure.IdentityDisclosureOptions(threshold="1/2"))
+    k = Requirement("k-anonymity", k_anonymity.KAnonymityOptions(k=int(sizes.min()) + 1))
 
     assert LINKING.finding(link, channel(2), original).achieved.value == pytest.approx(1 / sizes.min())
     found = ANONYMITY.finding(k, channel(2), original)
@@ -215,7 +215,7 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
 
 
 def test_a_subgroup_by_the_sensitive_attribute_is_refused():
-    requirement = Requirement("l-diversity", l_diversity.Options(kind="distinct", l=2), {"disease": "flu"})
+    requirement = Requirement("l-diversity", l_diversity.LDiversityOptions(kind="distinct", l=2), {"disease": "flu"})
 
     assert "disease" in (DIVERSITY.supports(requirement, policy(), ()) or "")
     assert DIVERSITY.supports(Requirement("l-diversity", requirement.options, {"sex": "f"}), policy(), ()) is None
@@ -261,7 +261,7 @@ def test_the_informed_posterior_stands_beside_for_the_audit_alone():
 
 
 def test_a_subgroup_is_looked_at_by_itself():
-    requirement = Requirement("l-diversity", l_diversity.Options(kind="distinct", l=2), {"age": "old"})
+    requirement = Requirement("l-diversity", l_diversity.LDiversityOptions(kind="distinct", l=2), {"age": "old"})
     original = table(3)
     found = DIVERSITY.finding(requirement, channel(2), original)
 

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.channels.anatomy.assignment_replicas import replica_group_count, simulate_assignments
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.anatomy.deal import compositions
-from rrpolicy.channels.anatomy.replicas import replicas, steps
-from rrpolicy.channels.anatomy.schedule import largest_eligible, schedule
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.anatomy.group_assignment import group_compositions
+from rrpolicy.channels.anatomy.partition_plan import largest_eligible, partition_phases
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import cells
-from rrpolicy.privacy.anatomy import posteriors as dealt_written
-from rrpolicy.privacy.anatomy import simulated
+from rrpolicy.privacy.anatomy import exact_posteriors as dealt_written
+from rrpolicy.privacy.anatomy import posterior_simulation
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors
-from rrpolicy.privacy.anatomy.bounds import Bounds
-from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors, weights
-from rrpolicy.privacy.anatomy.posteriors import attained
-from rrpolicy.privacy.anatomy.simulated import simulate
-from rrpolicy.privacy.disclosure.alike import Alike
-from rrpolicy.privacy.disclosure.attribute_options import Options
+from rrpolicy.privacy.anatomy.exact_posteriors import posterior_measures
+from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors, permanent_weights
+from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
+from rrpolicy.privacy.anatomy.posterior_simulation import simulate_posteriors
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -54,7 +54,7 @@ def estimated(rows: Any, size: int) -> tuple[Any, dict[tuple[int, int], int]]:
     people = np.array(rows, dtype=np.int64)
     group, value = np.nonzero(people)
     place = {(int(g), int(v)): i for i, (g, v) in enumerate(zip(group, value, strict=True))}
-    found = simulate(channel(people.shape[1], size), people, group, value)
+    found = simulate_posteriors(channel(people.shape[1], size), people, group, value)
     assert found is not None
     return found, place
 
@@ -72,19 +72,19 @@ def test_posteriors_are_ratios_of_sums_over_permutations():
     rng = np.random.default_rng(3)
     rows = tuple(tuple(int(n) for n in row) for row in rng.integers(0, 4, (4, 4)) + np.eye(4, dtype=int))
     shares = np.array([[n / sum(row) for n in row] for row in rows])
-    found = posteriors(shares[None])[0]
+    found = member_posteriors(shares[None])[0]
     exact = deals.posteriors(rows, range(4), range(4))
 
     assert found == pytest.approx(np.array([[float(p[v]) for v in range(4)] for p in exact]), abs=1e-14)
     assert found.sum(axis=0) == pytest.approx(np.ones(4))
-    own = weights(shares[None, 1:])[0] * shares[0]
+    own = permanent_weights(shares[None, 1:])[0] * shares[0]
     assert own / own.sum() == pytest.approx(found[0])
 
 
 def test_a_value_that_stands_twice_is_two_columns():
     """Three members, two with u: the chance of one of them is the sum over both columns."""
     shares = np.array([[0.5, 0.5, 0.5], [0.2, 0.2, 0.8], [0.9, 0.9, 0.1]])  # u, u, w
-    found = posteriors(shares[None])[0]
+    found = member_posteriors(shares[None])[0]
     ways = {0: 0.5 * 0.2 * 0.9, 1: 0.8 * 0.5 * 0.9, 2: 0.1 * 0.5 * 0.2}  # by who has w
 
     for member, weight in ways.items():
@@ -94,9 +94,9 @@ def test_a_value_that_stands_twice_is_two_columns():
 
 def test_large_groups_lose_no_digits_and_larger_ones_are_refused():
     shares = np.full((1, MOST_MEMBERS, MOST_MEMBERS), 1e-30)
-    assert posteriors(shares) == pytest.approx(np.full(shares.shape, 1 / MOST_MEMBERS))
+    assert member_posteriors(shares) == pytest.approx(np.full(shares.shape, 1 / MOST_MEMBERS))
     with pytest.raises(ValueError, match="17"):
-        weights(np.ones((1, 16, 17)))
+        permanent_weights(np.ones((1, 16, 17)))
 
 
 def test_every_deal_of_the_people_gives_the_expectation_by_groups():
@@ -120,7 +120,7 @@ def test_every_deal_of_the_people_gives_the_expectation_by_groups():
 def test_seven_fifteenths_where_own_shares_say_four_ninths():
     rows = ((2, 1), (1, 2))
     mean, _ = deals.expected(rows, 2)
-    bounds = Bounds.of(np.array(rows), 2)
+    bounds = PosteriorBounds.of(np.array(rows), 2)
 
     assert Fraction(2, 3) * mean[0, 0] == Fraction(7, 15)
     assert Fraction(2, 3) * bounds.exactly(0, 0) == Fraction(7, 15)
@@ -135,7 +135,7 @@ def test_no_deal_exceeds_what_is_certain(rows, size):
     counts = [sum(column) for column in zip(*rows, strict=True)]
     assume(rows and sum(counts) <= 9 and largest_eligible(counts) >= size)
     mean, most = deals.expected(rows, size)
-    bounds = Bounds.of(np.array(rows), size)
+    bounds = PosteriorBounds.of(np.array(rows), size)
 
     for (g, u), posterior in mean.items():
         exactly = bounds.exactly(g, u)
@@ -162,16 +162,18 @@ def test_estimates_are_of_the_expectation(rows, size):
 @pytest.mark.parametrize("wrong", ["others of any value", "the own value twice"])
 def test_a_wrong_sampler_is_found(monkeypatch, wrong):
     rows = ((2, 1), (1, 2))
-    right = simulated.group_mates
+    right = posterior_simulation.group_mates
 
     def held(dealt: Any, counts: Any, size: int, own: int, stream: Any) -> Any:
         found, factor = right(dealt, counts, size, own, stream)
         return found, factor * (1.02 if wrong == "the own value twice" else 1)
 
-    monkeypatch.setattr(simulated, "group_mates", held)
+    monkeypatch.setattr(posterior_simulation, "group_mates", held)
     if wrong == "others of any value":
         even = np.cumsum(np.full((2, 2), 3), axis=0)
-        monkeypatch.setattr(simulated.np, "cumsum", lambda x, axis: even if x.shape == (2, 2) else x.cumsum(axis))
+        monkeypatch.setattr(
+            posterior_simulation.np, "cumsum", lambda x, axis: even if x.shape == (2, 2) else x.cumsum(axis)
+        )
     found, place = estimated(rows, 2)
     assert abs(found.mean[place[0, 0]] - 0.7) > FALSE_ALARM * found.error[place[0, 0]]
 
@@ -179,7 +181,7 @@ def test_a_wrong_sampler_is_found(monkeypatch, wrong):
 def test_replicas_are_deals():
     """The groups of a replica, in order, have the chances of the paper's loop; residues with them."""
     counts, size, number = (3, 2, 2, 1), 2, 40_000
-    dealt = replicas(counts, size, number, Streams.for_tests(5).stream("test"))
+    dealt = simulate_assignments(counts, size, number, Streams.for_tests(5).stream("test"))
     expected: dict[Any, float] = defaultdict(float)
     for groups, chance in deals.compositions(counts, size).items():
         expected[groups] += float(chance)
@@ -191,16 +193,16 @@ def test_replicas_are_deals():
     for outcome, chance in expected.items():
         assert abs(seen[outcome] / number - chance) < FALSE_ALARM * np.sqrt(chance * (1 - chance) / number)
     assert not dealt.residues.any()
-    left = replicas((2, 2, 1), 2, 4000, Streams.for_tests(5).stream("test")).residues
+    left = simulate_assignments((2, 2, 1), 2, 4000, Streams.for_tests(5).stream("test")).residues
     assert (left.sum(axis=1) == 1).all()
 
 
 def test_long_phases_are_shortened_and_keep_their_law():
     counts, size = [2400, 2000, 1000, 900, 800, 700], 3
-    whole = compositions(schedule(counts, size), size, len(counts), Streams.for_tests(2).stream("test"))
-    dealt = replicas(counts, size, 300, Streams.for_tests(3).stream("test"))
+    whole = group_compositions(partition_phases(counts, size), size, len(counts), Streams.for_tests(2).stream("test"))
+    dealt = simulate_assignments(counts, size, 300, Streams.for_tests(3).stream("test"))
 
-    assert steps(counts, size) == len(dealt.values) < len(whole) / 10
+    assert replica_group_count(counts, size) == len(dealt.values) < len(whole) / 10
     assert dealt.stands_for.sum() == pytest.approx(len(whole))
     for value, count in enumerate(counts):
         held = dealt.holding(value)
@@ -222,7 +224,7 @@ def table(rows: tuple[tuple[int, ...], ...]) -> TableInMemory:
 
 
 def disclosure(size: int, rows: tuple[tuple[int, ...], ...], where: Any = None, **options: Any) -> Any:
-    requirement = Requirement("attribute-disclosure", Options(**options), where or {})
+    requirement = Requirement("attribute-disclosure", AttributeDisclosureOptions(**options), where or {})
     return DISCLOSURE.finding(requirement, AnatomyChannel.of(policy().released, "disease", size), table(rows))
 
 
@@ -285,10 +287,12 @@ def test_upper_ends_cover_the_risk_of_everybody(monkeypatch):
     """Of 200 seeds at 99.9 % four or more miss with a chance below 7e-5, and the bound holds for any law: far below."""
     rows, size = ((2, 1, 1), (1, 2, 0), (0, 1, 2)), 2
     mean, _ = deals.expected(rows, size)
-    monkeypatch.setattr(simulated, "MOST_REPLICAS", 512)
+    monkeypatch.setattr(posterior_simulation, "MOST_REPLICAS", 512)
     missed = 0
     for seed in range(200):
-        monkeypatch.setattr(simulated, "stream_of", lambda *_, s=seed: Streams.for_tests(s).stream("test"))
+        monkeypatch.setattr(
+            posterior_simulation, "estimation_stream", lambda *_, s=seed: Streams.for_tests(s).stream("test")
+        )
         found, place = estimated(rows, size)
         missed += any(found.upper[place[key]] < float(p) for key, p in mean.items())
     assert missed <= 3
@@ -297,13 +301,15 @@ def test_upper_ends_cover_the_risk_of_everybody(monkeypatch):
 def test_an_estimate_is_the_weaker_decision():
     model, bound, estimate = (
         AttributeDisclosure(),
-        Options(threshold="1/3"),
-        Options(threshold="1/3", decided_by="estimate"),
+        AttributeDisclosureOptions(threshold="1/3"),
+        AttributeDisclosureOptions(threshold="1/3", decided_by="estimate"),
     )
 
     assert model.compare(bound, estimate) is Order.WEAKER
     assert model.compare(estimate, bound) is Order.STRONGER
-    assert model.compare(bound, Options(threshold="1/4", decided_by="estimate")) is Order.INCOMPARABLE
+    assert (
+        model.compare(bound, AttributeDisclosureOptions(threshold="1/4", decided_by="estimate")) is Order.INCOMPARABLE
+    )
     assert "decided by an estimate" in model.describe(estimate)
     assert "estimate" not in model.describe(bound)
     assert Requirement("attribute-disclosure", estimate).decided_by == "estimate"
@@ -313,8 +319,10 @@ def test_large_groups_are_decided_by_what_is_certain():
     people = np.full((2, MOST_MEMBERS + 2), 3)
     group, value = np.nonzero(people)
 
-    assert simulate(channel(MOST_MEMBERS + 2, MOST_MEMBERS + 1), people, group, value) is None
-    assert Bounds.of(people, MOST_MEMBERS + 1).expected == pytest.approx(np.full(people.shape, 1 / (MOST_MEMBERS + 1)))
+    assert simulate_posteriors(channel(MOST_MEMBERS + 2, MOST_MEMBERS + 1), people, group, value) is None
+    assert PosteriorBounds.of(people, MOST_MEMBERS + 1).expected == pytest.approx(
+        np.full(people.shape, 1 / (MOST_MEMBERS + 1))
+    )
 
 
 def by_group(sink: Any) -> dict[int, tuple[list[tuple[int, int]], list[int]]]:
@@ -351,7 +359,7 @@ def test_what_was_written_is_measured_of_everybody(records):
             for value, posterior in found.items():
                 expected[g, value] += posterior
                 squares[g, value] += posterior**2
-    finding = attained(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
+    finding = posterior_measures(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
     assert finding is not None
     beside = {c.name: c.measure.value for c in finding.companions}
 
@@ -378,7 +386,7 @@ def test_rows_are_taken_together_only_if_they_are_equal(factor, rows):
     with pytest.MonkeyPatch.context() as patched:
         if factor is not None:
             patched.setattr(cells, "_FACTOR", np.uint64(factor))
-        first, place = cells.alike_rows(table)
+        first, place = cells.distinct_row_index(table)
 
     assert (table[first][place] == table).all()
     if factor is None:
@@ -391,15 +399,15 @@ def test_groups_that_are_alike_are_computed_once(monkeypatch):
 
     def counting(shares):
         computed.append(len(shares))
-        return posteriors(shares)
+        return member_posteriors(shares)
 
     rng = np.random.default_rng(3)
     codes = {"sex": rng.integers(0, 2, 12_000), "age": rng.integers(0, 2, 12_000), "disease": np.arange(12_000) % 3}
     original = TableInMemory.of(policy(), codes)  # type: ignore[arg-type]
     sink = drawn(2, original)
-    monkeypatch.setattr(dealt_written, "posteriors", counting)
+    monkeypatch.setattr(dealt_written, "member_posteriors", counting)
 
-    assert attained(AnatomyChannel.of(policy().released, "disease", 2), original, sink) is not None
+    assert posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), original, sink) is not None
     assert 0 < sum(computed) <= 10 * 3  # pairs of kinds in no order, pairs of values
 
 
@@ -409,7 +417,7 @@ def test_the_example_as_it_was_written():
     for seed in range(3):
         sink = drawn(2, original, seed)
         together = sum(sum(m == (0, 0) for m in members) == 2 for members, _ in by_group(sink).values())
-        finding = attained(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
+        finding = posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
         beside = {c.name: c.measure.value for c in finding.companions}
         assert finding.achieved.value == 1
         assert beside["people with a posterior of 1"] == 220 - 2 * together
@@ -420,7 +428,7 @@ def test_a_release_of_another_table_is_not_measured():
     sink = drawn(2, table(ISSUE))
     other = table(((10, 10, 0), (200, 0, 0), (0, 0, 0), (0, 200, 0)))
     with pytest.raises(ValueError, match="does not have"):
-        attained(AnatomyChannel.of(policy().released, "disease", 2), other, sink)
+        posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), other, sink)
 
 
 def test_combinations_with_the_same_shares_are_one():
@@ -435,5 +443,5 @@ def test_combinations_with_the_same_shares_are_one():
 
     assert whole.achieved == parted.achieved
     assert beside[0] == beside[1]
-    assert len(Alike.of(np.array(halves)).people) == 3
-    assert (Alike.of(np.array(halves)).people == np.array(rows)).all(axis=1).any()
+    assert len(CombinationKinds.of(np.array(halves)).people) == 3
+    assert (CombinationKinds.of(np.array(halves)).people == np.array(rows)).all(axis=1).any()

@@ -16,14 +16,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.anatomy.pairs import kinds, largest_for_both
+from rrpolicy.channels.anatomy.pair_groups import largest_pair_group_size, pair_group_kinds
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors, l_diversity_assessors
-from rrpolicy.privacy.anatomy.bounds import Bounds
-from rrpolicy.privacy.anatomy.dealt import bounded, gathered
-from rrpolicy.privacy.disclosure.attribute_options import Options
-from rrpolicy.privacy.models.l_diversity import Options as Diversity
+from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups
+from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.models.l_diversity import LDiversityOptions as Diversity
 from rrpolicy.testing import TableInMemory, policy_of
 
 SEEDS = st.integers(0, 2**32)
@@ -34,7 +34,9 @@ Row = tuple[int, int, int]
 
 
 def asked(*sensitive: str, threshold: str = "1", **options: Any) -> Requirement:
-    return Requirement("attribute-disclosure", Options(threshold=threshold, sensitive=sensitive, **options))
+    return Requirement(
+        "attribute-disclosure", AttributeDisclosureOptions(threshold=threshold, sensitive=sensitive, **options)
+    )
 
 
 def table_of(rows: Sequence[Row], requirement: Requirement, sizes: tuple[int, int] = (3, 3)) -> TableInMemory:
@@ -66,10 +68,10 @@ def test_groups_that_differ_in_both_exist_wherever_each_attribute_allows_them(
     pairs, n = sorted(counts), [counts[pair] for pair in sorted(counts)]
     most = max(sum(n[i] for i, p in enumerate(pairs) if p[side] == v) for side in (0, 1) for v in range(5))
     largest = sum(n) // most
-    assert largest_for_both(pairs, n) == largest
+    assert largest_pair_group_size(pairs, n) == largest
 
     for size in range(1, largest + 1):
-        found = kinds(pairs, n, size)
+        found = pair_group_kinds(pairs, n, size)
         dealt: Counter[int] = Counter()
         for kind in found:
             held = [pairs[place] for place in kind.held]
@@ -80,7 +82,7 @@ def test_groups_that_differ_in_both_exist_wherever_each_attribute_allows_them(
         assert [dealt[place] for place in range(len(n))] == n
         assert sum(kind.groups for kind in found) == sum(n) // size
     with pytest.raises(ValueError, match=f"the largest l is {largest}"):
-        kinds(pairs, n, largest + 1)
+        pair_group_kinds(pairs, n, largest + 1)
 
 
 def dealt_of(rows: Sequence[Row], size: int) -> list[list[tuple[int, int]]]:
@@ -89,7 +91,7 @@ def dealt_of(rows: Sequence[Row], size: int) -> list[list[tuple[int, int]]]:
     pairs = sorted(counts)
     return [
         [pairs[place] for place in kind.held]
-        for kind in kinds(pairs, [counts[pair] for pair in pairs], size)
+        for kind in pair_group_kinds(pairs, [counts[pair] for pair in pairs], size)
         for _ in range(kind.groups)
     ]
 
@@ -152,11 +154,11 @@ def seen_of(group: Sequence[tuple[int, int]], members: Sequence[int], *, told: b
 def test_no_attacker_exceeds_the_bound_on_average_over_all_deals(seed: int, size: int) -> None:
     rows = some_rows(Random(seed))
     counts = Counter((s, t) for _, s, t in rows)
-    assume(size <= largest_for_both(list(counts), list(counts.values())))
+    assume(size <= largest_pair_group_size(list(counts), list(counts.values())))
     original = table_of(rows, asked())
     channel = channel_of(original, size)
-    evidence = gathered(channel, original, "s")
-    alike, bounds = bounded(channel, evidence, evidence.joint)
+    evidence = gather_groups(channel, original, "s")
+    alike, bounds = bound_posteriors(channel, evidence, evidence.joint)
 
     as_released, as_told = expected(rows, size, told=False), expected(rows, size, told=True)
 
@@ -174,13 +176,13 @@ def test_the_bound_of_each_attribute_by_itself_would_be_too_low() -> None:
     for seed in range(120):
         rows = some_rows(Random(seed))
         counts = Counter((s, t) for _, s, t in rows)
-        if largest_for_both(list(counts), list(counts.values())) < 2:
+        if largest_pair_group_size(list(counts), list(counts.values())) < 2:
             continue
         people = np.zeros((3, 3), dtype=np.int64)
         np.add.at(people, tuple(np.array([row[:2] for row in rows]).T), 1)
         people = people[people.any(axis=1)]
         numbers = sorted({q for q, _, _ in rows})
-        alone = Bounds.of(people, 2)
+        alone = PosteriorBounds.of(people, 2)
         truth = expected(rows, 2, told=False)
         exceeded += any(truth[q, s] > alone.exactly(numbers.index(q), s) for q, s in truth)
     assert exceeded
@@ -219,11 +221,11 @@ def whole(rows: Sequence[Row], size: int) -> dict[tuple[int, int], Fraction]:
 def test_who_reads_the_whole_release_does_not_exceed_it_either(seed: int) -> None:
     rows = some_rows(Random(seed), 6)
     counts = Counter((s, t) for _, s, t in rows)
-    if largest_for_both(list(counts), list(counts.values())) < 2:
+    if largest_pair_group_size(list(counts), list(counts.values())) < 2:
         rows = [(q, i % 3, i % 3) for i, (q, _, _) in enumerate([*rows, *rows, *rows][:6])]
     original = table_of(rows, asked())
-    evidence = gathered(channel_of(original, 2), original, "s")
-    alike, bounds = bounded(channel_of(original, 2), evidence, evidence.joint)
+    evidence = gather_groups(channel_of(original, 2), original, "s")
+    alike, bounds = bound_posteriors(channel_of(original, 2), evidence, evidence.joint)
 
     for (q, s), truth in whole(rows, 2).items():
         group = evidence.values[:, 0].tolist().index(q)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.privacy import dependence
-from rrpolicy.privacy.dependence import corrected_v, pooled, tail
+from rrpolicy.privacy.dependence import chi_square_tail, corrected_v, pool_rare_codes
 
 
 def v(rows: list[int], columns: list[int], chance: float = 1.0) -> float:
@@ -48,7 +48,7 @@ def test_the_moments_of_chi_squared_are_those_over_all_tables() -> None:
 
     mean, variance = found.mean(), found.var()
     law = gamma(mean**2 / variance, scale=variance / mean)
-    assert tail(5.0, a, b) == pytest.approx(law.sf(5.0))
+    assert chi_square_tail(5.0, a, b) == pytest.approx(law.sf(5.0))
 
 
 @settings(max_examples=30, deadline=None)
@@ -57,7 +57,7 @@ def test_independent_columns_are_not_beyond_chance(seed: int, records: int, r: i
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(0, r, records), rng.integers(0, c, records)
     rows, columns = (np.unique(each, return_inverse=True)[1] for each in (rows, columns))
-    assert corrected_v(pooled(rows), pooled(columns), 1e-6) == 0
+    assert corrected_v(pool_rare_codes(rows), pool_rare_codes(columns), 1e-6) == 0
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_independent_columns_are_not_beyond_chance(seed: int, records: int, r: i
     ],
 )
 def test_rare_values_are_pooled(codes: list[int], sizes: list[int]) -> None:
-    assert sorted(np.bincount(pooled(np.array(codes))).tolist()) == sizes
+    assert sorted(np.bincount(pool_rare_codes(np.array(codes))).tolist()) == sizes

@@ -12,12 +12,16 @@ from scipy.stats import binomtest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.disclosure.attribute import Risks, risks
-from rrpolicy.privacy.disclosure.inference import success
-from rrpolicy.privacy.disclosure.reconstruction import matrix, reconstruction, sensitive_reconstruction
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_risks
+from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy
+from rrpolicy.privacy.disclosure.reconstruction import (
+    dense_matrix,
+    quasi_identifier_reconstruction,
+    sensitive_reconstruction,
+)
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 
-RISK = Requirement(attribute.NAME, attribute.Options(threshold="1/2"))
+RISK = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold="1/2"))
 DRAWN = 400_000
 SMALL = 1e-6
 
@@ -25,15 +29,15 @@ SMALL = 1e-6
 class Attack:
     """Records drawn from the table, randomised, and attacked by posterior weight; the arrays are (a, b, s)."""
 
-    def __init__(self, found: Risks, seed: int) -> None:
+    def __init__(self, found: AttributeRisks, seed: int) -> None:
         generator = np.random.default_rng(seed)
         evidence = found.evidence
         self.codes = evidence.codes
         self.share = evidence.histograms / evidence.n[:, None]
         self.pi = evidence.n / evidence.records
-        self.known = [matrix(axis) for axis in evidence.axes]
+        self.known = [dense_matrix(axis) for axis in evidence.axes]
         assert evidence.sensitive is not None
-        self.sensitive = matrix(evidence.sensitive)
+        self.sensitive = dense_matrix(evidence.sensitive)
         self.generator = generator
         self.group = generator.choice(len(self.pi), size=DRAWN, p=self.pi)
         self.value = self._draw(self.share.T, self.group)
@@ -64,7 +68,7 @@ def agrees(hits: int, trials: int, chance: float) -> bool:
 
 
 @pytest.fixture(scope="module")
-def attacked(worlds: Any) -> tuple[Risks, Attack]:
+def attacked(worlds: Any) -> tuple[AttributeRisks, Attack]:
     domains = {"a": ("a0", "a1", "a2"), "b": ("b0", "b1"), "s": ("s0", "s1", "s2")}
     roles = {"a": "quasi-identifier", "b": "quasi-identifier", "s": "sensitive"}
     policy = worlds.policy_of({n: (roles[n], d) for n, d in domains.items()})
@@ -77,13 +81,13 @@ def attacked(worlds: Any) -> tuple[Risks, Attack]:
         worlds.retention("b", domains["b"], [(0, 1)], [worlds.Fraction(17, 20)])[0],
         worlds.retention("s", domains["s"], [(0, 1, 2)], [worlds.Fraction(4, 5)])[0],
     ]
-    found = risks(RISK, Product(tuple(axes), (), ("a", "b", "s")), original, "s")
+    found = attribute_risks(RISK, Product(tuple(axes), (), ("a", "b", "s")), original, "s")
     return found, Attack(found, 20)
 
 
-def test_attackers_hit_as_often_as_risk_and_success_say(attacked: tuple[Risks, Attack]) -> None:
+def test_attackers_hit_as_often_as_risk_and_success_say(attacked: tuple[AttributeRisks, Attack]) -> None:
     found, attack = attacked
-    r_qi, hit = reconstruction(found.evidence), success(found.evidence)
+    r_qi, hit = quasi_identifier_reconstruction(found.evidence), inference_accuracy(found.evidence)
     for alpha in np.unique(found.group).tolist():
         drawn, value, read = attack.on(alpha)
         assert len(drawn) > 1000
@@ -95,7 +99,7 @@ def test_attackers_hit_as_often_as_risk_and_success_say(attacked: tuple[Risks, A
             assert agrees(int((read == u).sum()), len(drawn), hit[alpha, u])
 
 
-def test_a_wrong_formula_is_found_out(attacked: tuple[Risks, Attack]) -> None:
+def test_a_wrong_formula_is_found_out(attacked: tuple[AttributeRisks, Attack]) -> None:
     """The chance to keep, not squared; linking without the sensitive value; success in risk's place."""
     found, attack = attacked
     evidence, axis = found.evidence, found.evidence.sensitive
@@ -106,9 +110,9 @@ def test_a_wrong_formula_is_found_out(attacked: tuple[Risks, Attack]) -> None:
     alpha, u = int(found.group[i]), int(found.value[i])
     drawn, value, read = attack.on(alpha)
     hits = int(((drawn == alpha) & (value == u) & (read == u)).sum())
-    r_qi, share = reconstruction(evidence)[alpha], found.share[i]
+    r_qi, share = quasi_identifier_reconstruction(evidence)[alpha], found.share[i]
     assert agrees(hits, len(drawn), found.risk[i])
-    for wrong in (share * r_qi, r_qi * own[alpha, u], share * kept, success(evidence)[alpha, u], share):
+    for wrong in (share * r_qi, r_qi * own[alpha, u], share * kept, inference_accuracy(evidence)[alpha, u], share):
         assert not agrees(hits, len(drawn), float(wrong))
 
 
@@ -127,5 +131,5 @@ def test_unlinkable_columns_are_no_evidence_and_others_are(worlds: Any) -> None:
         noisy: 0.5,
     }
     for x, risk in cases.items():
-        found = risks(RISK, Product((a, x, s), (), ("a", "x", "s")), original, "s")
+        found = attribute_risks(RISK, Product((a, x, s), (), ("a", "x", "s")), original, "s")
         assert found.risk.max() == risk

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.disclosure.attribute import risks
-from rrpolicy.privacy.disclosure.exact import ExactReconstruction, exact_sensitive
-from rrpolicy.privacy.disclosure.identity import links
-from rrpolicy.privacy.disclosure.inference import homogeneity, success, worst_posterior
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction
-from rrpolicy.privacy.evidence import Evidence, gather, sides
+from rrpolicy.privacy.disclosure.attribute import attribute_risks
+from rrpolicy.privacy.disclosure.exact_risks import ExactReconstruction, exact_sensitive
+from rrpolicy.privacy.disclosure.identity import linkage_chances
+from rrpolicy.privacy.disclosure.inference_accuracy import group_homogeneity, inference_accuracy, worst_posterior
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
+from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 
@@ -28,12 +28,12 @@ TINY = 1e-12
 
 def asked(**options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(attribute.NAME, attribute.Options(**({"threshold": "1/2"} | options)), where)
+    return Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(**({"threshold": "1/2"} | options)), where)
 
 
 def linked(**options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(identity.NAME, identity.Options(**({"threshold": "1/2"} | options)), where)
+    return Requirement(identity.NAME, identity.IdentityDisclosureOptions(**({"threshold": "1/2"} | options)), where)
 
 
 def known_laws(world: Any, *names: str) -> list[Any]:
@@ -61,10 +61,14 @@ def test_risk_success_and_posterior_are_their_definitions(  # noqa: PLR0917
 ) -> None:
     world = worlds.world(Random(seed))
     table = seen_by_attacker(world, brute, sensitive, others=others)
-    found = risks(asked(), world.channel, world.original, sensitive, others_known=others)
+    found = attribute_risks(asked(), world.channel, world.original, sensitive, others_known=others)
     evidence = found.evidence
     expected, hits, trip = table.risks(), table.success(), table.round_trip()
-    hit, r_qi, exactly = success(evidence, most), reconstruction(evidence, most), ExactReconstruction(evidence)
+    hit, r_qi, exactly = (
+        inference_accuracy(evidence, most),
+        quasi_identifier_reconstruction(evidence, most),
+        ExactReconstruction(evidence),
+    )
     assert len(found.risk) == len(expected)
     for i, (group, value) in enumerate(zip(found.group.tolist(), found.value.tolist(), strict=True)):
         alpha = alpha_of(evidence, world, table.known, group)
@@ -85,10 +89,10 @@ def test_linking_is_its_definition(worlds: Any, brute: Any, seed: int, most: int
     world = worlds.world(Random(seed))
     laws = known_laws(world, "a", "b", "x")
     table = brute.Table(world.rows, laws, world.carried)
-    found = links(linked(), world.channel, world.original)
+    found = linkage_chances(linked(), world.channel, world.original)
     expected = table.links()
     assert len(found.link) == len(expected)
-    again = reconstruction(found.evidence, most) / found.evidence.n
+    again = quasi_identifier_reconstruction(found.evidence, most) / found.evidence.n
     for i, group in enumerate(found.group.tolist()):
         alpha = alpha_of(found.evidence, world, laws, group)
         assert found.link[i] == pytest.approx(float(expected[alpha]), abs=TINY)
@@ -201,10 +205,10 @@ def test_a_hair_decides(worlds: Any) -> None:
 
 
 def test_enclosures_decide_where_sums_are_long(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrpolicy.privacy.disclosure.exact.FEW_TERMS", 0)
+    monkeypatch.setattr("rrpolicy.privacy.disclosure.exact_risks.FEW_TERMS", 0)
     world = worlds.world(Random(5), ("retention",))
-    evidence = gather(world.original, sides(world.channel, world.policy, "s"))
-    short, r = ExactReconstruction(evidence), reconstruction(evidence)
+    evidence = gather_evidence(world.original, split_axes(world.channel, world.policy, "s"))
+    short, r = ExactReconstruction(evidence), quasi_identifier_reconstruction(evidence)
     for group in range(len(evidence.n)):
         known = short.of(group)
         assert known is not None
@@ -231,8 +235,8 @@ def test_homogeneous_groups_and_excluded_pairs(worlds: Any) -> None:
     original = worlds.TableInMemory.of(policy, {"a": [0, 0, 0, 1, 1], "s": [0, 0, 1, 1, 1]})
     a, _ = worlds.one(Random(0), "a", ("a0", "a1", "a2"), ["identity"])
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
-    evidence = gather(original, sides(worlds.Product((a, s), (), ("a", "s")), policy, "s"))
-    known = homogeneity(evidence)
+    evidence = gather_evidence(original, split_axes(worlds.Product((a, s), (), ("a", "s")), policy, "s"))
+    known = group_homogeneity(evidence)
     assert (known.group_inference, known.excluded, known.groups, known.people) == (1.0, 1, 1, 2)
 
 

@@ -12,25 +12,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channels.axes.exchange import exchange
+from rrpolicy.channels.axes.exchange import apply_block_exchange
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import constraint
-from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.disclosure.certified_bound import SparseBound, cross_kernel
-from rrpolicy.privacy.disclosure.gradients import Retained
-from rrpolicy.privacy.disclosure.minimum_risk import at_retention
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction, slabs
-from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.disclosure.gradients import FloatRetention
+from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction, released_slabs
+from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 KINDS = ("identity", "retention", "blocks", "matrix", "recode")
-RISK = Requirement(attribute.NAME, attribute.Options(threshold="1/3", known_sensitive=True))
-LINK = Requirement(identity.NAME, identity.Options(threshold="1/5"))
-MEAN = Requirement(identity.NAME, identity.Options(threshold="1/5", percentile="40"))
+RISK = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold="1/3", known_sensitive=True))
+LINK = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold="1/5"))
+MEAN = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold="1/5", percentile="40"))
 
 
 def free(world: Any) -> list[Retention]:
@@ -51,7 +51,7 @@ def released_at(world: Any, keep: Any) -> Any:
     for p, axis in zip(keep, free(world), strict=True):
         d = largest(axis)
         rho = (d * Fraction(float(p)) - 1) / (d - 1) if d > 1 else Fraction(1)
-        channel = at_retention(channel, rho, axis.attributes)
+        channel = with_common_retention(channel, rho, axis.attributes)
     return channel
 
 
@@ -98,17 +98,17 @@ def test_the_bound_is_never_below_the_truth(worlds: Any, seed: int, rho: list[fl
     world = worlds.world(Random(seed), KINDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rrpolicy.privacy.disclosure.certified_bound.MOST_AXES", most)
-        evidence = gather(world.original, sides(world.channel, world.policy, "s", known_sensitive=True))
+        evidence = gather_evidence(world.original, split_axes(world.channel, world.policy, "s", known_sensitive=True))
         bound = SparseBound(evidence)
     for at in (rho, [0.0] * 8, [1.0] * 8):
         own = [at[i] if isinstance(a, Retention) else 1.0 for i, a in enumerate(evidence.axes)]
         axes = tuple(
-            at_retention(
+            with_common_retention(
                 replace(world.channel, axes=(a,), carried=(), order=tuple(c.name for c in a.columns())), Fraction(r)
             ).axes[0]
             for a, r in zip(evidence.axes, own, strict=True)
         )
-        exact, above = reconstruction(replace(evidence, axes=axes)), bound.value(own)
+        exact, above = quasi_identifier_reconstruction(replace(evidence, axes=axes)), bound.value(own)
         assert np.all(above >= exact * (1 - 1e-12))
         every = all(
             isinstance(a, Retention) and (i in bound.rolled or a.original_size == 1)
@@ -163,9 +163,9 @@ def test_the_kernel_is_its_sum(d: int, rho: float) -> None:
 def test_slabs_cover_every_context_and_value_once(worlds: Any, seed: int, most: int) -> None:
     """Mass is kept: what all slabs release of pi sums to the share of people in contexts of several groups."""
     world = worlds.world(Random(seed), KINDS)
-    evidence = gather(world.original, sides(world.channel, world.policy, "s", known_sensitive=True))
+    evidence = gather_evidence(world.original, split_axes(world.channel, world.policy, "s", known_sensitive=True))
     pi = evidence.n / evidence.records
-    parts = list(slabs(evidence, most=most))
+    parts = list(released_slabs(evidence, most=most))
     total = sum(float(slab.forward(slab.scatter(pi)).sum()) for slab in parts)
     assert total == pytest.approx(float(pi[: evidence.mixed].sum()), abs=1e-12)
     wide = [int(np.prod([max(a.original_size, a.released_size) for a in slab.inside])) for slab in parts]
@@ -177,14 +177,14 @@ def test_slabs_cover_every_context_and_value_once(worlds: Any, seed: int, most: 
 def test_contexts_are_tables_of_their_own(worlds: Any, seed: int) -> None:
     """R of a table with an unchanged column is R of each of its parts."""
     world = worlds.world(Random(seed), ("retention", "matrix", "identity"))
-    whole = risks(RISK, world.channel, world.original, "s")
+    whole = attribute_risks(RISK, world.channel, world.original, "s")
     x = world.original.codes["x"]
     parts = []
     for value in np.unique(x):
         mask = x == value
         carried = {n: c.filter(worlds.pa.array(mask)) for n, c in world.original.carried.items()}
         part = replace(world.original, codes={n: c[mask] for n, c in world.original.codes.items()}, carried=carried)
-        parts.append(risks(RISK, world.channel, part, "s").risk)
+        parts.append(attribute_risks(RISK, world.channel, part, "s").risk)
     np.testing.assert_allclose(np.sort(np.concatenate(parts)), np.sort(whole.risk), rtol=1e-12)
 
 
@@ -211,25 +211,25 @@ def test_exchanging_is_its_matrix(seed: int, power: int, along: int) -> None:
         for b, p in zip(blocks, keep, strict=True)
     ]
     before = x.copy()
-    found = exchange(x, along, parts)
+    found = apply_block_exchange(x, along, parts)
     expected = np.moveaxis(np.tensordot(dense**power, x, axes=(1, along)), 0, along)
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)
     assert np.array_equal(x, before)
 
 
 def test_an_axis_in_doubles_has_no_exact_entries() -> None:
-    axis = Retained.of(Retention.uniform("a", ("x", "y"), Fraction(2, 3)), 0.5)
+    axis = FloatRetention.of(Retention.uniform("a", ("x", "y"), Fraction(2, 3)), 0.5)
     with pytest.raises(TypeError, match="doubles"):
         axis.column(0)
     assert axis.keep == (0.75,)
-    assert Retained.as_it_is(Retention.uniform("a", ("x", "y"), Fraction(2, 3))).keep == pytest.approx((2 / 3,))
+    assert FloatRetention.as_it_is(Retention.uniform("a", ("x", "y"), Fraction(2, 3))).keep == pytest.approx((2 / 3,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_assessors_keep_their_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
-    channels = [at_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+    channels = [with_common_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
     for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
         (assessor,) = model.assessors()
         findings = check_assessor(

@@ -21,7 +21,7 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.privacy.suppression import assessors as parted
-from rrpolicy.privacy.suppression.disclosure import links, risks
+from rrpolicy.privacy.suppression.disclosure import attribute_risks, linkage_chances
 from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
@@ -31,12 +31,12 @@ STAR = ("*", "*")
 
 def asked(**options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(attribute.NAME, attribute.Options(**({"threshold": "1/2"} | options)), where)
+    return Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(**({"threshold": "1/2"} | options)), where)
 
 
 def linked(**options: Any) -> Requirement:
     where = options.pop("where", {})
-    return Requirement(identity.NAME, identity.Options(**({"threshold": "1/2"} | options)), where)
+    return Requirement(identity.NAME, identity.IdentityDisclosureOptions(**({"threshold": "1/2"} | options)), where)
 
 
 @dataclass
@@ -107,8 +107,8 @@ def test_risk_success_and_link_are_those_of_the_attacker(worlds: Any, seed: int)
     made = world(worlds, Random(seed))
     risk, success, link = Attacker(made).chances()
 
-    found = risks(asked(), made.channel, made.original)
-    chains = links(linked(), made.channel, made.original)
+    found = attribute_risks(asked(), made.channel, made.original)
+    chains = linkage_chances(linked(), made.channel, made.original)
 
     assert len(found.risk) == len(chains.link) == len(risk)
     told, linked_to = found.exactly(), chains.exactly()
@@ -236,8 +236,8 @@ def test_the_kit_accepts_the_assessors(worlds: Any) -> None:
 
 def test_an_attacker_who_draws_hits_as_often(worlds: Any) -> None:
     made = world(worlds, Random(12), most=60)
-    found = risks(asked(), made.channel, made.original)
-    chains = links(linked(), made.channel, made.original)
+    found = attribute_risks(asked(), made.channel, made.original)
+    chains = linkage_chances(linked(), made.channel, made.original)
     weights, generator, draws = Attacker(made).weight, np.random.default_rng(3), 200_000
     for i in range(len(found.risk)):
         alpha, u = key_of(found, i)

@@ -23,12 +23,12 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis, Posterior, Readable, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
@@ -42,12 +42,14 @@ ROLES = {"a": "quasi-identifier", "b": "quasi-identifier", "s": "sensitive", "t"
 def asked(**options: Any) -> Requirement:
     where = options.pop("where", {})
     return Requirement(
-        attribute.NAME, attribute.Options(**({"threshold": "1/2", "sensitive": ("s",)} | options)), where
+        attribute.NAME,
+        attribute.AttributeDisclosureOptions(**({"threshold": "1/2", "sensitive": ("s",)} | options)),
+        where,
     )
 
 
 def linked(**options: Any) -> Requirement:
-    return Requirement(identity.NAME, identity.Options(**({"threshold": "1/2"} | options)))
+    return Requirement(identity.NAME, identity.IdentityDisclosureOptions(**({"threshold": "1/2"} | options)))
 
 
 def law_of_sets(size: int, set_size: int) -> Any:
@@ -102,7 +104,7 @@ def test_risk_and_success_are_their_definitions(worlds: Any, brute: Any, seed: i
     table = brute.Table(made.rows, made.laws, (), "s", made.law)
     expected, hits = table.risks(), table.success()
 
-    found = risks(asked(), made.channel, made.original, "s")
+    found = attribute_risks(asked(), made.channel, made.original, "s")
 
     assert len(found.risk) == len(expected)
     exactly = found.exactly()
@@ -129,7 +131,7 @@ def test_where_sets_are_too_many_upper_bounds_stand(worlds: Any, brute: Any, see
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(posterior, "MOST_ENTRIES", 0)
         patch.setattr(posterior, "MOST_PAIRS", pairs)
-        found = risks(asked(), made.channel, made.original, "s")
+        found = attribute_risks(asked(), made.channel, made.original, "s")
         exactly = found.exactly()
         low, high = found.success
         for i, value in enumerate(found.value.tolist()):
@@ -169,7 +171,7 @@ def test_verdicts_are_exact_at_the_limit(worlds: Any, brute: Any, seed: int, ran
         assert below.verdict is Verdict.FAILED
         assert below.people_over > 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rrpolicy.privacy.disclosure.exact.ExactSensitive._computed", lambda *_: None)
+            patch.setattr("rrpolicy.privacy.disclosure.exact_risks.ExactSensitive._computed", lambda *_: None)
             assert (
                 not attribute.assessors()[0].accepts(asked(threshold=worst), made.channel, made.original) or worst == 1
             )
@@ -183,7 +185,7 @@ def test_a_known_attribute_in_sets_counts_as_if_nothing_hid_it(worlds: Any, brut
     revealed = brute.Table(made.rows, [*made.laws, (("t",), plain)], (), "s", made.law).risks()
     truth = brute.Table(made.rows, [*made.laws, (("t",), made.other)], (), "s", made.law).risks()
 
-    found = risks(asked(known_sensitive=True), made.channel, made.original, "s", others_known=True)
+    found = attribute_risks(asked(known_sensitive=True), made.channel, made.original, "s", others_known=True)
 
     for i, value in enumerate(found.value.tolist()):
         key = alpha_of(found, i), value
@@ -318,7 +320,7 @@ def test_one_of_several_attributes_is_read_out_of_their_combinations(
     with pytest.MonkeyPatch.context() as patch:
         if not listed:
             patch.setattr(posterior, "MOST_ENTRIES", 0)
-        found = risks(entry, channel, original, name, others_known=other_known)
+        found = attribute_risks(entry, channel, original, name, others_known=other_known)
         assert len(found.risk) == len(expected)
         exactly = found.exactly()
         for i, value in enumerate(found.value.tolist()):
@@ -392,7 +394,7 @@ def test_an_axis_that_tells_posteriors_alone_is_assessed(worlds: Any, brute: Any
     channel = Product((*made.channel.axes[:2], axis, made.channel.axes[3]), (), ("a", "b", "s", "t"))
 
     assert attribute.assessors()[0].supports(asked(), made.original.policy, [Identity, Guarded, Sets]) is None
-    found = risks(asked(), channel, made.original, "s")
+    found = attribute_risks(asked(), channel, made.original, "s")
 
     low, high = found.success
     for i, value in enumerate(found.value.tolist()):
@@ -473,7 +475,7 @@ def test_an_attacker_hits_as_often_as_risk_and_success_say(worlds: Any, brute: A
     original = worlds.TableInMemory.of(policy, {n: [r[n] for r in rows] for n in names})
     a, law_a = worlds.retention("a", names["a"], [(0, 1, 2)], [Fraction(7, 10)])
     s = Sets.of("s", names["s"], 3)
-    found = risks(asked(), Product((a, s), (), ("a", "s")), original, "s")
+    found = attribute_risks(asked(), Product((a, s), (), ("a", "s")), original, "s")
     draws, streams = 300_000, Streams.for_tests(8)
     generator = np.random.default_rng(4)
     person = generator.integers(0, len(rows), draws)

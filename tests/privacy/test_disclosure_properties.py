@@ -21,23 +21,28 @@ from rrpolicy.channels.decoders import Block
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.disclosure.attribute import Risks, risks
-from rrpolicy.privacy.disclosure.identity import links
-from rrpolicy.privacy.disclosure.inference import success
-from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attribute_minimum, everything, linking_minimum
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_risks
+from rrpolicy.privacy.disclosure.identity import linkage_chances
+from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy
+from rrpolicy.privacy.disclosure.minimum_risk import (
+    attribute_minimum,
+    fully_randomised,
+    linking_minimum,
+    with_common_retention,
+)
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
-RISK = Requirement(attribute.NAME, attribute.Options(threshold=Fraction(1, 2)))
-LINK = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 2)))
+RISK = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=Fraction(1, 2)))
+LINK = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=Fraction(1, 2)))
 EXCHANGING = ("identity", "retention", "blocks")
 PROBABILITIES = st.lists(st.fractions(0, 1, max_denominator=50), min_size=2, max_size=2)
 
 
-def table(found: Risks) -> dict[Any, float]:
+def table(found: AttributeRisks) -> dict[Any, float]:
     return {
         (found.evidence.describe(int(g)), int(v)): float(r)
         for g, v, r in zip(found.group, found.value, found.risk, strict=True)
@@ -45,7 +50,7 @@ def table(found: Risks) -> dict[Any, float]:
 
 
 def at(world: Any, retention: Fraction) -> Product:
-    return at_retention(world.channel, retention)
+    return with_common_retention(world.channel, retention)
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -57,11 +62,11 @@ def test_risk_and_linking_rise_with_every_keep_probability(
     low, high = sorted(rhos)
     start = at(world, Fraction(1, 3))
     name = [a.attributes[0] for a in start.axes][which % len(start.axes)]
-    below, above = at_retention(start, low, (name,)), at_retention(start, high, (name,))
+    below, above = with_common_retention(start, low, (name,)), with_common_retention(start, high, (name,))
     for sensitive in "st":
-        lower, upper = (table(risks(RISK, c, world.original, sensitive)) for c in (below, above))
+        lower, upper = (table(attribute_risks(RISK, c, world.original, sensitive)) for c in (below, above))
         assert all(lower[key] <= upper[key] + TINY for key in upper)
-    lower, upper = (links(LINK, c, world.original).link for c in (below, above))
+    lower, upper = (linkage_chances(LINK, c, world.original).link for c in (below, above))
     assert np.all(lower <= upper + TINY)
 
 
@@ -70,12 +75,12 @@ def test_risk_and_linking_rise_with_every_keep_probability(
 def test_risk_lies_between_its_floor_and_the_untouched_table(worlds: Any, seed: int, rho: Fraction) -> None:
     world = worlds.world(Random(seed), EXCHANGING)
     floor, here, untouched = (
-        table(risks(RISK, at(world, r), world.original, "s")) for r in (Fraction(0), rho, Fraction(1))
+        table(attribute_risks(RISK, at(world, r), world.original, "s")) for r in (Fraction(0), rho, Fraction(1))
     )
     assert all(floor[k] - TINY <= here[k] <= untouched[k] + TINY for k in here)
-    found = risks(RISK, at(world, Fraction(1)), world.original, "s")
+    found = attribute_risks(RISK, at(world, Fraction(1)), world.original, "s")
     np.testing.assert_allclose(found.risk, found.share, rtol=1e-13)
-    sizes = links(LINK, at(world, Fraction(1)), world.original)
+    sizes = linkage_chances(LINK, at(world, Fraction(1)), world.original)
     np.testing.assert_allclose(sizes.link, 1 / sizes.people, rtol=1e-13)
 
 
@@ -94,8 +99,8 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
     """c_u pi[alpha]/pi[reach(alpha)] f_S, which small retentions approach and do not pass."""
     world = worlds.world(Random(seed), EXCHANGING)
     world.channel = replace(world.channel, axes=tuple(a for a in world.channel.axes), carried=world.channel.carried)
-    bottom = risks(RISK, at(world, Fraction(0)), world.original, "s")
-    near = risks(RISK, at(world, Fraction(1, 10**6)), world.original, "s")
+    bottom = attribute_risks(RISK, at(world, Fraction(0)), world.original, "s")
+    near = attribute_risks(RISK, at(world, Fraction(1, 10**6)), world.original, "s")
     assert np.all(near.risk >= bottom.risk - TINY)
     np.testing.assert_allclose(near.risk, bottom.risk, atol=1e-4)
     evidence = bottom.evidence
@@ -110,7 +115,7 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
     (floor, *_) = attribute_minimum(RISK, world.channel, world.original)
     assert floor.achieved == pytest.approx(bottom.risk.max(), abs=TINY)
     assert floor.everything <= floor.achieved + TINY
-    best = risks(RISK, everything(world.channel, world.original), world.original, "s")
+    best = attribute_risks(RISK, fully_randomised(world.channel, world.original), world.original, "s")
     assert floor.everything == pytest.approx(best.risk.max(), abs=TINY)
 
 
@@ -118,7 +123,7 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
 @given(seed=SEEDS, tau=st.fractions(Fraction(1, 20), 1, max_denominator=20))
 def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: int, tau: Fraction) -> None:
     world = worlds.world(Random(seed), EXCHANGING)
-    entry = Requirement(attribute.NAME, attribute.Options(threshold=tau, sensitive=("s",)))
+    entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=tau, sensitive=("s",)))
     (floor,) = attribute_minimum(entry, world.channel, world.original)
     small = attribute.assessors()[0].finding(entry, at(world, Fraction(1, 10**9)), world.original)
     assert floor.feasible == (small.verdict is Verdict.SATISFIED)
@@ -126,9 +131,13 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
     assert floor.groups_over == small.groups_over
     assert floor.people_alike <= floor.people_over
     assert floor.feasible == ("stay over it" not in floor.text)
-    link = linking_minimum(Requirement(identity.NAME, identity.Options(threshold=tau)), world.channel, world.original)
+    link = linking_minimum(
+        Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=tau)), world.channel, world.original
+    )
     smallest = identity.assessors()[0].finding(
-        Requirement(identity.NAME, identity.Options(threshold=tau)), at(world, Fraction(1, 10**9)), world.original
+        Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=tau)),
+        at(world, Fraction(1, 10**9)),
+        world.original,
     )
     assert link.people_over == smallest.people_over
     assert link.feasible == (smallest.verdict is Verdict.SATISFIED)
@@ -164,7 +173,9 @@ def test_the_floor_says_what_would_help(worlds: Any) -> None:
     assert floor.hints[0].startswith("join the blocks of a, which reaches down to 0.333333")
     link = linking_minimum(LINK, Product((a, s), (), ("a", "s")), original)
     assert (link.achieved, link.everything, link.feasible) == (0.5, pytest.approx(1 / 6), True)
-    tight = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 4), percentile=Fraction(100)))
+    tight = Requirement(
+        identity.NAME, identity.IdentityDisclosureOptions(threshold=Fraction(1, 4), percentile=Fraction(100))
+    )
     assert linking_minimum(tight, Product((a, s), (), ("a", "s")), original).achieved == pytest.approx(1 / 3)
 
 
@@ -201,7 +212,7 @@ def test_relabelling_changes_nothing(worlds: Any, seed: int, shuffle: Random) ->
     codes = {name: np.array(renamed[name], dtype=np.int32)[column] for name, column in world.original.codes.items()}
     other = replace(world.original, codes=codes)
     before, after = (
-        np.sort(risks(RISK, c, o, "s").risk)
+        np.sort(attribute_risks(RISK, c, o, "s").risk)
         for c, o in ((world.channel, world.original), (replace(world.channel, axes=tuple(axes)), other))
     )
     np.testing.assert_allclose(before, after, rtol=1e-12)
@@ -221,13 +232,13 @@ def test_a_constant_attribute_changes_nothing(worlds: Any, seed: int) -> None:
     channel = replace(world.channel, axes=(*world.channel.axes, z), order=(*world.channel.order, "z"))
     for sensitive in "st":
         np.testing.assert_allclose(
-            np.sort(risks(RISK, channel, original, sensitive).risk),
-            np.sort(risks(RISK, world.channel, world.original, sensitive).risk),
+            np.sort(attribute_risks(RISK, channel, original, sensitive).risk),
+            np.sort(attribute_risks(RISK, world.channel, world.original, sensitive).risk),
             rtol=1e-12,
         )
     np.testing.assert_allclose(
-        np.sort(links(LINK, channel, original).link),
-        np.sort(links(LINK, world.channel, world.original).link),
+        np.sort(linkage_chances(LINK, channel, original).link),
+        np.sort(linkage_chances(LINK, world.channel, world.original).link),
         rtol=1e-12,
     )
 
@@ -270,11 +281,14 @@ def test_splitting_a_released_value_and_constant_channels_change_nothing(
     def beside_itself(rows: list[list[Fraction]]) -> list[list[Fraction]]:
         return [[p * q for p, q in zip(one, two, strict=True)] for one in rows for two in rows]
 
-    before = risks(RISK, world.channel, world.original, "s")
-    links_before = links(LINK, world.channel, world.original).link
+    before = attribute_risks(RISK, world.channel, world.original, "s")
+    links_before = linkage_chances(LINK, world.channel, world.original).link
     for change in (split, beside_a_constant, beside_itself):
         channel = with_rows(world.channel, change)
-        after, links_after = risks(RISK, channel, world.original, "s"), links(LINK, channel, world.original).link
+        after, links_after = (
+            attribute_risks(RISK, channel, world.original, "s"),
+            linkage_chances(LINK, channel, world.original).link,
+        )
         if change is beside_itself:
             assert max(table(before).values()) <= max(table(after).values()) + TINY
             assert np.sort(links_before)[-1] <= np.sort(links_after)[-1] + TINY
@@ -291,11 +305,15 @@ def test_more_people_alike_are_linked_less(worlds: Any, seed: int, times: int) -
     carried = {n: worlds.pa.concat_arrays([c] * times) for n, c in world.original.carried.items()}
     more = replace(world.original, codes=codes, carried=carried)
     np.testing.assert_allclose(
-        links(LINK, world.channel, more).link, links(LINK, world.channel, world.original).link / times, rtol=1e-12
+        linkage_chances(LINK, world.channel, more).link,
+        linkage_chances(LINK, world.channel, world.original).link / times,
+        rtol=1e-12,
     )
     for of in "st":
         np.testing.assert_allclose(
-            risks(RISK, world.channel, more, of).risk, risks(RISK, world.channel, world.original, of).risk, rtol=1e-12
+            attribute_risks(RISK, world.channel, more, of).risk,
+            attribute_risks(RISK, world.channel, world.original, of).risk,
+            rtol=1e-12,
         )
 
 
@@ -315,7 +333,7 @@ def test_the_round_trip_keeps_the_table(worlds: Any, brute: Any, seed: int) -> N
         released, column, pi = small.released, small.column(alpha), Fraction(small.groups[alpha], total)
         chi2 = sum(((column.get(b, Fraction(0)) - p) ** 2 / p for b, p in released.items() if p), Fraction(0))
         assert trip[alpha, alpha] / pi - 1 == chi2
-    found = links(LINK, world.channel, world.original)
+    found = linkage_chances(LINK, world.channel, world.original)
     trace = float(sum(trip[alpha, alpha] for alpha in small.groups))
     assert (found.people * found.link).sum() == pytest.approx(trace, rel=1e-12)
 
@@ -332,8 +350,8 @@ def test_who_guesses_under_sensitive_noise_alone_succeeds_with_the_share(worlds:
         for n in ("a", "b", "x", "s", "t")
     )
     order = tuple(c.name for axis in axes for c in axis.columns()) + tuple(c.name for c in world.channel.carried)
-    found = risks(RISK, replace(world.channel, axes=axes, order=order), world.original, "s")
-    np.testing.assert_allclose(success(found.evidence)[found.group, found.value], found.share, rtol=1e-12)
+    found = attribute_risks(RISK, replace(world.channel, axes=axes, order=order), world.original, "s")
+    np.testing.assert_allclose(inference_accuracy(found.evidence)[found.group, found.value], found.share, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -353,13 +371,18 @@ def test_who_guesses_under_sensitive_noise_alone_succeeds_with_the_share(worlds:
     ],
 )
 def test_what_is_asked_is_compared(old: Any, new: Any, order: Order) -> None:
-    assert attribute.AttributeDisclosure().compare(attribute.Options(**old), attribute.Options(**new)) is order
+    assert (
+        attribute.AttributeDisclosure().compare(
+            attribute.AttributeDisclosureOptions(**old), attribute.AttributeDisclosureOptions(**new)
+        )
+        is order
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 0}, {"threshold": "3/2"}, {"thresholds": {"flu": 0}}])
 def test_thresholds_that_bound_nothing_are_refused(options: Any) -> None:
     with pytest.raises(ValueError, match="threshold"):
-        attribute.Options(**options)
+        attribute.AttributeDisclosureOptions(**options)
 
 
 def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
@@ -373,7 +396,7 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
     )
 
     def refusal(where: dict[str, str], **options: Any) -> str | None:
-        entry = Requirement(attribute.NAME, attribute.Options(threshold="1/2", **options), where)
+        entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold="1/2", **options), where)
         return attribute.assessors()[0].supports(entry, policy, [Identity, Retention, Matrix])
 
     assert refusal({"a": "a0"}) is None
@@ -381,19 +404,21 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
     assert "protects that one alone" in (refusal({"s": "s0"}) or "")
     assert "protects that one alone" in (refusal({"s": "s0"}, sensitive=("t",)) or "")
     assert "neither" in (refusal({"x": "x0"}) or "")
-    entry = Requirement(identity.NAME, identity.Options(threshold="1/2"), {"s": "s0"})
+    entry = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold="1/2"), {"s": "s0"})
     assert "no quasi-identifier" in (identity.assessors()[0].supports(entry, policy, [Identity]) or "")
     model = attribute.AttributeDisclosure()
     assert "not a sensitive attribute" in (
-        model.refuses(attribute.Options(threshold="1/2", sensitive=("a",)), policy) or ""
+        model.refuses(attribute.AttributeDisclosureOptions(threshold="1/2", sensitive=("a",)), policy) or ""
     )
-    assert "no category" in (model.refuses(attribute.Options(thresholds={"flu": "1/2"}), policy) or "")
-    assert model.refuses(attribute.Options(threshold="1/2"), policy) is None
+    assert "no category" in (
+        model.refuses(attribute.AttributeDisclosureOptions(thresholds={"flu": "1/2"}), policy) or ""
+    )
+    assert model.refuses(attribute.AttributeDisclosureOptions(threshold="1/2"), policy) is None
     none = worlds.policy_of({"a": ("quasi-identifier", ("a0", "a1"))})
-    assert "no sensitive" in (model.refuses(attribute.Options(threshold="1/2"), none) or "")
+    assert "no sensitive" in (model.refuses(attribute.AttributeDisclosureOptions(threshold="1/2"), none) or "")
     bare = worlds.policy_of({"s": ("sensitive", ("s0",))})
     assert "no quasi-identifier" in (
-        identity.IdentityDisclosure().refuses(identity.Options(threshold="1/2"), bare) or ""
+        identity.IdentityDisclosure().refuses(identity.IdentityDisclosureOptions(threshold="1/2"), bare) or ""
     )
 
 

@@ -23,13 +23,12 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.epsilon.exposure import exposure, k_of
+from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio, scope_loss
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import local_dp, pk_anonymity
-from rrpolicy.privacy.models.local_dp import LocalDP
-from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
-from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
+from rrpolicy.privacy.models.local_dp import LocalDP, LocalDPOptions
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymity
+from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions as PkOptions
 
 F = Fraction
 Rows = list[list[Fraction]]
@@ -84,7 +83,7 @@ def enumerated_k(records: int, rows: Rows) -> Fraction:
 
 
 def formula_k(records: int, rows: Rows) -> Fraction:
-    return k_of(exposure(product(matrix(rows))).cross, records)
+    return k_of_cross_ratio(scope_loss(product(matrix(rows))).cross, records)
 
 
 def test_k_equals_the_brute_force_reference(vectors: dict[str, Any]) -> None:
@@ -164,9 +163,9 @@ def test_k_of_a_product_is_that_of_its_kronecker_product() -> None:
     one = [[F(4, 5), F(1, 5)], [F(1, 5), F(4, 5)]]
     two = [[F(7, 10), F(1, 5)], [F(3, 10), F(4, 5)]]
     both = [[p * q for p in r for q in s] for r in one for s in two]
-    exposed = exposure(product(matrix(one, "a"), matrix(two, "b")))
+    exposed = scope_loss(product(matrix(one, "a"), matrix(two, "b")))
 
-    assert k_of(exposed.cross, 2) == enumerated_k(2, both) == formula_k(2, both)
+    assert k_of_cross_ratio(exposed.cross, 2) == enumerated_k(2, both) == formula_k(2, both)
     assert exposed.record == matrix(both).max_ratio()
 
 
@@ -279,7 +278,7 @@ def test_a_record_is_what_is_named_and_an_unlinkable_column_is_told_with_certain
     finding = local_dp.assess(dp(2), channel, 10)
 
     assert largest_ratio(law, whole) is None
-    assert largest_ratio(law, [(v, hours[0]) for v in range(2)]) == exposure(channel).record == F(3)
+    assert largest_ratio(law, [(v, hours[0]) for v in range(2)]) == scope_loss(channel).record == F(3)
     for found in (finding, pk_anonymity.assess(pk(2), channel, 10)):
         assert "whole record" not in found.adversary
         assert "made of 'a'." in found.adversary

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from rrpolicy import check, check_table, plan
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Standing, Verdict
+from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes
-from rrpolicy.privacy.classes.people import Population
-from rrpolicy.privacy.population.individual import approximate_risk, estimated
-from rrpolicy.privacy.population.posterior import individual_risk, individual_variance
-from rrpolicy.privacy.population.suda import Combinations, dis_suda, special_uniques
+from rrpolicy.privacy.population.individual_risk import approximate_risk, individual_risk_finding
+from rrpolicy.privacy.population.inverse_size import individual_risk, individual_variance
+from rrpolicy.privacy.population.suda import DistinctCombinations, dis_suda, find_special_uniques
 from rrpolicy.table_risk.table import TableCheck
 
 GUIDE = pd.DataFrame(
@@ -66,11 +66,13 @@ def beside(finding: Finding, name: str, of: str = "") -> float:
     return found
 
 
-def combined(table: list[tuple[int, ...]]) -> Combinations:
+def combined(table: list[tuple[int, ...]]) -> DistinctCombinations:
     counts = Counter(table)
     width = len(table[0])
     codes = np.array(list(counts), dtype=np.int64).reshape(len(counts), width)
-    return Combinations(codes, np.array(list(counts.values())), tuple("abcd"[:width]), (("0", "1", "2"),) * width)
+    return DistinctCombinations(
+        codes, np.array(list(counts.values())), tuple("abcd"[:width]), (("0", "1", "2"),) * width
+    )
 
 
 def minimal(table: list[tuple[int, ...]], row: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
@@ -94,7 +96,7 @@ def test_special_uniques_are_their_definition(table, most):
     most = min(most, width)
 
     found = combined(table)
-    special = special_uniques(found, most)
+    special = find_special_uniques(found, most)
 
     sizes = [0] * most
     for position, place in enumerate(found.uniques):
@@ -114,15 +116,17 @@ def test_uniques_that_are_not_minimal_are_caught():
     """What a search that forgot smaller sets would count: the second record is alone by its first attribute."""
     table = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 0)]
     assert minimal(table, (1, 0, 0), 3) == [(0,)]
-    assert special_uniques(combined(table), 3).sizes.tolist() == [2, 0, 0]
+    assert find_special_uniques(combined(table), 3).sizes.tolist() == [2, 0, 0]
 
 
 def test_suda_of_wide_codes_does_not_overflow():
     """Six attributes of 2^12 values have 2^72 combinations."""
     codes = np.array([[i] * 6 for i in range(50)] + [[i] * 5 + [60] for i in range(50)], dtype=np.int64)
-    wide = Combinations(codes, np.ones(100, dtype=np.int64), tuple("abcdef"), (tuple(map(str, range(4096))),) * 6)
+    wide = DistinctCombinations(
+        codes, np.ones(100, dtype=np.int64), tuple("abcdef"), (tuple(map(str, range(4096))),) * 6
+    )
 
-    assert special_uniques(wide, 6).sizes.tolist() == [50, 250, 0, 0, 0, 0]
+    assert find_special_uniques(wide, 6).sizes.tolist() == [50, 250, 0, 0, 0, 0]
 
 
 def test_as_sdc_micro_scores_the_guide():
@@ -541,7 +545,7 @@ def test_errors_hold_what_they_say_where_the_model_does_and_not_elsewhere():
     def held(fraction: float, people: np.ndarray[Any, Any]) -> bool:
         f = generator.binomial(people, fraction)
         people, f = people[f > 0], f[f > 0]
-        found = estimated(sampled(f), Population.sampled(f, Fraction(fraction).limit_denominator()))
+        found = individual_risk_finding(sampled(f), Population.sampled(f, Fraction(fraction).limit_denominator()))
         assert found is not None
         (average,) = [c.measure for c in found.companions if c.name == "average"]
         return bool(abs(average.value - (f / people).sum() / f.sum()) <= 2 * average.error)

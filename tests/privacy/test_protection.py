@@ -19,17 +19,26 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.anatomy.schedule import largest_eligible
+from rrpolicy.channels.anatomy.partition_plan import largest_eligible
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
-from rrpolicy.privacy.protection import reading
-from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, protection
-from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, worst
-from rrpolicy.privacy.protection.ladder import Ladder, Protection
+from rrpolicy.privacy.protection import guessing
+from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, assess_protection
+from rrpolicy.privacy.protection.grade import (
+    CERTAIN,
+    CHANCE,
+    EPSILON,
+    GROUPS,
+    POSTERIOR_RISE,
+    RECORD_CHANCE,
+    ProtectionGrade,
+    worst_grade,
+)
+from rrpolicy.privacy.protection.result import ColumnInference, ReleaseProtection
 from rrpolicy.reports.before_after import protection_panel
 from rrpolicy.source.units import Units
 from tests.privacy import deals
@@ -114,7 +123,7 @@ class Enumerated:
             found.append((guess, right, by_person, prior, given_to, posterior, posterior - prior))
         return found
 
-    def agrees(self, ladder: Ladder, *, close: float = TINY) -> None:
+    def agrees(self, ladder: ColumnInference, *, close: float = TINY) -> None:
         people, n = self.everybody, len(self.rows)
         rise = max(person[-1] for person in people)
         assert ladder.of == self.name
@@ -174,7 +183,7 @@ def test_ladders_of_product_channels_are_their_definition(worlds: Any, brute: An
     axis = next(axis for axis in world.channel.axes if sensitive in axis.attributes)
     if not isinstance(axis, Identity):
         enumerated.with_columns([*exact, *world.carried])
-    found = protection(world.channel, world.original, world.policy)
+    found = assess_protection(world.channel, world.original, world.policy)
     ladder = next(each for each in found.ladders if each.of == sensitive)
     if not any(link.standing is Standing.UPPER_BOUND for link in (ladder.person.guess,)):
         enumerated.agrees(ladder)
@@ -183,19 +192,19 @@ def test_ladders_of_product_channels_are_their_definition(worlds: Any, brute: An
     assert found.linking.mean.value == pytest.approx(float(sum(links) / len(links)))
     assert found.linking.certain.value == sum(link == 1 for link in links)
     assert found.linking.grade is CHANCE.grade(float(max(links)))
-    assert found.grade is worst(each.grade for each in found.ladders)
+    assert found.grade is worst_grade(each.grade for each in found.ladders)
 
 
 @settings(deadline=None, max_examples=80, derandomize=True)
 @given(seed=SEEDS)
 def test_columns_that_are_assumed_to_link_nobody_are_counted_with_as_well(worlds: Any, brute: Any, seed: int) -> None:
     world = worlds.world(Random(seed))
-    found = protection(world.channel, world.original, world.policy).linking
+    found = assess_protection(world.channel, world.original, world.policy).linking
     exact = Identity.of("x", world.policy.attributes["x"].domain, assume_unlinkable="nobody knows it")
     axes = [exact if axis.attributes == ("x",) else axis for axis in world.channel.axes]
     carried = [replace(column, assume_unlinkable="nobody knows it") for column in world.channel.carried]
     channel = Product(tuple(axes), tuple(carried), world.channel.order)
-    assumed = protection(channel, world.original, world.policy).linking
+    assumed = assess_protection(channel, world.original, world.policy).linking
     table = brute.Table(world.rows, [(names, law) for names, law in world.laws if set(names) & {"a", "b"}])
     links = table.links().values()
     assert found is not None
@@ -238,7 +247,7 @@ def test_ladders_of_sets_are_their_definition(worlds: Any, seed: int) -> None:
     for u in range(size):
         sets = [frozenset((u, *others)) for others in combinations([w for w in range(size) if w != u], drawn - 1)]
         law[u,] = {each: Fraction(1, len(sets)) for each in sets}
-    found = protection(channel, original, policy)
+    found = assess_protection(channel, original, policy)
     Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows)).agrees(found.ladders[0])
 
 
@@ -248,7 +257,7 @@ def test_ladders_of_numbers_without_categories_are_their_definition(worlds: Any,
     original, rows = world_of(worlds, Random(seed), carried=True)
     law = {(u,): {u: Fraction(1)} for u in range(4)}
     enumerated = Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows))
-    found = protection(Product.of(original.policy.released, ()), original, original.policy).ladders[0]
+    found = assess_protection(Product.of(original.policy.released, ()), original, original.policy).ladders[0]
     people = enumerated.everybody
     assert found.values == ()
     assert found.epsilon is None
@@ -277,7 +286,7 @@ def test_ladders_under_suppression_are_their_definition(worlds: Any, seed: int) 
         m = moved[row["a"], row["s"]]
         links.append(Fraction(alike - m + (Fraction(m * of_group_gone, every) if every else 0), n * alike))
     law = {(u,): {u: Fraction(1)} for u in range(4)}
-    found = protection(channel, original, policy)
+    found = assess_protection(channel, original, policy)
     Enumerated(rows, "s", lambda row: row["a"], law, links).agrees(found.ladders[0])
     assert found.linking is not None
     assert found.linking.worst.value == pytest.approx(float(max(links)))
@@ -300,7 +309,7 @@ def test_ladders_of_dealt_groups_are_estimates_of_their_definition(worlds: Any, 
                 if u in group:
                     beside[frozenset(group)] += chance / counts[u]
         law[u,] = dict(beside)
-    found = protection(channel, original, policy).ladders[0]
+    found = assess_protection(channel, original, policy).ladders[0]
     # a set of values tells nothing of which of its members is the person: each is as likely as its weight
     people = Enumerated(rows, "s", lambda row: row["a"], law, of_group(rows))
     people.by_record = [alike(w, row["s"], law) for w, row in zip(people.before, rows, strict=True)]
@@ -325,34 +334,38 @@ def alike(weights: Weights, own: int, law: Law) -> tuple[Fraction, Fraction]:
 
 @pytest.mark.parametrize("wrong", ["a person is counted among the others", "the whole table counts for nothing"])
 def test_a_wrong_prior_is_found(worlds: Any, brute: Any, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-    right = reading._chunk
+    right = guessing._guess_chunk
 
     def chunk(probabilities: Any, counts: Any, shares: Any, part: Any) -> Any:
         more = counts + (counts > 0) if wrong.startswith("a person") else counts
         return right(probabilities, more, shares if wrong.startswith("a person") else shares * 1e-6, part)
 
-    monkeypatch.setattr(reading, "_chunk", chunk)
+    monkeypatch.setattr(guessing, "_guess_chunk", chunk)
     with pytest.raises(AssertionError):
         test_ladders_of_product_channels_are_their_definition.hypothesis.inner_test(worlds, brute, 3, "s")
 
 
 def test_a_channel_that_is_not_known_is_bounded(worlds: Any) -> None:
     original, _ = world_of(worlds, Random(1))
-    found = protection(object(), original, original.policy)  # type: ignore[arg-type]
+    found = assess_protection(object(), original, original.policy)  # type: ignore[arg-type]
     (ladder,) = found.ladders
     assert found.linking is not None
     assert {found.linking.worst.standing, ladder.person.guess.standing} == {Standing.UPPER_BOUND}
     assert found.linking.worst.value == ladder.person.guess.value == 1
-    assert found.grade is Grade.NONE
+    assert found.grade is ProtectionGrade.NONE
 
 
 def test_without_the_table_epsilon_alone_is_graded(worlds: Any) -> None:
     rng = Random(4)
     policy = worlds.policy_of({"a": ("quasi-identifier", ("x", "y")), "s": ("sensitive", ("u", "w"))})
-    for keep, grade in ((Fraction(7, 10), Grade.STRONG), (Fraction(95, 100), Grade.LIMITED), (Fraction(1), Grade.NONE)):
+    for keep, grade in (
+        (Fraction(7, 10), ProtectionGrade.STRONG),
+        (Fraction(95, 100), ProtectionGrade.LIMITED),
+        (Fraction(1), ProtectionGrade.NONE),
+    ):
         axis, _ = worlds.retention("s", ("u", "w"), [(0, 1)], [keep])
-        found = protection(Product.of(policy.released, [axis]), 100, policy)
-        assert found == Protection(grade, NO_TABLE, None, ())
+        found = assess_protection(Product.of(policy.released, [axis]), 100, policy)
+        assert found == ReleaseProtection(grade, NO_TABLE, None, ())
     assert rng
 
 
@@ -365,23 +378,23 @@ def test_of_units_of_several_records_the_chance_is_bounded(worlds: Any) -> None:
     cross = Fraction(4, 9) ** 2
     for units, bound in ((None, 1.0), (Units({2: 3}), float(1 / (1 + 2 * cross**2)))):
         table = worlds.TableInMemory(policy, codes, units=units)
-        linking = protection(channel, table, policy).linking
+        linking = assess_protection(channel, table, policy).linking
         assert linking is not None
         assert linking.worst.standing is Standing.UPPER_BOUND
         assert linking.worst.value == pytest.approx(bound)
 
 
 def test_the_rules_are_of_their_limits() -> None:
-    for rule, good, bad in ((CHANCE, 1 / 11, 0.51), (RISE, 0.09, 0.6), (EPSILON, 1, 8.1), (CERTAIN, 0, 0.06)):
-        assert rule.grade(good) is Grade.STRONG
-        assert rule.grade(bad) is Grade.NONE
-    assert GROUPS.grade(1.0) is Grade.WEAK
-    assert [RECORD.grade(x) for x in (0.5, 1.0)] == [Grade.STRONG, Grade.LIMITED]
-    assert [RISE.grade(x) for x in (0.2, 0.5)] == [Grade.LIMITED, Grade.WEAK]
-    assert [EPSILON.grade(x) for x in (3, 8)] == [Grade.LIMITED, Grade.WEAK]
+    for rule, good, bad in ((CHANCE, 1 / 11, 0.51), (POSTERIOR_RISE, 0.09, 0.6), (EPSILON, 1, 8.1), (CERTAIN, 0, 0.06)):
+        assert rule.grade(good) is ProtectionGrade.STRONG
+        assert rule.grade(bad) is ProtectionGrade.NONE
+    assert GROUPS.grade(1.0) is ProtectionGrade.WEAK
+    assert [RECORD_CHANCE.grade(x) for x in (0.5, 1.0)] == [ProtectionGrade.STRONG, ProtectionGrade.LIMITED]
+    assert [POSTERIOR_RISE.grade(x) for x in (0.2, 0.5)] == [ProtectionGrade.LIMITED, ProtectionGrade.WEAK]
+    assert [EPSILON.grade(x) for x in (3, 8)] == [ProtectionGrade.LIMITED, ProtectionGrade.WEAK]
     assert EPSILON.decided(9.0) == "epsilon of all sensitive columns together is 9 (none: above 8)"
-    assert RISE.decided(0.1).endswith("by 10.0 points (limited: up to 20.0 points)")
-    assert worst([]) is Grade.STRONG
+    assert POSTERIOR_RISE.decided(0.1).endswith("by 10.0 points (limited: up to 20.0 points)")
+    assert worst_grade([]) is ProtectionGrade.STRONG
 
 
 def test_a_release_that_gives_more_is_never_graded_better(worlds: Any, brute: Any) -> None:
@@ -394,7 +407,7 @@ def test_a_release_that_gives_more_is_never_graded_better(worlds: Any, brute: An
         numbers = [measured(brute, rows, *each) for each in (one, other)]
         if not all(a >= b - 1e-12 for a, b in zip(*numbers, strict=True)):
             continue
-        graded = [protection(each[0], original, original.policy) for each in (one, other)]
+        graded = [assess_protection(each[0], original, original.policy) for each in (one, other)]
         compared += 1
         apart += graded[0].grade is not graded[1].grade
         assert graded[0].grade.rank >= graded[1].grade.rank, seed
@@ -441,6 +454,6 @@ def measured(brute: Any, rows: Sequence[Row], channel: Product, known: Law, law:
 
 def test_the_page_has_the_rules() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explanation" / "protection.md").read_text(encoding="utf-8")
-    for rule in (CHANCE, RISE, RECORD, CERTAIN, GROUPS, EPSILON):
+    for rule in (CHANCE, POSTERIOR_RISE, RECORD_CHANCE, CERTAIN, GROUPS, EPSILON):
         limits = " | ".join(f"at most {rule.figure(float(limit))}" for limit in rule.limits)
         assert f"| {rule.name} | {rule.what} | {limits} | {rule.source} |" in page

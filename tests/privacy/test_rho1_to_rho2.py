@@ -19,7 +19,7 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import rho1_to_rho2
 from rrpolicy.privacy.models.local_dp import assessors as local_dp
-from rrpolicy.privacy.models.rho1_to_rho2 import Options, Rho1ToRho2, risen
+from rrpolicy.privacy.models.rho1_to_rho2 import Rho1ToRho2, Rho1ToRho2Options, largest_posterior
 from tests.privacy.test_pk_and_local_dp import dp, letters
 
 F = Fraction
@@ -28,7 +28,7 @@ RHO = st.fractions(F(1, 20), F(19, 20), max_denominator=20)
 
 
 def asked(rho1: Any, rho2: Any, scope: str = "attribute") -> Requirement:
-    return Requirement("rho1-to-rho2", Options(rho1=rho1, rho2=rho2, scope=scope))
+    return Requirement("rho1-to-rho2", Rho1ToRho2Options(rho1=rho1, rho2=rho2, scope=scope))
 
 
 def channel(rows: list[list[Fraction]]) -> Product:
@@ -103,8 +103,8 @@ def test_a_wrong_amplification_is_found() -> None:
     rows = [[F(7, 10), F(1, 10), F(1, 10)], [F(3, 10), F(9, 10), F(9, 10)]]
     wrong = max(max(column) / min(column) for column in zip(*rows, strict=True))
     most, _ = extremes(rows, F(1, 5), F(1, 2))
-    assert most == risen(F(7), F(1, 5))
-    assert risen(wrong, F(1, 5)) != most
+    assert most == largest_posterior(F(7), F(1, 5))
+    assert largest_posterior(wrong, F(1, 5)) != most
 
 
 def test_at_its_limit_it_holds_and_a_hair_above_it_does_not() -> None:
@@ -113,7 +113,7 @@ def test_at_its_limit_it_holds_and_a_hair_above_it_does_not() -> None:
     axis = Retention.uniform("a", letters(size), keep)
     product = Product((axis,), (), tuple(c.name for c in axis.columns()))
     rho1 = F(1, 4)
-    rho2 = risen(gamma, rho1)
+    rho2 = largest_posterior(gamma, rho1)
     finding = ASSESSOR.finding(asked(rho1, rho2), product, 10)
     assert finding.verdict is Verdict.SATISFIED
     assert finding.achieved is not None
@@ -143,10 +143,10 @@ def test_optimisers_see_it_as_a_cap_on_epsilon(keep: list[float], one: Fraction,
 def test_several_records_of_a_unit_amplify_as_often() -> None:
     axis = Retention.uniform("a", letters(3), F(3, 5))
     product = Product((axis,), (), tuple(c.name for c in axis.columns()))
-    entry = Requirement("rho1-to-rho2", Options(rho1="1/4", rho2="9/10", scope="attribute"), max_records=2)
+    entry = Requirement("rho1-to-rho2", Rho1ToRho2Options(rho1="1/4", rho2="9/10", scope="attribute"), max_records=2)
     finding = ASSESSOR.finding(entry, product, 10)
     assert finding.achieved is not None
-    assert finding.achieved.value == pytest.approx(float(risen(F(9), F(1, 4))))
+    assert finding.achieved.value == pytest.approx(float(largest_posterior(F(9), F(1, 4))))
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_what_is_asked_is_compared(old: Any, new: Any, order: Order) -> None:
 @pytest.mark.parametrize("wrong", [("1/2", "1/2"), ("1/2", "1/3"), (0, "1/2"), ("1/2", 1)])
 def test_what_says_nothing_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="rho1 < rho2"):
-        Options(rho1=wrong[0], rho2=wrong[1])
+        Rho1ToRho2Options(rho1=wrong[0], rho2=wrong[1])

@@ -15,13 +15,13 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition.assessors import l_diversity_assessors
-from rrpolicy.privacy.addition.diversity import alone, assess, measure
-from rrpolicy.privacy.models.l_diversity import Options
+from rrpolicy.privacy.addition.diversity import assess, measure, single_attribute_diversity
+from rrpolicy.privacy.models.l_diversity import LDiversityOptions
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_assessor, open_policy, policy_of
 
@@ -33,7 +33,7 @@ def channel_of(set_size: int = 3) -> Product:
 
 
 def asked(l: Any, *sensitive: str) -> Requirement:
-    return Requirement("l-diversity", Options(kind="frequency", l=str(l), sensitive=sensitive))
+    return Requirement("l-diversity", LDiversityOptions(kind="frequency", l=str(l), sensitive=sensitive))
 
 
 class Rows:
@@ -77,7 +77,7 @@ def test_one_of_two_attributes_is_bounded_by_what_sets_of_combinations_can_repea
 
     most = min(l, b)
 
-    assert alone(axis, "a") == Fraction(l, most)
+    assert single_attribute_diversity(axis, "a") == Fraction(l, most)
 
 
 def test_the_written_sets_are_measured_again() -> None:

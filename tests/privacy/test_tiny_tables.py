@@ -15,7 +15,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import tiny_tables
-from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import identity_disclosure
 from rrpolicy.testing import TableInMemory
 
@@ -52,7 +52,7 @@ def shown(finding: Finding) -> dict[str, float]:
 
 
 def assessed(channel: Product, original: TableInMemory) -> Finding:
-    options = identity_disclosure.Options.model_validate({"threshold": 1})
+    options = identity_disclosure.IdentityDisclosureOptions.model_validate({"threshold": 1})
     return identity_disclosure.assessors()[0].finding(Requirement("identity-disclosure", options), channel, original)
 
 
@@ -126,5 +126,5 @@ def test_tables_that_are_not_tiny_are_left_out_at_once() -> None:
     policy = policy_of({"a": ("quasi-identifier", wide)})
     channel = Product((Retention.uniform("a", wide, F(1, 2)),), (), ("a",))
     original = TableInMemory.of(policy, {"a": [1, 2, 3]})
-    evidence = gather(original, sides(channel, policy, None))
-    assert tiny_tables.finite_link(evidence, np.arange(3)) == ()
+    evidence = gather_evidence(original, split_axes(channel, policy, None))
+    assert tiny_tables.finite_linkage_measure(evidence, np.arange(3)) == ()

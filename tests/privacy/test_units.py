@@ -20,11 +20,11 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from rrpolicy.privacy.models import local_dp, pk_anonymity
-from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
-from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
-from rrpolicy.privacy.units import assumption, how_tested, k_of_units
+from rrpolicy.privacy.models.local_dp import LocalDPOptions
+from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions as PkOptions
+from rrpolicy.privacy.units import k_of_units, records_assumption, unit_check_method
 from rrpolicy.source.units import Units
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy
 
@@ -76,20 +76,20 @@ def test_k_of_units_is_tight_by_enumeration(rows: Rows, size: int, units: int) -
     if rows is TALL and size > 2:
         rows = [TALL[0], TALL[1], TALL[2]][:2]
         rows = [[p / sum(r[j] for r in rows) for j, p in enumerate(row)] for row in rows]
-    cross = exposure(channel(rows)).cross
+    cross = scope_loss(channel(rows)).cross
 
     assert k_of_units(cross, {size: units}) == enumerated_k(rows, size, units, ordered=True)
     assert k_of_units(cross, {size: units}) == enumerated_k(rows, size, units, ordered=False)
 
 
 def test_three_units_of_two_records_hide_among_three() -> None:
-    cross = exposure(channel(SKEWED)).cross
+    cross = scope_loss(channel(SKEWED)).cross
 
     assert k_of_units(cross, {2: 3}) == enumerated_k(SKEWED, 2, 3, ordered=False) == 1 + 2 * cross**2
 
 
 def test_the_least_hidden_unit_decides() -> None:
-    cross = exposure(channel(SQUARE)).cross
+    cross = scope_loss(channel(SQUARE)).cross
     sizes = {1: 100, 2: 30, 3: 2}
 
     assert k_of_units(cross, sizes) == min(enumerated_k(SQUARE, 3, 2, ordered=True), 1 + 99 * cross, 1 + 29 * cross**2)
@@ -109,7 +109,7 @@ def test_epsilon_of_a_unit_by_enumeration(rows: Rows, most: int) -> None:
         for u in itertools.product(range(len(rows)), repeat=len(v))
     )
 
-    exposed = exposure(channel(rows), most)
+    exposed = scope_loss(channel(rows), most)
     assert exposed.record == exposed.attribute == largest
 
 
@@ -146,7 +146,7 @@ def test_both_models_pass_the_conformance_kit_with_several_records_a_unit() -> N
 
 def test_k_of_several_records_rests_on_the_table_and_epsilon_does_not() -> None:
     original, made = table({1: 40, 2: 30}), keeping("3/5", "1/2")
-    cross = exposure(made).cross
+    cross = scope_loss(made).cross
     k, epsilon = pk_anonymity.assess(pk("5/4", 2), made, original), local_dp.assess(dp(9, 2), made, original)
 
     assert (k.basis, epsilon.basis) == (Basis.ORIGINAL, Basis.CHANNEL)
@@ -209,7 +209,7 @@ def test_models_of_single_records_are_refused(model: str, options: dict[str, obj
 
 
 def test_the_assumption_is_the_publishers_and_the_audit_says_whether_it_was_tested() -> None:
-    assert "one record (stated by the publisher)" in assumption(1)
-    assert "at most 3 records (stated by the publisher)" in assumption(3)
-    assert how_tested(tested=True) == "How many records a person has was tested on the table."
-    assert how_tested(tested=False) == "How many records a person has was not tested."
+    assert "one record (stated by the publisher)" in records_assumption(1)
+    assert "at most 3 records (stated by the publisher)" in records_assumption(3)
+    assert unit_check_method(tested=True) == "How many records a person has was tested on the table."
+    assert unit_check_method(tested=False) == "How many records a person has was not tested."

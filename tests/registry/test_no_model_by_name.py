@@ -24,7 +24,7 @@ ROOMS = (
     "plugins",
 )
 FILES = [path for room in ROOMS for path in ([ROOT / room] if room.endswith(".py") else (ROOT / room).rglob("*.py"))]
-OF_MODELS = ("rrpolicy.privacy.models", "rrpolicy.privacy.disclosure", "rrpolicy.privacy.epsilon.assessor")
+OF_MODELS = ("rrpolicy.privacy.models", "rrpolicy.privacy.disclosure", "rrpolicy.privacy.epsilon.ratio_assessor")
 OWN_NAME = {"plugins/rrpolicy_l_diversity/__init__.py", "plugins/rrpolicy_l_diversity/mechanism.py"}
 """A mechanism has the name of a model."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle.audit import ATTACKED, read_assessment
 from rrpolicy.bundle.execute import beside
 from rrpolicy.bundle.manifest import file_digests
@@ -79,7 +79,7 @@ def refill_public(bundle: Path) -> None:
 
 def fill_public(bundle: Path) -> None:
     """Make the files beside the data and the public page again from release.json, and seal it."""
-    from rrpolicy.channels.reading import channel_from_json
+    from rrpolicy.channels.json_decoding import channel_from_json
 
     refill_public(bundle)
     public = bundle / "public"
@@ -123,7 +123,7 @@ def fill_audit(bundle: Path) -> None:
     pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
     tested = audit / ATTACKED
-    attacked = Attacked.from_json(load(tested)) if tested.is_file() else None
+    attacked = AttackReport.from_json(load(tested)) if tested.is_file() else None
     report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))

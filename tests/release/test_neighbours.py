@@ -20,7 +20,7 @@ from rrpolicy.bundle.manifest import manifest
 from rrpolicy.bundle.tables.sink import FolderSink, Written
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.exports.files import public_files
 from rrpolicy.formats.format import file_name

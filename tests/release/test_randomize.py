@@ -19,7 +19,7 @@ from scipy.stats import chi2
 
 import rrpolicy
 from rrpolicy.channels.base import Axis
-from rrpolicy.channels.sampling.streams import Stream, Streams
+from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.cli.main import main
 from rrpolicy.collection import randomize as sampler
 from rrpolicy.collection.answers import codes_of

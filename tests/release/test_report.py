@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.canonical_json import canonical, digest
-from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, cells
+from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, label_cells
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
@@ -438,7 +438,7 @@ def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
     assert isinstance(area, RetentionDecoder)
     same = replace(area, blocks=(replace(area.blocks[0], keep=Fraction(1)),))
     exchanged = tuple(tuple(Fraction(int(u != v)) for v in range(2)) for u in range(2))
-    matrix = MatrixDecoder(("sex",), ("sex",), cells(SEX), cells(SEX), exchanged)
+    matrix = MatrixDecoder(("sex",), ("sex",), label_cells(SEX), label_cells(SEX), exchanged)
     identity = replace(matrix, rows=exchanged[::-1])
     in_part, unchanged = (replace(manifest, decoders=(first, same)) for first in (sex, identity))
 

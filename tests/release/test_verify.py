@@ -296,7 +296,7 @@ def test_a_level_needs_its_inputs(made, capsys):
 def test_a_tests_release_is_never_verified(case):
     from rrpolicy.bundle.execute import release
     from rrpolicy.bundle.staging import stage
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.planning.keys import new_key
     from rrpolicy.planning.opening import open_policy
     from rrpolicy.planning.plan import make_plan

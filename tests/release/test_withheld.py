@@ -21,7 +21,7 @@ import rrpolicy
 from rrpolicy import PolicyError
 from rrpolicy.bundle.execute import draw_into
 from rrpolicy.canonical_json import file_digest
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.source.opening import open_original

@@ -186,7 +186,7 @@ def test_a_failed_gate_writes_nothing(case, capsys):
 
 def test_only_a_tests_streams_may_be_brought(case):
     from rrpolicy.bundle.execute import release
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
 
     with pytest.raises(ValueError, match="test"):
         release(None, None, None, None, b"", case.folder / "x", streams=Streams(bytes(32), b"", b"", "cells"))

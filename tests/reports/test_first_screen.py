@@ -15,7 +15,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
-from rrpolicy.privacy.risks import bounded_by
+from rrpolicy.privacy.risks import bounded_risks
 from rrpolicy.report import Report
 from rrpolicy.reports.tiles import chances, in_hundred
 from rrpolicy.safe_io.document import read_document
@@ -302,7 +302,7 @@ def test_the_worst_number_counts_and_a_limit_is_of_its_own_number_alone() -> Non
 
 @pytest.mark.parametrize("k", [2.0, 5.0, 10.0])
 def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
-    model = next(m for m in ("pk-anonymity", "k-anonymity") if Risk.LINKING in bounded_by(m))
+    model = next(m for m in ("pk-anonymity", "k-anonymity") if Risk.LINKING in bounded_risks(m))
     (chance,) = chances([finding(k, model=model, companions=(beside(1 / k),))])
 
     assert chance.limited

@@ -112,10 +112,10 @@ def main(master: str, notes: Path, *paths: str) -> None:
     from pyspark.sql import SparkSession
 
     import rrpolicy
-    from rrpolicy_spark import ordered, sink
+    from rrpolicy_spark import sink, sorted_rows
 
     session = SparkSession.builder.config(map=SETTINGS).master(master).getOrCreate()
-    ordered.DrawTask = partial(Drawing, notes)  # type: ignore[assignment, misc]
+    sorted_rows.DrawTask = partial(Drawing, notes)  # type: ignore[assignment, misc]
     written = sink.SparkSink.writer
     sink.SparkSink.writer = lambda self, parts, scratch: written(  # type: ignore[method-assign]
         self, replace(parts, form=Writing(notes)), scratch

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import rrpolicy
-from rrpolicy_spark import ordered, snapshot
+from rrpolicy_spark import snapshot, sorted_rows
 from rrpolicy_spark.tasks import DrawTask
 from tests.exports.conftest import public_bytes
 
@@ -44,7 +44,7 @@ class Stumbling:
 def test_blocks_are_drawn_where_they_lie(
     spark: SparkSession, visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "MOST_HELD", 1000)
+    monkeypatch.setattr(snapshot, "MAX_HELD_ROWS", 1000)
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
@@ -68,7 +68,7 @@ def test_blocks_whose_tasks_end_in_the_middle_are_drawn_again(
 ) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    monkeypatch.setattr(ordered, "DrawTask", partial(Stumbling, notes))
+    monkeypatch.setattr(sorted_rows, "DrawTask", partial(Stumbling, notes))
 
     theirs = rrpolicy.release(
         visits / "policy.toml", tmp_path / "theirs", key=visits / "key", source=f"spark-parquet:{visits}/parts"

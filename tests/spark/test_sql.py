@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.exports.conftest import Engine
-from tests.exports.test_sql import KINDS, agree, nearly, policy, qi, statements
+from tests.exports.test_sql import KINDS, agree, build_statements, nearly, policy, qi
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +47,6 @@ def test_a_text_that_is_no_number_ends_the_statement(in_spark: Engine, tmp_path:
     from pyspark.errors import PySparkException
 
     in_spark.load("rows", pa.table({"x": ["1", "one"]}))
-    made = statements(policy(qi("x", 1, 2, "o", outside="o"), "rows.parquet"), "databricks", "rows")
+    made = build_statements(policy(qi("x", 1, 2, "o", outside="o"), "rows.parquet"), "databricks", "rows")
     with pytest.raises(PySparkException):
         in_spark.save(made.counts, tmp_path / "counts")

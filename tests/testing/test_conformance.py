@@ -152,7 +152,7 @@ def test_a_sampler_with_another_chance_is_caught():
 
 
 def policy(*attributes: Attribute, uri: str = "none") -> Policy:
-    return policy_of(attributes, mechanism="pram", options=pk_anonymity.Options(k=2), uri=uri)
+    return policy_of(attributes, mechanism="pram", options=pk_anonymity.PkAnonymityOptions(k=2), uri=uri)
 
 
 CHANNELS = tuple(
@@ -176,9 +176,9 @@ def asking(requirement: Requirement) -> Opened:
 @pytest.mark.parametrize(
     ("assessors", "requirement"),
     [
-        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.Options(k=9))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.Options(epsilon=1))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.Options(epsilon=1, scope="attribute"))),
+        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.PkAnonymityOptions(k=9))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1, scope="attribute"))),
     ],
     ids=["pk-anonymity", "local-dp, record", "local-dp, attribute"],
 )
@@ -193,7 +193,7 @@ def test_the_assessors_conform(assessors, requirement):
 
 def test_a_wrong_assessor_is_caught():
     (right,) = pk_anonymity.assessors()
-    requirement = Requirement("pk-anonymity", pk_anonymity.Options(k=9))
+    requirement = Requirement("pk-anonymity", pk_anonymity.PkAnonymityOptions(k=9))
 
     def told_more(r, c, o):
         return replace(right.assess(r, c, o), basis=Basis.ORIGINAL)

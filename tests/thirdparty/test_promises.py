@@ -195,7 +195,7 @@ def test_a_release_that_was_made_nevertheless_is_not_verified(plugin, capsys, mo
     """As by a version that did not look."""
     lines, told = ZOO[name]
     policy = plugin(lines)
-    monkeypatch.setattr("rrpolicy.planning.plan.contradictions", lambda *_: ())
+    monkeypatch.setattr("rrpolicy.planning.plan.channel_contradictions", lambda *_: ())
     assert released(policy) == 0, capsys.readouterr().err
     capsys.readouterr()
 
@@ -220,7 +220,7 @@ def test_honest_ones_pass(plugin, capsys, name):
 
 
 def test_what_cannot_be_listed_rests_on_a_word_that_is_named(plugin, capsys, monkeypatch):
-    monkeypatch.setattr("rrpolicy.channels.promises.LISTED", 3)
+    monkeypatch.setattr("rrpolicy.channels.self_check.LISTED", 3)
     policy = plugin({})
     assert released(policy) == 0
     findings = json.loads((policy.with_name("bundle") / "public" / "release.json").read_text())["findings"]

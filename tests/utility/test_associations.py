@@ -13,17 +13,22 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.estimate.association.deflation import coupled_residuals, deflate_table, residuals
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Measure
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
-from rrpolicy.utility.association_tables import _table, cramers_v, mutual_information, uncertainty_coefficients
+from rrpolicy.utility.association_tables import (
+    _draw_table,
+    cramers_v,
+    mutual_information,
+    uncertainty_coefficients,
+)
 from rrpolicy.utility.associations import CramersVChange, MutualInformationChange, UncertaintyCoefficientChange
-from rrpolicy.utility.distances import clipped
-from rrpolicy.utility.drawn import Collected
-from rrpolicy.utility.simulation import Marginal
+from rrpolicy.utility.distances import clip_shares
+from rrpolicy.utility.draw_counts import CountedRowSink
+from rrpolicy.utility.simulation import EstimatedMarginal
 
 METRICS = (MutualInformationChange(), UncertaintyCoefficientChange(), CramersVChange())
 WIDE, WIDER = tuple(range(16)), tuple(range(14))
@@ -70,9 +75,9 @@ def draws_of(table, keeps, number):
         ATTRIBUTES,
         [Retention.uniform("a", WIDE, Fraction(keeps[0])), Retention.uniform("b", WIDER, Fraction(keeps[1]))],
     )
-    pair = Marginal.of(channel, table, ("a", "b"))
+    pair = EstimatedMarginal.of(channel, table, ("a", "b"))
     for seed in range(number):
-        sink = Collected()
+        sink = CountedRowSink()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
         yield deflate_table(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records).shares
 
@@ -102,10 +107,10 @@ def test_the_variance_is_that_of_the_residuals():
     channel = Product.of(
         ATTRIBUTES, [Retention.uniform("a", WIDE, Fraction(4, 5)), Retention.uniform("b", WIDER, Fraction(4, 5))]
     )
-    pair = Marginal.of(channel, table, ("a", "b"))
+    pair = EstimatedMarginal.of(channel, table, ("a", "b"))
     seen, said = [], []
     for seed in range(200):
-        sink = Collected()
+        sink = CountedRowSink()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
         _, residual, variance = residuals(pair.counted(sink), *pair.axes)
         seen.append(residual)
@@ -127,10 +132,10 @@ def together(keep):
 @pytest.mark.slow
 def test_the_variance_of_a_pair_that_is_randomised_as_one_is_that_of_the_residuals():
     table = dependent(1.5, 4_000)
-    pair = Marginal.of(together(Fraction(3, 4)), table, ("a", "b"))
+    pair = EstimatedMarginal.of(together(Fraction(3, 4)), table, ("a", "b"))
     seen, said = [], []
     for seed in range(200):
-        sink = Collected()
+        sink = CountedRowSink()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
         _, residual, variance = coupled_residuals(pair.counted(sink), pair.axes[0], pair.shape)
         seen.append(residual)
@@ -146,8 +151,8 @@ def test_one_matrix_for_both_says_the_same_as_one_for_each():
     """The Kronecker product of both matrices, undone as one axis: the same residuals and variances."""
     table = dependent(0.5, 2_000)
     axes = [Retention.uniform("a", WIDE, Fraction(3, 5)), Retention.uniform("b", WIDER, Fraction(1, 2))]
-    pair = Marginal.of(Product.of(ATTRIBUTES, axes), table, ("a", "b"))
-    sink = Collected()
+    pair = EstimatedMarginal.of(Product.of(ATTRIBUTES, axes), table, ("a", "b"))
+    sink = CountedRowSink()
     pair.channel.draw(table, Streams.for_tests(4), sink)
     counted = pair.counted(sink)
     (row, _), (column, _) = pair.axes
@@ -169,13 +174,13 @@ def test_one_matrix_for_both_says_the_same_as_one_for_each():
 def test_inflation_is_taken_out_of_a_pair_that_is_randomised_as_one(pair):
     table = dependent(0.5)
     p = table.counts("a", "b").dense() / table.records
-    made = Marginal.of(together(Fraction(2, 5)), table, pair)
+    made = EstimatedMarginal.of(together(Fraction(2, 5)), table, pair)
     raw, own = [], []
     for seed in range(20):
-        sink = Collected()
+        sink = CountedRowSink()
         made.channel.draw(table, Streams.for_tests(seed), sink)
         raw.append(cramers_v(made.estimate(sink, table.records).shares))
-        own.append(cramers_v(_table(made, sink, table.records)))
+        own.append(cramers_v(_draw_table(made, sink, table.records)))
 
     assert np.mean(raw) > 1.2 * cramers_v(p)
     assert np.mean(own) == pytest.approx(cramers_v(p), rel=0.1)
@@ -196,14 +201,14 @@ def test_a_certain_table_is_not_deflated():
 def test_sets_are_deflated_by_their_own_variance():
     table = dependent(1.0, 20_000)
     channel = Product.of(ATTRIBUTES, [Sets.of("b", WIDER, 6)])
-    pair = Marginal.of(channel, table, ("a", "b"))
+    pair = EstimatedMarginal.of(channel, table, ("a", "b"))
     p = table.counts("a", "b").dense() / table.records
     own, raw = [], []
     for seed in range(10):
-        sink = Collected()
+        sink = CountedRowSink()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
         own.append(mutual_information(deflate_table(pair.counted(sink), *pair.axes)))
-        raw.append(mutual_information(clipped(pair.estimate(sink, table.records).shares, 0.0)))
+        raw.append(mutual_information(clip_shares(pair.estimate(sink, table.records).shares, 0.0)))
 
     assert np.mean(raw) > 1.1 * mutual_information(p)
     assert np.mean(own) == pytest.approx(mutual_information(p), rel=0.08)

@@ -16,8 +16,8 @@ from rrpolicy.finding import Standing
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.distances import ChiSquare, KLDivergence
-from rrpolicy.utility.marginal import Options
-from rrpolicy.utility.queries import CubeError, GroupByError, QueryOptions, RandomQueryError
+from rrpolicy.utility.query_metrics import CubeError, GroupByError, QueryOptions, RandomQueryError
+from rrpolicy.utility.table_metric import TableMetricOptions
 
 A, B = ("a", "b", "c"), ("u", "v", "w")
 POLICY = policy_of(
@@ -32,7 +32,7 @@ KEPT = Product.of(
     [Retention.uniform("x", A, Fraction(3, 5)), Retention.uniform("y", B, Fraction(4, 5))],
 )
 IN_SETS = Product.of(tuple(POLICY.attributes.values()), [Sets.of("y", B, 2)])
-BOTH = Options(attributes=("x", "y"), draws=400)
+BOTH = TableMetricOptions(attributes=("x", "y"), draws=400)
 
 
 def beside(metric, options, channel):

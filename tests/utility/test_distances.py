@@ -19,7 +19,7 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.sampling.streams import Streams
+from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError
@@ -28,10 +28,10 @@ from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import draw_release, plan_kit_release
 from rrpolicy.utility.distances import L1, L2, PMSE, ChiSquare, Hellinger, KLDivergence, TotalVariation
-from rrpolicy.utility.drawn import Collected
-from rrpolicy.utility.marginal import Options
-from rrpolicy.utility.simulation import Draws, Marginal, simulated
-from rrpolicy.utility.written import estimated
+from rrpolicy.utility.draw_counts import CountedRowSink
+from rrpolicy.utility.release_estimates import estimate_shares
+from rrpolicy.utility.simulation import DrawSettings, EstimatedMarginal, simulated_means
+from rrpolicy.utility.table_metric import TableMetricOptions
 
 SEX, REGION, FLU = ("f", "m"), ("n", "e", "s"), ("none", "flu", "cold")
 POLICY = policy_of(
@@ -147,18 +147,18 @@ def test_what_is_expected_is_the_mean_over_every_release(case):
 
     p = table.counts(*attributes).dense() / 4
     figures = {m.name: of_shares(partial(m.of, p)) for m in METRICS}
-    found = simulated(channel, table, attributes, figures, Draws(1000, 1))
+    found = simulated_means(channel, table, attributes, figures, DrawSettings(1000, 1))
 
     for metric in METRICS:
         assert agrees(found[metric.name], by_enumeration(metric, attributes, releases, table)), metric.name
 
 
 def test_the_closed_form_is_exact():
-    found = ChiSquare().expected(Options(attributes=("sex", "region")), RANDOMISED, TINY)
+    found = ChiSquare().expected(TableMetricOptions(attributes=("sex", "region")), RANDOMISED, TINY)
 
     assert found.standing is Standing.EXACT
     assert found.value == pytest.approx(by_enumeration(ChiSquare(), ("sex", "region"), every_retention), rel=1e-12)
-    assert ChiSquare().expected(Options(attributes=("sex",)), CASES["sets"][0], TINY) == Measure(0.0)
+    assert ChiSquare().expected(TableMetricOptions(attributes=("sex",)), CASES["sets"][0], TINY) == Measure(0.0)
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,13 @@ def test_a_wrong_sampler_is_caught(wrong):
     sampled = Product.of(ATTRIBUTES, wrong)
     metric, attributes = TotalVariation(), ("sex", "region")
 
-    found = metric.expected(Options(attributes=attributes, draws=800), sampled, TINY)
+    found = metric.expected(TableMetricOptions(attributes=attributes, draws=800), sampled, TINY)
 
     assert not agrees(found, by_enumeration(metric, attributes, every_retention))
 
 
 def test_draws_that_are_all_alike_are_caught():
-    class Stuck(Draws):
+    class Stuck(DrawSettings):
         def streams(self, draw):
             return super().streams(0)
 
@@ -188,7 +188,7 @@ def test_draws_that_are_all_alike_are_caught():
     figures = {"l2": of_shares(lambda q: L2().of(p, q))}
     truth = by_enumeration(L2(), ("sex", "region"), every_retention)
 
-    found = simulated(RANDOMISED, TINY, ("sex", "region"), figures, Stuck(50, 1))["l2"]
+    found = simulated_means(RANDOMISED, TINY, ("sex", "region"), figures, Stuck(50, 1))["l2"]
 
     assert found.standing is Standing.ESTIMATE
     assert not agrees(found, truth)
@@ -198,12 +198,14 @@ def test_deterministic_releases_are_exact_whatever_the_draws():
     recode = Recode.by_levels([Domain("region", REGION)], [["n or e", "n or e", "s"]])
     channel = Product.of(ATTRIBUTES, [recode])
 
-    found = TotalVariation().expected(Options(attributes=("sex", "region"), draws=20), channel, TINY)
+    found = TotalVariation().expected(TableMetricOptions(attributes=("sex", "region"), draws=20), channel, TINY)
 
     # every combination of n and e stands once: spread evenly they stay so
     assert found == Measure(0.0)
     uneven = TableInMemory.of(POLICY, {"sex": [0, 0, 0, 1], "region": [0, 0, 0, 2], "disease": [0, 0, 0, 0]})
-    assert TotalVariation().expected(Options(attributes=("sex", "region")), channel, uneven) == Measure(0.375)
+    assert TotalVariation().expected(TableMetricOptions(attributes=("sex", "region")), channel, uneven) == Measure(
+        0.375
+    )
 
 
 MECHANISMS = {
@@ -235,11 +237,11 @@ def test_what_is_simulated_is_what_analysts_estimate(name):
     table = TableInMemory.random(policy.policy, 400, 1)
     plan = plan_kit_release(policy, table)
     for attributes in (("disease", "sex", "region"), ("sex", "disease"), ("region", "sex"), ("disease",)):
-        marginal = Marginal.of(plan.channel, table, attributes)
-        sink = Collected()
+        marginal = EstimatedMarginal.of(plan.channel, table, attributes)
+        sink = CountedRowSink()
         plan.channel.draw(table, Streams.for_tests(3), sink)
         with draw_release(plan, policy, table, 3) as made:
-            written = estimated(made.release, table, attributes)
+            written = estimate_shares(made.release, table, attributes)
 
         whole = replace(marginal, channel=plan.channel)
         found = whole.estimate(sink, 400)
@@ -248,9 +250,9 @@ def test_what_is_simulated_is_what_analysts_estimate(name):
 
 
 def test_the_seed_alone_tells_the_draws():
-    options = Options(attributes=("sex", "region"))
+    options = TableMetricOptions(attributes=("sex", "region"))
     first, again = (TotalVariation().expected(options, RANDOMISED, TINY) for _ in range(2))
-    other = TotalVariation().expected(Options(attributes=("sex", "region"), seed=2), RANDOMISED, TINY)
+    other = TotalVariation().expected(TableMetricOptions(attributes=("sex", "region"), seed=2), RANDOMISED, TINY)
 
     assert first == again
     assert first.value != other.value
@@ -263,7 +265,7 @@ def test_too_much_is_refused_before_it_starts():
     channel = Product.of(ATTRIBUTES, [Sets.of("disease", FLU, 2)])
 
     with pytest.raises(DataError, match="RR346.*10,000 draws of disease"):
-        TotalVariation().expected(Options(attributes=("disease",), draws=10_000), channel, many)
+        TotalVariation().expected(TableMetricOptions(attributes=("disease",), draws=10_000), channel, many)
 
 
 def test_a_table_that_cannot_be_is_refused_at_check_time():
@@ -272,10 +274,10 @@ def test_a_table_that_cannot_be_is_refused_at_check_time():
     )
     metric = TotalVariation()
 
-    assert "2,560,000 cells" in metric.refuses(Options(), wide)
-    assert metric.refuses(Options(attributes=("a0", "a1")), wide) is None
-    assert "'b' is not released" in metric.refuses(Options(attributes=("b",)), wide)
-    assert "twice" in metric.refuses(Options(attributes=("a0", "a0")), wide)
+    assert "2,560,000 cells" in metric.refuses(TableMetricOptions(), wide)
+    assert metric.refuses(TableMetricOptions(attributes=("a0", "a1")), wide) is None
+    assert "'b' is not released" in metric.refuses(TableMetricOptions(attributes=("b",)), wide)
+    assert "twice" in metric.refuses(TableMetricOptions(attributes=("a0", "a0")), wide)
 
 
 GATE = '[release]\naccept = ["released"]\n[[utility]]\nmetric = "total-variation"\nattributes = ["sex", "region"]\n'

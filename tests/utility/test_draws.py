@@ -13,7 +13,7 @@ from rrpolicy.finding import ERRORS, Standing
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.plan import make_plan
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
-from rrpolicy.utility.simulation import averaged
+from rrpolicy.utility.simulation import mean_over_draws
 
 OF_TABLE = ("total-variation", "l1", "hellinger", "kl-divergence", "pmse", "cube-error")
 OF_PAIRS = ("cramers-v-change", "mutual-information-change")
@@ -67,14 +67,14 @@ def test_draws_that_are_all_alike_bound_what_was_not_seen() -> None:
     """If another value has any larger probability, draws that are all alike have one below that of the limit's end."""
     tail = math.erfc(ERRORS / math.sqrt(2)) / 2
     for number in (20, 100, 1000):
-        measure = averaged([0.25] * number, (0.0, 1.0))
+        measure = mean_over_draws([0.25] * number, (0.0, 1.0))
         assert measure.standing is Standing.ESTIMATE
         missed = (measure.end("max") - 0.25) / 0.75
         assert (1 - missed) ** number == pytest.approx(tail)
         assert measure.end("min") <= 0.25 - 0.25 * missed
-    assert averaged([0.1 + 0.2, 0.3], (0.0, 1.0)).error > 0.1
-    assert averaged([0.25] * 20).error == 0
-    some = averaged([0.25] * 19 + [0.5], (0.0, 1.0))
+    assert mean_over_draws([0.1 + 0.2, 0.3], (0.0, 1.0)).error > 0.1
+    assert mean_over_draws([0.25] * 20).error == 0
+    some = mean_over_draws([0.25] * 19 + [0.5], (0.0, 1.0))
     assert some.error == pytest.approx(float(np.std([0.25] * 19 + [0.5], ddof=1)) / math.sqrt(20))
 
 

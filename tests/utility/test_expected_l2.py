@@ -21,7 +21,7 @@ from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
-from rrpolicy.utility.expected_l2 import ExpectedL2, Options
+from rrpolicy.utility.expected_l2 import ExpectedL2, ExpectedL2Options
 
 METRIC = ExpectedL2()
 GENDERS, DISEASES = ("Male", "Female"), ("Cancer", "Flu", "Anemia")
@@ -60,7 +60,7 @@ def test_the_toy_table_matches_the_reference(toy, vectors):
             ]
             if expected is None or case["p_gender"] == 1:
                 continue
-            found = METRIC.expected(Options(target=target), channel(case["p_gender"], case["p_disease"]), toy)
+            found = METRIC.expected(ExpectedL2Options(target=target), channel(case["p_gender"], case["p_disease"]), toy)
             assert found.value**2 == pytest.approx(expected, abs=1e-9)
             assert found.standing is Standing.EXACT
             checked += 1
@@ -70,14 +70,14 @@ def test_the_toy_table_matches_the_reference(toy, vectors):
 def test_the_number_of_records_is_enough_for_this_table(toy):
     plain = channel("4/5", "7/10")
 
-    assert METRIC.expected(Options(), plain, 100) == METRIC.expected(Options(), plain, toy)
-    assert METRIC.expected(Options(target="population"), plain, 100) is None
+    assert METRIC.expected(ExpectedL2Options(), plain, 100) == METRIC.expected(ExpectedL2Options(), plain, toy)
+    assert METRIC.expected(ExpectedL2Options(target="population"), plain, 100) is None
 
 
 def test_a_marginal_is_expected_on_its_own(toy):
     plain = channel("4/5", "7/10")
 
-    found = METRIC.expected(Options(attributes=("gender",)), plain, toy)
+    found = METRIC.expected(ExpectedL2Options(attributes=("gender",)), plain, toy)
 
     # (||P^-1||_F^2 / d - 1)/N with ||P^-1||_F^2 = (d-1)^3/(d p - 1)^2 + 1
     assert found.value**2 == pytest.approx(((1 / 0.6**2 + 1) / 2 - 1) / 100, rel=1e-12)
@@ -85,13 +85,13 @@ def test_a_marginal_is_expected_on_its_own(toy):
 
 def test_what_is_not_released_with_categories_is_refused(toy):
     with pytest.raises(PolicyError, match="RR239.*'age'"):
-        METRIC.expected(Options(attributes=("age",)), channel("4/5", "7/10"), toy)
+        METRIC.expected(ExpectedL2Options(attributes=("age",)), channel("4/5", "7/10"), toy)
 
 
 def test_nothing_randomised_means_no_error(toy):
     same = Product((Identity.of("gender", GENDERS, "g"), Identity.of("disease", DISEASES, "d")), (), ("g", "d"))
 
-    assert METRIC.expected(Options(attributes=("gender", "disease")), same, toy).value == 0
+    assert METRIC.expected(ExpectedL2Options(attributes=("gender", "disease")), same, toy).value == 0
 
 
 def write_public(folder, product, codes):
@@ -147,13 +147,15 @@ def test_the_realised_distance_is_that_of_the_estimates(toy, tmp_path):
             replaced = generator.random(len(codes)) >= float(block.retention)
             codes[replaced, place] = generator.integers(0, block.size, replaced.sum())
         write_public(tmp_path / str(draw), product, codes)
-        measure = METRIC.realised(Options(), open_release(tmp_path / str(draw), verify=False), toy)
+        measure = METRIC.realised(ExpectedL2Options(), open_release(tmp_path / str(draw), verify=False), toy)
         squares.append(measure.value**2)
 
-    expected = METRIC.expected(Options(), product, toy).value ** 2
+    expected = METRIC.expected(ExpectedL2Options(), product, toy).value ** 2
 
     assert abs(np.mean(squares) - expected) <= 5 * np.std(squares) / math.sqrt(len(squares))
-    assert METRIC.realised(Options(target="population"), open_release(tmp_path / "0", verify=False), toy) is None
+    assert (
+        METRIC.realised(ExpectedL2Options(target="population"), open_release(tmp_path / "0", verify=False), toy) is None
+    )
 
 
 def test_an_untouched_table_is_at_distance_zero(toy, tmp_path):
@@ -162,9 +164,9 @@ def test_an_untouched_table_is_at_distance_zero(toy, tmp_path):
 
     write_public(tmp_path / "public", same, codes)
 
-    assert METRIC.realised(Options(), open_release(tmp_path / "public", verify=False), toy).value == pytest.approx(
-        0, abs=1e-12
-    )
     assert METRIC.realised(
-        Options(attributes=("disease",)), open_release(tmp_path / "public", verify=False), toy
+        ExpectedL2Options(), open_release(tmp_path / "public", verify=False), toy
+    ).value == pytest.approx(0, abs=1e-12)
+    assert METRIC.realised(
+        ExpectedL2Options(attributes=("disease",)), open_release(tmp_path / "public", verify=False), toy
     ).value == pytest.approx(0, abs=1e-12)

@@ -19,7 +19,7 @@ from rrpolicy.planning.preview import look_ahead
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import draw_release, plan_kit_release
-from rrpolicy.utility.overlap import IntervalOverlap, OverlapOptions, overlap
+from rrpolicy.utility.interval_overlap import IntervalOverlap, OverlapOptions, overlap_shares
 
 SEX, REGION = ("f", "m"), ("n", "e", "s")
 POLICY = policy_of(
@@ -125,7 +125,7 @@ def test_intervals_without_width():
     low, high = np.array([0.0, 0.0, 0.5, 0.5]), np.array([1.0, 1.0, 0.5, 0.5])
     other = np.array([0.5, 2.0, 0.5, 0.6]), np.array([0.5, 2.0, 0.5, 0.6])
 
-    assert overlap((low, high), other).tolist() == [0.5, 0.0, 1.0, 0.0]
+    assert overlap_shares((low, high), other).tolist() == [0.5, 0.0, 1.0, 0.0]
 
 
 TEXT = """\

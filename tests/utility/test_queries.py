@@ -13,9 +13,15 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
-from rrpolicy.utility.queries import CubeError, GroupByError, QueryOptions, RandomQueryError
-from rrpolicy.utility.query_errors import answers, cube, drawn, relative_error, values_asked
-from rrpolicy.utility.simulation import Draws
+from rrpolicy.utility.query_errors import (
+    cube_sums,
+    query_shares,
+    random_queries,
+    relative_error,
+    values_per_dimension,
+)
+from rrpolicy.utility.query_metrics import CubeError, GroupByError, QueryOptions, RandomQueryError
+from rrpolicy.utility.simulation import DrawSettings
 
 SHAPE = (2, 3, 4)
 GENERATOR = np.random.default_rng(7)
@@ -39,7 +45,7 @@ def test_a_cube_has_the_groups_of_every_subset():
                 errors += [abs(act - est) / act] if act else []
 
     assert CubeError().of(p, q) == pytest.approx(np.mean(errors), rel=1e-12)
-    assert cube(p).shape == (3, 4, 5)
+    assert cube_sums(p).shape == (3, 4, 5)
 
 
 def test_a_group_by_leaves_out_what_nobody_is_in():
@@ -53,7 +59,7 @@ def test_a_group_by_leaves_out_what_nobody_is_in():
 @pytest.mark.parametrize("size", [1, 2, 7, 16, 1000])
 @pytest.mark.parametrize("share", ["1", "1/20", "1/8", "1/1000"])
 def test_as_many_values_are_asked_for_as_the_paper_says(size, share):
-    b = values_asked(size, 3, Fraction(share))
+    b = values_per_dimension(size, 3, Fraction(share))
 
     assert b**3 >= size**3 * Fraction(share)
     assert (b - 1) ** 3 < size**3 * Fraction(share)
@@ -63,28 +69,28 @@ def test_as_many_values_are_asked_for_as_the_paper_says(size, share):
 def test_queries_are_conjunctions_over_the_sensitive_attribute_and_others():
     p, q = tables()
     options = QueryOptions(queries=600, dimensions=1, selectivity="1/4")
-    asked = [*drawn(options, [1], SHAPE, Draws(20, 1).streams(0).stream("queries"))]
+    asked = [*random_queries(options, [1], SHAPE, DrawSettings(20, 1).streams(0).stream("queries"))]
 
     assert sorted(places for places, _ in asked) == [(0, 1), (2, 1)]
     assert sum(len(masks[0]) for _, masks in asked) == 600
     by_hand = []
     for places, masks in asked:
         for mask in masks:
-            assert set(mask.sum(axis=1)) == {values_asked(mask.shape[1], 2, Fraction(1, 4))}
+            assert set(mask.sum(axis=1)) == {values_per_dimension(mask.shape[1], 2, Fraction(1, 4))}
         for row in range(len(masks[0])):
             held = np.ones(SHAPE, bool)
             for place, mask in zip(places, masks, strict=True):
                 held &= mask[row].reshape([-1 if a == place else 1 for a in range(3)])
             by_hand.append((p[held].sum(), q[held].sum()))
     true, estimated = np.array(by_hand).T
-    assert answers(asked, p) == pytest.approx(true, abs=1e-12)
-    assert answers(asked, q) == pytest.approx(estimated, abs=1e-12)
+    assert query_shares(asked, p) == pytest.approx(true, abs=1e-12)
+    assert query_shares(asked, q) == pytest.approx(estimated, abs=1e-12)
 
 
 def test_queries_ask_for_every_attribute_and_value_alike():
     """Each count is binomial: five and a half standard errors, at a false-alarm rate below 1e-6 for all of them."""
     options = QueryOptions(queries=20_000, dimensions=1, selectivity="1/16")
-    asked = [*drawn(options, [1], SHAPE, Draws(20, 1).streams(0).stream("queries"))]
+    asked = [*random_queries(options, [1], SHAPE, DrawSettings(20, 1).streams(0).stream("queries"))]
 
     for _, masks in asked:
         many = len(masks[0])

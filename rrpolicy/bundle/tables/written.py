@@ -45,7 +45,7 @@ class WrittenTables:
         suppressed: Sequence[Value] | None,
     ) -> Classes:
         """Return a table's equivalence classes; see `Written.classes`."""
-        from rrpolicy.privacy.classes.tally import Counted, tally
+        from rrpolicy.privacy.classes.class_counts import CountedColumn, count_classes
 
         read = self.tables[table]
         columns = {c.name: c for c in read.spec.columns}
@@ -57,11 +57,11 @@ class WrittenTables:
 
         concerned = [among(name, values) for name, values in within.items()]
         starred = [among(name, [value]) for name, value in zip(known, suppressed or (), strict=False)]
-        found = tally(
+        found = count_classes(
             read.connection,
             read.relation,
             [identifier(name) for name in known],
-            [Counted(name, identifier(name), columns[name].spelled) for name in sensitive],
+            [CountedColumn(name, identifier(name), columns[name].spelled) for name in sensitive],
             concerned=" AND ".join(concerned) or None,
             suppressed=" AND ".join(starred) or None,
         )

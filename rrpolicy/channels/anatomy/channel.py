@@ -8,7 +8,7 @@ With two sensitive attributes the records of a group differ in both, and the val
 `st_1` and `st_2`: which values belong to one record is not released.
 
 What is drawn is who stands together. Given the counts, the groups' sizes are fixed; see
-`rrpolicy.channels.anatomy.deal`, and `rrpolicy.channels.anatomy.pairs` for two attributes.
+`rrpolicy.channels.anatomy.group_assignment`, and `rrpolicy.channels.anatomy.pair_groups` for two attributes.
 
 References:
     Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.channels.anatomy.pairs import MOST_COMBINATIONS
-from rrpolicy.channels.anatomy.schedule import groups_of
+from rrpolicy.channels.anatomy.pair_groups import MAX_COMBINATIONS
+from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.base import Sink
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report_blocks import Section
@@ -85,8 +85,8 @@ class AnatomyChannel(Channel):
             if not _SMALLEST <= self.size <= len(column.labels):
                 most = len(column.labels)
                 raise ValueError(f"groups of '{column.attribute}' must have from 2 to {most} values, not {self.size}")
-        if len(self.sensitive) > 1 and math.prod(len(c.labels) for c in self.sensitive) > MOST_COMBINATIONS:
-            raise ValueError(f"the sensitive columns must have at most {MOST_COMBINATIONS:,} combinations of values")
+        if len(self.sensitive) > 1 and math.prod(len(c.labels) for c in self.sensitive) > MAX_COMBINATIONS:
+            raise ValueError(f"the sensitive columns must have at most {MAX_COMBINATIONS:,} combinations of values")
 
     @classmethod
     def of(cls, attributes: Sequence[Attribute], sensitive: str | Sequence[str], size: int) -> Self:
@@ -100,11 +100,11 @@ class AnatomyChannel(Channel):
         Raises:
             ValueError: if a domain is not known, or l lies outside 2 to the number of sensitive values.
         """
-        columns = {a.name: _column(a) for a in attributes}
+        columns = {a.name: _sensitive_column(a) for a in attributes}
         own = tuple(columns.pop(name) for name in ((sensitive,) if isinstance(sensitive, str) else sensitive))
         taken = {c.name.casefold() for c in (*columns.values(), *own)}
-        group = Column(_free("group_id", taken), "group", (), "", "")
-        count = Column(_free("count", taken), "count", (), "", "")
+        group = Column(_unused_name("group_id", taken), "group", (), "", "")
+        count = Column(_unused_name("count", taken), "count", (), "", "")
         return cls(tuple(columns.values()), own, group, count, size)
 
     @property
@@ -166,15 +166,15 @@ class AnatomyChannel(Channel):
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
         """Deal the records and hand on all tables."""
-        from rrpolicy.channels.anatomy.draw import draw
+        from rrpolicy.channels.anatomy.draw import draw_tables
 
-        draw(self, original, streams, sink)
+        draw_tables(self, original, streams, sink)
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
-        """Compare what must be equal, and test what was drawn; see `rrpolicy.channels.anatomy.conform`."""
-        from rrpolicy.channels.anatomy.conform import conforms
+        """Compare what must be equal, and test what was drawn; see `rrpolicy.channels.anatomy.goodness_of_fit`."""
+        from rrpolicy.channels.anatomy.goodness_of_fit import check_fit
 
-        return conforms(self, original, released[QIT], [released[table] for table in self.of_values])
+        return check_fit(self, original, released[QIT], [released[table] for table in self.of_values])
 
     def sizes(self, records: int) -> tuple[int, int]:
         """Return the fewest and the most records that a group can have: l, and l with every residue.
@@ -200,7 +200,7 @@ class AnatomyChannel(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return how records are dealt, the sizes of groups, and residues."""
-        from rrpolicy.channels.anatomy.section import groups_section
+        from rrpolicy.channels.anatomy.report_section import groups_section
 
         return (groups_section(self, records, original),)
 
@@ -209,7 +209,7 @@ class AnatomyChannel(Channel):
         return ()
 
 
-def _column(attribute: Attribute) -> Column:
+def _sensitive_column(attribute: Attribute) -> Column:
     name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
     if not attribute.categorical:
         return Column(name, "carried", (), "", attribute.name, reason)
@@ -219,7 +219,7 @@ def _column(attribute: Attribute) -> Column:
     return Column(name, kind, attribute.domain, "", attribute.name, reason)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.anatomy.deal import Dealt, Small, deal, deal_pairs
-from rrpolicy.channels.values import dictionary, in_canonical_order, ranks
+from rrpolicy.channels.anatomy.group_assignment import (
+    GroupAssignment,
+    SmallInts,
+    assign_groups,
+    assign_pair_groups,
+)
+from rrpolicy.channels.values import canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.engine.arrays import as_numpy, numbers
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.channels.base import Sink
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.channels.table import Column
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 20
 
 
-def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> None:
+def draw_tables(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw once.
 
     Raises:
@@ -38,7 +43,7 @@ def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sin
     members = _write_pairs(groups, original, streams, sink) if len(groups.sensitive) > 1 else None
     if members is None:
         counts = original.counts(groups.sensitive[0].attribute).dense()
-        dealt = deal(counts.tolist(), groups.size, streams)
+        dealt = assign_groups(counts.tolist(), groups.size, streams)
         _write_st(groups, dealt, sink)
         members = dealt.members
         del dealt
@@ -48,31 +53,31 @@ def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sin
         _write_records(groups, original, members, sink)
 
 
-def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> Small:
+def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> SmallInts:
     """Hand on the tables of two sensitive attributes, in the order of the groups' numbers.
 
     Returns:
         (records,) the group number of each record: all records of the first combination of values, of the second, ….
     """
     counts = original.counts(*(column.attribute for column in groups.sensitive))
-    group, held, members = deal_pairs(counts, groups.size, streams)
+    group, held, members = assign_pair_groups(counts, groups.size, streams)
     for place, (table, column) in enumerate(zip(groups.of_values, groups.sensitive, strict=True)):
-        code = ranks(column)[counts.codes[held, place]]
+        code = canonical_ranks(column)[counts.codes[held, place]]
         order = np.lexsort((code, group))
         names = [c.name for c in (groups.group, column, groups.count)]
-        values = in_canonical_order(column)
+        values = sorted_labels(column)
         for low in range(0, len(order), _ROWS):
             here = order[low : low + _ROWS]
             ones = numbers(np.ones(len(here), dtype=np.int32))
-            arrays = [numbers(group[here].astype(np.int64)), dictionary(code[here], values), ones]
+            arrays = [numbers(group[here].astype(np.int64)), dictionary_array(code[here], values), ones]
             sink.write(table, pa.RecordBatch.from_arrays(arrays, names=names), in_order=True)
     return members
 
 
-def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
+def _write_st(groups: AnatomyChannel, dealt: GroupAssignment, sink: Sink) -> None:
     """Hand on the sensitive table, in the order of the groups' numbers."""
     (column,) = groups.sensitive
-    values, rank = in_canonical_order(column), ranks(column).astype(dealt.values.dtype)
+    values, rank = sorted_labels(column), canonical_ranks(column).astype(dealt.values.dtype)
     made = np.empty(len(dealt.numbers), dtype=np.int64)
     made[dealt.numbers.astype(np.int64) - 1] = np.arange(len(made))
     late = sorted((int(dealt.numbers[group]), int(rank[value])) for group, value in dealt.residues)
@@ -89,11 +94,11 @@ def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
             order = np.lexsort((code, number))
             number, code = number[order], code[order]
         ones = numbers(np.ones(len(number), dtype=np.int32))
-        batch = pa.RecordBatch.from_arrays([numbers(number), dictionary(code, values), ones], names=names)
+        batch = pa.RecordBatch.from_arrays([numbers(number), dictionary_array(code, values), ones], names=names)
         sink.write(groups.tables()[1].name, batch, in_order=True)
 
 
-def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
+def _write_cells(groups: AnatomyChannel, original: Original, members: SmallInts, sink: Sink) -> None:
     """Hand on the quasi-identifiers' table in canonical order, some combinations at a time.
 
     `members` has the records of each sensitive value, or of each pair of them, one after another; which of them belong
@@ -101,17 +106,19 @@ def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sin
     """
     own = len(groups.sensitive)
     counts = original.counts(*(c.attribute for c in (*groups.sensitive, *groups.known)))
-    rows = np.column_stack([ranks(c)[counts.codes[:, i + own]] for i, c in enumerate(groups.known)]).astype(np.int32)
+    rows = np.column_stack([canonical_ranks(c)[counts.codes[:, i + own]] for i, c in enumerate(groups.known)]).astype(
+        np.int32
+    )
     order = np.lexsort((*rows.T[::-1], *counts.codes[:, :own].T[::-1]))  # by value, then by combination
     rows, n = rows[order], counts.n[order]
     start = np.cumsum(n) - n
-    combination, distinct = _numbered(rows)
+    combination, distinct = _number_rows(rows)
     by_combination = np.argsort(combination, kind="stable")
     columns = [np.ascontiguousarray(code) for code in distinct.T]
-    values = [in_canonical_order(c) for c in groups.known]
+    values = [sorted_labels(c) for c in groups.known]
     names = [*(c.name for c in groups.known), groups.group.name]
     most = int(members.max(initial=0)) + 1
-    for part in _parts(combination, n, by_combination):
+    for part in _combination_chunks(combination, n, by_combination):
         base = int(combination[part[0]])
         cell = combination[part] - base
         keys = np.repeat(cell * most, n[part]) + members[_ranges(start[part], n[part])]
@@ -120,12 +127,12 @@ def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sin
         first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
         many = np.diff(np.append(first, len(keys)))
         cell, keys = cell[first], keys[first]
-        arrays = [dictionary(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
+        arrays = [dictionary_array(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
         batch = pa.RecordBatch.from_arrays([*arrays, numbers(keys - cell * most)], names=names)
         sink.write(groups.tables()[0].name, batch, many, in_order=True)
 
 
-def _numbered(rows: Codes) -> tuple[Ints, Codes]:
+def _number_rows(rows: Codes) -> tuple[Ints, Codes]:
     """Return the place of each row among the distinct ones in order, and these."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
@@ -135,7 +142,7 @@ def _numbered(rows: Codes) -> tuple[Ints, Codes]:
     return place, ordered[new]
 
 
-def _parts(combination: Ints, n: Ints, order: Ints) -> Iterator[Ints]:
+def _combination_chunks(combination: Ints, n: Ints, order: Ints) -> Iterator[Ints]:
     """Yield the entries of whole combinations, of about so many records together."""
     ordered = combination[order]
     ends = np.flatnonzero(np.concatenate((ordered[1:] != ordered[:-1], [True]))) + 1
@@ -155,14 +162,14 @@ def _ranges(start: Ints, n: Ints) -> Ints:
     return out
 
 
-def _write_records(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
+def _write_records(groups: AnatomyChannel, original: Original, members: SmallInts, sink: Sink) -> None:
     """Hand on the quasi-identifiers' table row by row; the sink puts it in order."""
     names = [*(c.name for c in groups.known), groups.group.name]
     done = 0
-    for batch in _sorted_rows(groups, original):
+    for batch in _rows_by_sensitive_value(groups, original):
         number = numbers(members[done : done + batch.num_rows].astype(np.int64))
         columns = [
-            dictionary(ranks(c)[as_numpy(batch.column(c.attribute))], in_canonical_order(c))
+            dictionary_array(canonical_ranks(c)[as_numpy(batch.column(c.attribute))], sorted_labels(c))
             if c.labels
             else batch.column(c.attribute)
             for c in groups.known
@@ -171,7 +178,7 @@ def _write_records(groups: AnatomyChannel, original: Original, members: Small, s
         done += batch.num_rows
 
 
-def _sorted_rows(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
+def _rows_by_sensitive_value(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the records by sensitive value, and then by what they are otherwise; carried columns come last."""
     attributes: Sequence[Column] = sorted(groups.known, key=lambda c: not c.labels)
     yield from original.rows(*(c.attribute for c in (*groups.sensitive, *attributes)))

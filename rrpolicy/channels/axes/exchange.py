@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 
-def exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
+def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
     """Return (p - q) I + q J applied along an axis of an array, block by block; x stays as it is.
 
     No sum of parts of unequal sign where p >= q, so that what is 0 stays 0; below, the matrix is written out.

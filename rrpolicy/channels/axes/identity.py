@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import category_column
-from rrpolicy.channels.axes.single import Single
+from rrpolicy.channels.axes.single_attribute import Single
 from rrpolicy.channels.decoders import IdentityDecoder
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 

@@ -42,15 +42,15 @@ def invariant_matrix(
         or any(sum(c) != 1 for c in zip(*start, strict=True))
     ):
         raise ValueError("the start must be a square column-stochastic matrix over the categories of the marginal")
-    back = _inversion(marginal, start)
+    back = _bayes_inversion(marginal, start)
     entries = [
         [sum((b * row[w] for b, row in zip(back[v], start, strict=True) if b), Fraction(0)) for w in range(size)]
         for v in range(size)
     ]
-    return tuple(tuple(row) for row in (entries if digits is None else _rounded(entries, marginal, digits)))
+    return tuple(tuple(row) for row in (entries if digits is None else _round_columns(entries, marginal, digits)))
 
 
-def _inversion(marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
+def _bayes_inversion(marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
     """Return Q; what no record becomes under P and pi stays as it is."""
     size = len(marginal)
     inversion = [[Fraction(0)] * size for _ in range(size)]
@@ -61,7 +61,7 @@ def _inversion(marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]]
     return inversion
 
 
-def _rounded(entries: list[list[Fraction]], marginal: Sequence[Fraction], digits: int) -> list[list[Fraction]]:
+def _round_columns(entries: list[list[Fraction]], marginal: Sequence[Fraction], digits: int) -> list[list[Fraction]]:
     size, scale = len(marginal), 10**digits
     whole = math.lcm(*(share.denominator for share in marginal))
     mass = [int(share * whole) * scale for share in marginal]
@@ -73,7 +73,7 @@ def _rounded(entries: list[list[Fraction]], marginal: Sequence[Fraction], digits
     rounded = [[Fraction(0)] * size for _ in range(size)]
     for w in range(size):
         if not mass[w]:
-            column = _empty([entries[v][w] for v in range(size)], scale)
+            column = _round_empty_column([entries[v][w] for v in range(size)], scale)
         else:
             flows[w][w] = mass[w] - sum(flows[v][w] for v in range(size))
             if flows[w][w] < 0 or (flows[w][w] == 0 and entries[w][w]):
@@ -84,7 +84,7 @@ def _rounded(entries: list[list[Fraction]], marginal: Sequence[Fraction], digits
     return rounded
 
 
-def _empty(column: Sequence[Fraction], scale: int) -> list[Fraction]:
+def _round_empty_column(column: Sequence[Fraction], scale: int) -> list[Fraction]:
     """Round the column of an empty category, which no marginal constrains: the largest entry takes the rest."""
     rounded = [Fraction(max(math.floor(p * scale), 1 if p else 0), scale) for p in column]
     largest = max(range(len(column)), key=column.__getitem__)

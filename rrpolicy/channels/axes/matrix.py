@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.channels.axes.categories import Domain, category_column, cells_of, check_labels
 from rrpolicy.channels.axes.invariant import invariant_matrix
+from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.axes.rank import full_column_rank
-from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.decoders import MatrixDecoder
 from rrpolicy.channels.probability import largest_ratio, smallest_cross_ratio
 from rrpolicy.frozen_dataclass import frozen
@@ -20,7 +20,7 @@ from rrpolicy.serialization.fields import document_key
 from rrpolicy.serialization.writing import record
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 Invariance: TypeAlias = Literal["observed", "declared"]
@@ -86,7 +86,7 @@ class Matrix(Several):
             raise ValueError("an invariant matrix releases the original categories")
         if pi is not None and (len(pi) != self.original_size or sum(pi) != 1 or min(pi) < 0):
             raise ValueError("a marginal must hold the proportion of each category, in sum 1")
-        if pi is not None and any(sum(map(_times, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
+        if pi is not None and any(sum(map(_matrix_product, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
             raise ValueError("the matrix does not keep its marginal")
 
     @classmethod
@@ -204,11 +204,11 @@ class Matrix(Several):
 
     def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P (or its elementwise square) applied to x along an axis."""
-        return _apply(self._dense() ** power, x, axis)
+        return _apply_matrix(self._dense() ** power, x, axis)
 
     def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P^T (or its elementwise square) applied to x along an axis."""
-        return _apply(self._dense().T ** power, x, axis)
+        return _apply_matrix(self._dense().T ** power, x, axis)
 
     def to_public_json(self) -> Json:
         """Return the matrix, its marginal only if the policy declared it."""
@@ -220,11 +220,11 @@ class Matrix(Several):
         return np.array(self.entries, dtype=np.float64)
 
 
-def _apply(matrix: Array, x: Array, axis: int) -> Array:
+def _apply_matrix(matrix: Array, x: Array, axis: int) -> Array:
     import numpy as np
 
     return np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
 
 
-def _times(a: Fraction, b: Fraction) -> Fraction:
+def _matrix_product(a: Fraction, b: Fraction) -> Fraction:
     return a * b

@@ -124,7 +124,7 @@ class Boxes:
             together = sorted(code for part in cut.parts for code in of_attribute[part])
             if together != sorted(of_attribute[box[cut.place]]):
                 raise ValueError("a cut does not part its box")
-            open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
+            open_boxes += [_replace_label(box, cut.place, part) for part in reversed(cut.parts)]
         if open_boxes:
             raise ValueError("there are fewer cuts than boxes")
         if any(label >= named for box in self.boxes() for label, named in zip(box, labels, strict=True)):
@@ -138,7 +138,7 @@ class Boxes:
             if cut is None:
                 found.append(box)
             else:
-                open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
+                open_boxes += [_replace_label(box, cut.place, part) for part in reversed(cut.parts)]
         return tuple(found)
 
     def numbered(self, orders: Sequence[Sequence[int]]) -> Boxes:
@@ -164,7 +164,7 @@ class Boxes:
                 owner[list(groups[cut.place][part])] = number
             mine = owner[codes[rows, cut.place]]
             waiting += [
-                (_with(box, cut.place, part), rows[mine == number])
+                (_replace_label(box, cut.place, part), rows[mine == number])
                 for number, part in reversed(tuple(enumerate(cut.parts)))
             ]
         return labels
@@ -173,5 +173,5 @@ class Boxes:
 Rule: TypeAlias = Levels | Boxes
 
 
-def _with(box: tuple[int, ...], place: int, label: int) -> tuple[int, ...]:
+def _replace_label(box: tuple[int, ...], place: int, label: int) -> tuple[int, ...]:
     return (*box[:place], label, *box[place + 1 :])

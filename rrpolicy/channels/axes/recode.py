@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, check_labels
+from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.axes.partition import Boxes, Levels, Rule
-from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 ANYTHING = "*"

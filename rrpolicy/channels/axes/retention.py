@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, category_column, cells_of
-from rrpolicy.channels.axes.exchange import exchange
-from rrpolicy.channels.axes.several import Several
+from rrpolicy.channels.axes.exchange import apply_block_exchange
+from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.decoders import Block, RetentionDecoder
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
 
@@ -186,7 +186,7 @@ class Retention(Several):
     def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P (or its elementwise square) applied to x along an axis, in O(x.size)."""
         parts = [(b.members, float(b.keep) ** power, float(b.move) ** power) for b in self.blocks]
-        return exchange(x, axis, parts)
+        return apply_block_exchange(x, axis, parts)
 
     def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P^T applied to x along an axis; P is symmetric."""

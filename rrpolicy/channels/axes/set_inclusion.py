@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Inclusion:
+class SetInclusionMatrix:
     """Q[j, v] = Pr(the set of a record with value v holds j), applied as a transition matrix is; columns sum to l."""
 
     axis: Sets

@@ -42,12 +42,12 @@ def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
     Returns:
         (…, S); 0 where c_u is 0.
     """
-    total = prior + least_others(prior, set_size - 1)
+    total = prior + smallest_other_sum(prior, set_size - 1)
     out: Array = np.divide(prior, total, out=np.zeros_like(total, dtype=np.float64), where=prior > 0)
     return out
 
 
-def least_others(prior: Array | Ints, drawn: int) -> Array:
+def smallest_other_sum(prior: Array | Ints, drawn: int) -> Array:
     """Return the sum of the so many smallest c_w other than the value's own.
 
     Args:
@@ -57,16 +57,16 @@ def least_others(prior: Array | Ints, drawn: int) -> Array:
     Returns:
         (…, S); 0 or more.
     """
-    others: Array = np.maximum(_least(prior, drawn), 0.0)
+    others: Array = np.maximum(_smallest_sum(prior, drawn), 0.0)
     return others
 
 
-def most_others(prior: Array | Ints, drawn: int) -> Array:
+def largest_other_sum(prior: Array | Ints, drawn: int) -> Array:
     """Return the sum of the so many largest c_w other than the value's own; as `least_others`."""
-    return -_least(-prior, drawn)
+    return -_smallest_sum(-prior, drawn)
 
 
-def _least(prior: Array | Ints, drawn: int) -> Array:
+def _smallest_sum(prior: Array | Ints, drawn: int) -> Array:
     if drawn == 0:
         return np.zeros(prior.shape)
     ordered = np.sort(prior, axis=-1)
@@ -77,7 +77,7 @@ def _least(prior: Array | Ints, drawn: int) -> Array:
     return others
 
 
-def leading(size: int, set_size: int) -> tuple[Fraction, ...]:
+def leading_value_probability(size: int, set_size: int) -> tuple[Fraction, ...]:
     """Return the chance that the i-th likeliest value is the likeliest of its own set: C(S-i, l-1)/C(S-1, l-1).
 
     All l-1 others of its set are then among the S-i values that are less likely. So whoever names the likeliest value
@@ -90,9 +90,9 @@ def leading(size: int, set_size: int) -> tuple[Fraction, ...]:
     return tuple(Fraction(comb(size - i, set_size - 1), comb(size - 1, set_size - 1)) for i in range(1, size + 1))
 
 
-def best_guess(prior: Array, set_size: int) -> Array:
+def best_guess_accuracy(prior: Array, set_size: int) -> Array:
     """Return how often the likeliest value of a released set is its record's own, (…,), of shares (…, S)."""
-    chances = np.array([float(chance) for chance in leading(prior.shape[-1], set_size)])
+    chances = np.array([float(chance) for chance in leading_value_probability(prior.shape[-1], set_size)])
     right: Array = np.sort(prior, axis=-1)[..., ::-1] @ chances
     return right
 
@@ -107,10 +107,10 @@ def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
     Returns:
         (…, S) each, the same where it is exact; 0 where c_u is 0.
     """
-    if few(prior, set_size):
-        exactly = prior * _over_sets(None, prior, set_size)
+    if can_list_sets(prior, set_size):
+        exactly = prior * _mean_ratio_over_sets(None, prior, set_size)
         return exactly, exactly
-    lower, upper = _inverse(prior, set_size)
+    lower, upper = _inverse_sum_bounds(prior, set_size)
     return prior * lower, prior * upper
 
 
@@ -128,13 +128,13 @@ def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, A
     Returns:
         (…, S) each, the same where it is exact; 0 where c_u is 0. Beyond `MOST_PAIRS` the upper one is infinite.
     """
-    if few(prior, set_size):
-        exactly = np.where(prior > 0, _over_sets(weight, prior, set_size), 0.0)
+    if can_list_sets(prior, set_size):
+        exactly = np.where(prior > 0, _mean_ratio_over_sets(weight, prior, set_size), 0.0)
         return exactly, exactly
-    lower, upper = _inverse(prior, set_size)
+    lower, upper = _inverse_sum_bounds(prior, set_size)
     if int(((prior > 0).sum(axis=-1) * (weight > 0).sum(axis=-1)).sum()) > MOST_PAIRS:
         return weight * lower, np.where(prior > 0, np.inf, 0.0)
-    with_another = _with_another(weight, prior, set_size)
+    with_another = _other_member_bounds(weight, prior, set_size)
     return weight * lower, np.where(prior > 0, weight * upper + with_another, 0.0)
 
 
@@ -176,7 +176,7 @@ def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size:
     return terms[0] / comb(len(prior) - 1, set_size - 1)
 
 
-def few(prior: Array, set_size: int) -> bool:
+def can_list_sets(prior: Array, set_size: int) -> bool:
     """Return whether all sets are listed for a prior of so many rows and values."""
     size = prior.shape[-1]
     sets, rows = comb(size, set_size), prior.size // size
@@ -184,7 +184,7 @@ def few(prior: Array, set_size: int) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _sets(size: int, set_size: int) -> Array:
+def _list_sets(size: int, set_size: int) -> Array:
     """Return (sets, size) which values each set holds, as 0 and 1."""
     members = np.array(list(combinations(range(size), set_size)), dtype=np.int64)
     held = np.zeros((len(members), size))
@@ -192,10 +192,10 @@ def _sets(size: int, set_size: int) -> Array:
     return held
 
 
-def _over_sets(weight: Array | None, prior: Array, set_size: int) -> Array:
+def _mean_ratio_over_sets(weight: Array | None, prior: Array, set_size: int) -> Array:
     """Return (…, S) the mean, over the sets that hold u, of the sum of w over the sum of c; of 1 over it without w."""
     size = prior.shape[-1]
-    held = _sets(size, set_size)
+    held = _list_sets(size, set_size)
     flat = prior.reshape(-1, size)
     own = None if weight is None else weight.reshape(-1, size)
     out = np.empty(flat.shape)
@@ -208,16 +208,16 @@ def _over_sets(weight: Array | None, prior: Array, set_size: int) -> Array:
     return (out / comb(size - 1, set_size - 1)).reshape(prior.shape)
 
 
-def _inverse(prior: Array, set_size: int) -> tuple[Array, Array]:
+def _inverse_sum_bounds(prior: Array, set_size: int) -> tuple[Array, Array]:
     """Return (…, S) lower and upper bounds of E 1/(c_u + sum of c over R); 0 where c_u is 0."""
     size, drawn = prior.shape[-1], set_size - 1
     mean = (prior.sum(axis=-1, keepdims=True) - prior) * drawn / (size - 1)
     low = np.divide(1.0, prior + mean, out=np.zeros(prior.shape), where=prior > 0)
-    high = _chord(prior, mean, least_others(prior, drawn), most_others(prior, drawn))
+    high = _chord_at_mean(prior, mean, smallest_other_sum(prior, drawn), largest_other_sum(prior, drawn))
     return low, np.where(prior > 0, np.maximum(high, low), 0.0)
 
 
-def _with_another(weight: Array, prior: Array, set_size: int) -> Array:
+def _other_member_bounds(weight: Array, prior: Array, set_size: int) -> Array:
     """Return (…, S) upper bounds of the sum, over v other than u, of w_v E [v in R]/(c_u + sum of c over R).
 
     Only values that occur, and others that have a weight, are looked at.
@@ -231,13 +231,13 @@ def _with_another(weight: Array, prior: Array, set_size: int) -> Array:
     for row, (c, x) in enumerate(zip(flat, own, strict=True)):
         u, w = np.flatnonzero(c), np.flatnonzero(x)
         both = c[u, None] + c[w]
-        high = _chord(both, (total[row] - both) * drawn / (size - 2), least[row], most[row])
+        high = _chord_at_mean(both, (total[row] - both) * drawn / (size - 2), least[row], most[row])
         out[row, u] = np.where(u[:, None] == w, 0.0, high) @ x[w]
     out *= (set_size - 1) / (size - 1)
     return out.reshape(prior.shape)
 
 
-def _chord(at: Array, mean: Array, least: Array, most: Array) -> Array:
+def _chord_at_mean(at: Array, mean: Array, least: Array, most: Array) -> Array:
     """Return the chord of x -> 1/(at + x) over [least, most] at the mean of x; 0 where at + least is 0."""
     low, high = at + least, at + most
     # 1/low + (mean - least)/(most - least) (1/high - 1/low), with a range of no width left out

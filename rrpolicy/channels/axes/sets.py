@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, cells_of
-from rrpolicy.channels.axes.mixed_in import MixedIn
-from rrpolicy.channels.axes.several import Several
+from rrpolicy.channels.axes.mixture import MixedIn
+from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, numbers
@@ -32,7 +32,7 @@ from rrpolicy.report_blocks import Section
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Codes, Ints
 
 _MASK = 1 << 24  # entries of the working mask of a draw
@@ -144,7 +144,7 @@ class Sets(MixedIn, Several):
         shape = [len(domain.labels) for domain in self.original]
         parts = np.unravel_index(released.ravel(), shape)
         return tuple(
-            pa.ListArray.from_arrays(starts, labels(entries(column)).take(numbers(part)))
+            pa.ListArray.from_arrays(starts, labels(list_entry_column(column)).take(numbers(part)))
             for column, part in zip(self.released, parts, strict=True)
         )
 
@@ -163,7 +163,7 @@ class Sets(MixedIn, Several):
             lengths = as_numpy(lists.value_lengths(), absent=-1)
             if (lengths != self.set_size).any():
                 return None
-            codes = read_codes(entries(column), lists.flatten())
+            codes = read_codes(list_entry_column(column), lists.flatten())
             if (codes < 0).any():
                 return None
             flat = codes if flat is None else flat * len(column.labels) + codes
@@ -208,11 +208,11 @@ class Sets(MixedIn, Several):
 
     def sections(self, records: int) -> tuple[Section, ...]:
         """Return how values are hidden, in plain words, and what that costs."""
-        from rrpolicy.channels.axes.sets_section import sets_section
+        from rrpolicy.channels.axes.set_report_section import sets_section
 
         return (sets_section(self, records),)
 
 
-def entries(column: Column) -> Column:
+def list_entry_column(column: Column) -> Column:
     """Return the column that the entries of a list column would stand in by themselves."""
     return replace(column, kind="category", type=column.type.removesuffix(_LIST))

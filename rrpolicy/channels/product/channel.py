@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.base import Sink
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report_blocks import Section
@@ -31,35 +31,35 @@ _MANY_CELLS = 1 << 23
 
 
 @runtime_checkable
-class _Described(Protocol):
+class _DescribableAxis(Protocol):
     def with_columns(self, columns: Sequence[Column]) -> Axis: ...
 
 
-def _typed(axis: Axis, types: Mapping[str, str]) -> Axis:
+def _with_engine_types(axis: Axis, types: Mapping[str, str]) -> Axis:
     """Return the axis with the engine types of its released labels, if it lets itself be described otherwise."""
     from rrpolicy.channels.values import engine_type
 
-    if not isinstance(axis, _Described):
+    if not isinstance(axis, _DescribableAxis):
         return axis
     known = [replace(c, type=types.get(c.attribute, c.type)) for c in axis.columns()]
     return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
 
 
-def _named(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
+def _with_column_descriptions(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
     """Return an axis with its columns described as the policy says."""
-    if not isinstance(axis, _Described):
+    if not isinstance(axis, _DescribableAxis):
         return axis
     stated = [(column, attributes[column.attribute]) for column in axis.columns()]
-    return axis.with_columns([_described(column, attribute) for column, attribute in stated])
+    return axis.with_columns([_describe_column(column, attribute) for column, attribute in stated])
 
 
-def _described(column: Column, attribute: Attribute) -> Column:
+def _describe_column(column: Column, attribute: Attribute) -> Column:
     kind = "interval" if attribute.bins is not None and column.kind == "category" else column.kind
     name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
     return replace(column, name=name, kind=kind, assume_unlinkable=reason)
 
 
-def _unchanged(attribute: Attribute) -> Axis:
+def _carried_column(attribute: Attribute) -> Axis:
     from rrpolicy.channels.axes.identity import Identity
 
     if attribute.domain is None:
@@ -114,7 +114,7 @@ class Product(Channel):
             if not a.categorical:
                 carried.append(Column(a.release_as or a.name, "carried", (), "", a.name, a.assume_unlinkable))
             elif a.name not in own or own[a.name].attributes[0] == a.name:
-                built.append(_named(own.get(a.name) or _unchanged(a), stated))
+                built.append(_with_column_descriptions(own.get(a.name) or _carried_column(a), stated))
         columns = [*(c for axis in built for c in axis.columns()), *carried]
         order = tuple(c.name for a in attributes for c in columns if c.attribute == a.name)
         return cls(tuple(built), tuple(carried), order)
@@ -156,13 +156,13 @@ class Product(Channel):
         become fit in memory (2^23); else records, out of core. A series is drawn person by person.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
-        axes = tuple(_typed(axis, original.types) for axis in self.axes)
+        axes = tuple(_with_engine_types(axis, original.types) for axis in self.axes)
         sampler = self._path(original.records) if original.policy.release.series is None else "series"
         return replace(self, axes=axes, carried=carried, sampler=sampler)
 
     def described(self) -> Product:
         """Return the channel with the engine types that labels have by themselves, where there is no table to ask."""
-        return replace(self, axes=tuple(_typed(axis, {}) for axis in self.axes))
+        return replace(self, axes=tuple(_with_engine_types(axis, {}) for axis in self.axes))
 
     def _path(self, records: int) -> Literal["cells", "records/2", "series"]:
         columns = [c for axis in self.axes for c in axis.columns()]
@@ -178,20 +178,20 @@ class Product(Channel):
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
         """Draw once, by the path that `settle` chose."""
-        from rrpolicy.channels.product.draw import draw_cells, draw_records, draw_series
+        from rrpolicy.channels.product.draw import draw_cells, draw_records, draw_with_persistent_noise
 
-        {"cells": draw_cells, "records/2": draw_records, "series": draw_series}[self.sampler](
+        {"cells": draw_cells, "records/2": draw_records, "series": draw_with_persistent_noise}[self.sampler](
             self, original, streams, sink
         )
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
         """Test the released counts against what is expected given the original.
 
-        See `rrpolicy.channels.product.conform`.
+        See `rrpolicy.channels.product.goodness_of_fit`.
         """
-        from rrpolicy.channels.product.conform import conforms
+        from rrpolicy.channels.product.goodness_of_fit import check_fit
 
-        return conforms(self, original, released["data"])
+        return check_fit(self, original, released["data"])
 
     def discloses(self) -> tuple[str, ...]:
         """Return what the axes' descriptions disclose."""
@@ -199,7 +199,7 @@ class Product(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return what the axes say of themselves, and of the classes that recoded ones make together."""
-        from rrpolicy.channels.product.section import recode_sections
+        from rrpolicy.channels.product.report_section import recode_sections
 
         own = tuple(section for axis in self.axes for section in axis.sections(records))
         return (*own, *recode_sections(self, original))
@@ -215,7 +215,7 @@ class Product(Channel):
         Raises:
             ValueError: if the version is unknown, or the document is not of this kind or holds unknown axes.
         """
-        from rrpolicy.channels.reading import axis_from_json
+        from rrpolicy.channels.json_decoding import axis_from_json
 
         axes = document.get("axes")
         if not isinstance(axes, list):

@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.product.cells import Cells
-from rrpolicy.channels.sampling.lasting import Series
-from rrpolicy.channels.values import dictionary, in_canonical_order, order, ranks
+from rrpolicy.channels.product.packed_cells import PackedCells
+from rrpolicy.channels.sampling.persistent_noise import PersistentNoise
+from rrpolicy.channels.values import (
+    canonical_order,
+    canonical_ranks,
+    dictionary_array,
+    sorted_labels,
+)
 from rrpolicy.concurrency import map_in_order
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.runs import blocks, counted, singly
@@ -27,8 +32,8 @@ from rrpolicy.source.runs import blocks, counted, singly
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Sink
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.channels.sampling.lasting import Marks
-    from rrpolicy.channels.sampling.streams import Stream, Streams
+    from rrpolicy.channels.sampling.persistent_noise import PersonMarks
+    from rrpolicy.channels.sampling.prng import Stream, Streams
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import DrawnBlock, Original, RecordBlock
@@ -44,9 +49,9 @@ _SELDOM = 4
 
 def draw_cells(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw by splitting counts; hands distinct rows in canonical order to the sink."""
-    cells, carried = _original_cells(product, original)
-    _split(product, cells, [axis_stream(streams, axis) for axis in product.axes])
-    for batch, n in _batches(product, *_released(product, cells, carried)):
+    cells, carried = _occupied_cells(product, original)
+    _randomise_cells(product, cells, [axis_stream(streams, axis) for axis in product.axes])
+    for batch, n in _cell_batches(product, *_released_rows(product, cells, carried)):
         sink.write(TABLE, batch, n, in_order=True)
 
 
@@ -57,12 +62,12 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     """
     of_block = partial(draw_block, product, original.policy, streams)
     if (
-        isinstance(original, _Distributed)
-        and (there := original.in_blocks(_names(product), BLOCK, of_block)) is not None
+        isinstance(original, _RemoteRows)
+        and (there := original.in_blocks(_column_names(product), BLOCK, of_block)) is not None
     ):
         drawn = there
     else:
-        drawn = map_in_order(of_block, enumerate(blocks(_rows(product, original), BLOCK)))
+        drawn = map_in_order(of_block, enumerate(blocks(_axis_row_counts(product, original), BLOCK)))
     for released in drawn:
         for batch, n in released:
             sink.write(TABLE, batch, n, sorted_by=len(product.carried))
@@ -91,32 +96,32 @@ def draw_block(product: Product, policy: Policy, streams: Streams, block: Record
         def stream_of(axis: Axis, _: Ints) -> Stream:
             return axis_stream(streams, axis, number)
 
-        return [(_one_by_one(product, policy, _repeated(rows, n), stream_of), None)]
-    cells, carried = _cells_of(product, policy, pa.Table.from_batches([rows]))
-    _split(product, cells, [axis_stream(streams, axis, number) for axis in product.axes])
-    return list(_batches(product, *_released(product, cells, carried)))
+        return [(_randomise_records(product, policy, _repeat_rows(rows, n), stream_of), None)]
+    cells, carried = _count_row_cells(product, policy, pa.Table.from_batches([rows]))
+    _randomise_cells(product, cells, [axis_stream(streams, axis, number) for axis in product.axes])
+    return list(_cell_batches(product, *_released_rows(product, cells, carried)))
 
 
-def draw_series(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
+def draw_with_persistent_noise(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw every record by the lasting numbers of the person that it is of; the sink puts released rows in order.
 
     The order tells nothing of who is who: it is that of the released values.
     """
     policy = original.policy
-    if policy.release.series is None or not isinstance(original, _Told):
+    if policy.release.series is None or not isinstance(original, _IdentifiesUnits):
         raise ValueError("a series is drawn of a table that tells whose its rows are")
-    series = Series(streams, policy.release.series, policy.source.population)
-    for rows in original.people(*_names(product)):
+    series = PersistentNoise(streams, policy.release.series, policy.source.population)
+    for rows in original.people(*_column_names(product)):
         people = series.marks(rows.column(rows.num_columns - 1))
-        numbers_of = partial(_of_people, series, people)
-        sink.write(TABLE, _one_by_one(product, policy, rows, numbers_of))
+        numbers_of = partial(_persistent_values, series, people)
+        sink.write(TABLE, _randomise_records(product, policy, rows, numbers_of))
 
 
-def _of_people(series: Series, people: Marks, axis: Axis, codes: Ints) -> Stream:
+def _persistent_values(series: PersistentNoise, people: PersonMarks, axis: Axis, codes: Ints) -> Stream:
     return series.numbers(axis, people, codes)
 
 
-def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
+def _randomise_cells(product: Product, cells: PackedCells, streams: Sequence[Stream]) -> None:
     """Randomise counts, axis after axis."""
     for slot, (axis, stream) in enumerate(zip(product.axes, streams, strict=True)):
         parent, released, count = axis.split(cells.slot(slot), cells.n, stream)
@@ -124,7 +129,9 @@ def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
         cells.merge()
 
 
-def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tuple[Cells, list[pa.Array]]:
+def _released_rows(
+    product: Product, cells: PackedCells, carried: Sequence[pa.Array]
+) -> tuple[PackedCells, list[pa.Array]]:
     """Return drawn cells by the released columns, as places among the values of each; and these values, sorted.
 
     The columns stand in the order of sorting, and the cells are sorted.
@@ -135,44 +142,46 @@ def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tu
         if slot < len(product.axes):
             column = product.axes[slot].columns()[place]
             code = unflatten(cells.slot(slot), released_shape(product.axes[slot]))[place]
-            columns.append(ranks(column)[code])
-            values.append(in_canonical_order(column))
+            columns.append(canonical_ranks(column)[code])
+            values.append(sorted_labels(column))
         else:
             columns.append(cells.slot(slot))
             values.append(carried[slot - len(product.axes)])
-    released = Cells([len(v) for v in values], columns, cells.n)
+    released = PackedCells([len(v) for v in values], columns, cells.n)
     released.sort()
     return released, values
 
 
-def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+def _cell_batches(
+    product: Product, cells: PackedCells, values: Sequence[pa.Array]
+) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """Yield released cells, some at a time, with their counts."""
     known = [product.locate(name)[0] < len(product.axes) for name in product.sort]
     for low in range(0, len(cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
-            dictionary(cells.slot(i, part), v) if labels else v.take(numbers(cells.slot(i, part)))
+            dictionary_array(cells.slot(i, part), v) if labels else v.take(numbers(cells.slot(i, part)))
             for i, (v, labels) in enumerate(zip(values, known, strict=True))
         ]
         rows = pa.RecordBatch.from_arrays(arrays, names=list(product.sort))
         yield rows.select(list(product.order)), cells.n[part]
 
 
-def _one_by_one(
+def _randomise_records(
     product: Product, policy: Policy, rows: pa.RecordBatch, stream_of: Callable[[Axis, Ints], Stream]
 ) -> pa.RecordBatch:
     """Return released rows, each from the original one in its place."""
     columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
     for axis in product.axes:
-        each = [_codes(rows.column(a)) for a in axis.attributes]
+        each = [_column_codes(rows.column(a)) for a in axis.attributes]
         codes = each[0] if len(each) == 1 else flatten(np.column_stack(each), original_shape(axis, policy))
-        released = one_each(axis, codes, stream_of(axis, codes))
+        released = randomise_each(axis, codes, stream_of(axis, codes))
         columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
     names = list(product.order)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
+def randomise_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
     """Return (records, width) what an axis releases of records one by one: cells of one record each.
 
     Args:
@@ -189,12 +198,12 @@ def axis_stream(streams: Streams, axis: Axis, block: int | None = None) -> Strea
     return streams.stream(*(() if block is None else ("block", str(block))), "axis", *axis.attributes)
 
 
-def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
+def _column_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
     codes: Ints = as_numpy(column).astype(np.int64)
     return codes
 
 
-def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
+def _repeat_rows(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
     """Return each row as often as it counts."""
     return rows if len(n) == int(n.sum()) else rows.take(numbers(np.repeat(np.arange(len(n)), n)))
 
@@ -227,33 +236,33 @@ def unflatten(flat: Ints, shape: Sequence[int]) -> list[Ints]:
     return [flat // math.prod(shape[place + 1 :]) % size for place, size in enumerate(shape)]
 
 
-def _original_cells(product: Product, original: Original) -> tuple[Cells, list[pa.Array]]:
+def _occupied_cells(product: Product, original: Original) -> tuple[PackedCells, list[pa.Array]]:
     """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
     if product.carried:
-        return _cells_of(product, original.policy, pa.Table.from_batches(_rows(product, original)))
+        return _count_row_cells(product, original.policy, pa.Table.from_batches(_axis_row_counts(product, original)))
     counts = original.counts(*(a for axis in product.axes for a in axis.attributes))
-    return _packed(product, original.policy, counts.codes, counts.n, [])
+    return _pack_cells(product, original.policy, counts.codes, counts.n, [])
 
 
-def _cells_of(product: Product, policy: Policy, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
+def _count_row_cells(product: Product, policy: Policy, rows: pa.Table) -> tuple[PackedCells, list[pa.Array]]:
     """Return the same of rows over the axes' attributes and the carried columns, the last column their counts."""
     n = as_numpy(rows.column(rows.num_columns - 1)).astype(np.int64)
     attributes = [a for axis in product.axes for a in axis.attributes]
-    codes = np.column_stack([_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
+    codes = np.column_stack([_column_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
     factors = [_factorise(rows.column(c.attribute).combine_chunks()) for c in product.carried]
-    return _packed(product, policy, codes, n, factors)
+    return _pack_cells(product, policy, codes, n, factors)
 
 
-def _packed(
+def _pack_cells(
     product: Product, policy: Policy, codes: Ints | Codes, n: Ints, factors: Sequence[tuple[Ints, pa.Array]]
-) -> tuple[Cells, list[pa.Array]]:
+) -> tuple[PackedCells, list[pa.Array]]:
     sizes, slots, start = [], [], 0
     for axis in product.axes:
         width = len(axis.attributes)
         sizes.append(max(axis.original_size, math.prod(released_shape(axis))))
         slots.append(flatten(codes[:, start : start + width].astype(np.int64), original_shape(axis, policy)))
         start += width
-    cells = Cells([*sizes, *(len(v) for _, v in factors)], [*slots, *(c for c, _ in factors)], n)
+    cells = PackedCells([*sizes, *(len(v) for _, v in factors)], [*slots, *(c for c, _ in factors)], n)
     cells.merge()
     return cells, [v for _, v in factors]
 
@@ -261,21 +270,21 @@ def _packed(
 def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
     """Return the codes of values among their distinct ones, sorted canonically, nulls last; and these."""
     coded = values.dictionary_encode(null_encoding="encode")
-    where = order(coded.dictionary)
+    where = canonical_order(coded.dictionary)
     rank = np.empty(len(where), dtype=np.int64)
     rank[where] = np.arange(len(where))
     return rank[as_numpy(coded.indices)], coded.dictionary.take(numbers(where))
 
 
 @runtime_checkable
-class _Tallied(Protocol):
+class _CountsRows(Protocol):
     """An original whose engine counts rows itself."""
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
 @runtime_checkable
-class _Distributed(Protocol):
+class _RemoteRows(Protocol):
     """An original whose rows may lie where calls can be made of them."""
 
     def in_blocks(
@@ -284,13 +293,13 @@ class _Distributed(Protocol):
 
 
 @runtime_checkable
-class _Told(Protocol):
+class _IdentifiesUnits(Protocol):
     """An original that tells whose its rows are."""
 
     def people(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
-def tally(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def distinct_row_counts(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the original's distinct rows, with how often each stands, sorted by the carried values, then by the codes.
 
     Args:
@@ -298,18 +307,18 @@ def tally(original: Original, coded: Sequence[str], carried: Sequence[str]) -> I
         coded: names of categorical attributes.
         carried: names of the others.
     """
-    if isinstance(original, _Tallied):
+    if isinstance(original, _CountsRows):
         yield from original.tally(*coded, *carried)
         return
     rows = pa.Table.from_batches(original.rows(*coded, *carried))
     yield from counted(singly(rows.sort_by([(name, "ascending") for name in (*carried, *coded)]).to_batches()))
 
 
-def _rows(product: Product, original: Original) -> Iterator[pa.RecordBatch]:
+def _axis_row_counts(product: Product, original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the distinct rows of the axes' attributes and the carried columns, as `tally` does."""
     coded = [a for axis in product.axes for a in axis.attributes]
-    yield from tally(original, coded, [c.attribute for c in product.carried])
+    yield from distinct_row_counts(original, coded, [c.attribute for c in product.carried])
 
 
-def _names(product: Product) -> list[str]:
+def _column_names(product: Product) -> list[str]:
     return [*(a for axis in product.axes for a in axis.attributes), *(c.attribute for c in product.carried)]

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
-from rrpolicy.channels.axes.several import Several
 from rrpolicy.channels.base import Axis, Transition
 from rrpolicy.channels.decoders import Block
 from rrpolicy.channels.product.channel import Product
@@ -59,11 +59,11 @@ def expected_squared_error(
     """
     import numpy as np
 
-    wanted = randomised(product) if attributes is None else tuple(attributes)
+    wanted = randomised_attributes(product) if attributes is None else tuple(attributes)
     known = {name for axis in product.axes for name in axis.attributes}
     if not known.issuperset(wanted):
         raise ValueError(f"not on an axis of the channel: {', '.join(a for a in wanted if a not in known)}")
-    norms = [(axis, mean_norms(axis, wanted)) for axis in product.axes]
+    norms = [(axis, weight_norms(axis, wanted)) for axis in product.axes]
     varying = [(axis, h) for axis, h in norms if isinstance(h, np.ndarray)]
     total = math.prod(h for _, h in norms if isinstance(h, float))
     if isinstance(original, int):
@@ -74,7 +74,7 @@ def expected_squared_error(
     records = original.records
     own = 1.0
     if target == "population":
-        n = _counts(original, wanted).n / records
+        n = _attribute_counts(original, wanted).n / records
         own = float(n @ n)
     return max(total - own, 0.0) / records
 
@@ -89,21 +89,23 @@ def root_mean_squared_error(
     squared = expected_squared_error(product, original, attributes, target)
     if squared is None:
         return None
-    return math.sqrt(squared / cells_of(product, attributes))
+    return math.sqrt(squared / marginal_size(product, attributes))
 
 
-def cells_of(product: Product, attributes: Sequence[str]) -> int:
+def marginal_size(product: Product, attributes: Sequence[str]) -> int:
     """Return how many cells a marginal of some attributes has."""
-    sizes = {name: size for axis in product.axes for name, size in zip(axis.attributes, _shape(axis), strict=True)}
+    sizes = {
+        name: size for axis in product.axes for name, size in zip(axis.attributes, _domain_sizes(axis), strict=True)
+    }
     return math.prod(sizes[name] for name in attributes)
 
 
-def randomised(product: Product) -> tuple[str, ...]:
+def randomised_attributes(product: Product) -> tuple[str, ...]:
     """Return the attributes on axes that are not the identity."""
     return tuple(name for axis in product.axes if not isinstance(axis, Identity) for name in axis.attributes)
 
 
-def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
+def weight_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     """Return h(v) = sum_u P[u,v] ||L[., u]||^2 of an axis for the estimate of a marginal.
 
     Args:
@@ -133,7 +135,7 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
             h[list(members)] = norm
         return h
     if isinstance(axis, Recode) or (isinstance(axis, Sets) and axis.silent):
-        raise _singular(axis)
+        raise _singular_error(axis)
     if isinstance(axis, Sets):
         return axis.mean_norm(wanted)
     norms = _weights_squared(axis, wanted)
@@ -160,20 +162,20 @@ def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
 
 def _mean_product(original: Original | Counts, varying: Sequence[tuple[Axis, Array]]) -> float:
     """Return the mean over records of the product of h_a at their values, from occupied cells alone."""
-    counts = _counts(original, [name for axis, _ in varying for name in axis.attributes])
+    counts = _attribute_counts(original, [name for axis, _ in varying for name in axis.attributes])
     product = counts.n / counts.records
     for code, (_, h) in zip(axis_codes(counts, [axis for axis, _ in varying]), varying, strict=True):
         product = product * h[code]
     return float(product.sum())
 
 
-def _counts(original: Original | Counts, attributes: Sequence[str]) -> Counts:
+def _attribute_counts(original: Original | Counts, attributes: Sequence[str]) -> Counts:
     from rrpolicy.source.counts import Counts
 
     return original.marginal(*attributes) if isinstance(original, Counts) else original.counts(*attributes)
 
 
-def _shape(axis: Axis) -> tuple[int, ...]:
+def _domain_sizes(axis: Axis) -> tuple[int, ...]:
     """Return the number of original categories of each attribute of an axis."""
     if isinstance(axis, Several):
         return tuple(len(domain.labels) for domain in axis.original)
@@ -191,7 +193,7 @@ def _inverse_norm(axis: Retention, block: Block, size: int) -> float:
     try:
         return float(cells.inverse_norm())
     except ZeroDivisionError as error:
-        raise _singular(axis) from error
+        raise _singular_error(axis) from error
 
 
 def _weights_squared(axis: Axis, wanted: frozenset[str]) -> Array:
@@ -202,9 +204,9 @@ def _weights_squared(axis: Axis, wanted: frozenset[str]) -> Array:
     """
     import numpy as np
 
-    P = _listed(axis).forward(np.eye(axis.original_size), 0)
-    rows, columns = _of_use(axis, P.shape)
-    dense, targets = P[np.ix_(rows, columns)], _targets(axis, wanted)[columns]
+    P = _has_listed_values(axis).forward(np.eye(axis.original_size), 0)
+    rows, columns = _informative_part(axis, P.shape)
+    dense, targets = P[np.ix_(rows, columns)], _target_matrix(axis, wanted)[columns]
     mass = dense.sum(axis=1)
     root = np.sqrt(np.where(mass > 0, mass, 1.0))
     scaled = (dense / root[:, None]).T
@@ -212,13 +214,13 @@ def _weights_squared(axis: Axis, wanted: frozenset[str]) -> Array:
     weights = inverse @ targets
     weights += inverse @ (targets - scaled @ weights)
     if np.abs(targets - scaled @ weights).max() > _SOLVED * max(1.0, float(np.abs(weights).max())):
-        raise _singular(axis)
+        raise _singular_error(axis)
     squared: Array = np.zeros(P.shape[0])
     squared[rows] = ((weights / root[:, None]) ** 2).sum(axis=1)
     return squared
 
 
-def _of_use(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
+def _informative_part(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
     """Return the rows and columns of P that estimates use."""
     import numpy as np
 
@@ -226,24 +228,24 @@ def _of_use(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
     return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
-def _targets(axis: Axis, wanted: frozenset[str]) -> Array:
+def _target_matrix(axis: Axis, wanted: frozenset[str]) -> Array:
     """Return (original_size, cells of the marginal): which original cell counts for which cell of the marginal."""
     import numpy as np
 
     targets: Array = np.ones((1, 1))
-    for name, size in zip(axis.attributes, _shape(axis), strict=True):
+    for name, size in zip(axis.attributes, _domain_sizes(axis), strict=True):
         factor = np.eye(size) if name in wanted else np.ones((size, 1))
         targets = np.asarray(np.kron(targets, factor), dtype=np.float64)
     return targets
 
 
-def _listed(axis: Axis) -> Transition:
+def _has_listed_values(axis: Axis) -> Transition:
     if not isinstance(axis, Transition):
         raise ValueError(f"an axis of kind '{axis.kind}' does not list its released values")  # noqa: TRY004
     return axis
 
 
-def _singular(axis: Axis) -> DataError:
+def _singular_error(axis: Axis) -> DataError:
     names = ", ".join(f"'{name}'" for name in axis.attributes)
     return DataError(
         Problem(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.sampling.streams import Stream
+    from rrpolicy.channels.sampling.prng import Stream
 
 T = TypeVar("T", bound=np.generic)
 
@@ -26,7 +26,7 @@ _MOST_PILES = 16  # as a power of two
 _LATE = np.uint64(1 << 63)
 
 
-def orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.bool_] | None = None) -> Ints:
+def random_orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.bool_] | None = None) -> Ints:
     """Return rows of exactly uniform orders of 0 .. size-1, all independent.
 
     Args:
@@ -51,7 +51,7 @@ def orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.bool_] | N
     return (keys & np.uint64((1 << bits) - 1)).astype(np.int64)
 
 
-def shuffled(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
+def shuffle_values(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
     """Return values in an exactly uniform order.
 
     Every value goes onto a uniformly chosen pile, every pile is put in a uniform order, and the piles are laid one
@@ -64,22 +64,22 @@ def shuffled(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
     """
     bits = min(_MOST_PILES, max(0, (len(values) // _PIECE).bit_length()))
     if bits == 0:
-        return values[_order(stream, len(values))]
-    out, sizes = _on_piles(values, bits, stream)
+        return values[_random_order(stream, len(values))]
+    out, sizes = _distribute_to_piles(values, bits, stream)
     start = 0
     for size in sizes.tolist():
         part = out[start : start + size]
-        part[:] = part[_order(stream, size)]
+        part[:] = part[_random_order(stream, size)]
         start += size
     return out
 
 
-def _order(stream: Stream, size: int) -> Ints:
-    order: Ints = orders(stream, 1, size)[0]
+def _random_order(stream: Stream, size: int) -> Ints:
+    order: Ints = random_orders(stream, 1, size)[0]
     return order
 
 
-def _on_piles(values: npt.NDArray[T], bits: int, stream: Stream) -> tuple[npt.NDArray[T], Ints]:
+def _distribute_to_piles(values: npt.NDArray[T], bits: int, stream: Stream) -> tuple[npt.NDArray[T], Ints]:
     """Return values pile by pile, and how many lie on each of 2^bits piles."""
     count = len(values)
     pile = stream.words(-(-count // 4)).view(np.uint16)[:count] & np.uint16((1 << bits) - 1)
@@ -96,4 +96,4 @@ def _on_piles(values: npt.NDArray[T], bits: int, stream: Stream) -> tuple[npt.ND
     return out, sizes
 
 
-__all__ = ["orders", "shuffled"]
+__all__ = ["random_orders", "shuffle_values"]

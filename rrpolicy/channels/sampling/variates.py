@@ -25,8 +25,15 @@ from itertools import count as count_from
 
 import numpy as np
 
-from rrpolicy.channels.sampling.law import WORD, Expansions, Forest, Law, Words, position
-from rrpolicy.channels.sampling.streams import Stream
+from rrpolicy.channels.sampling.distribution import (
+    WORD,
+    BinaryExpansions,
+    DiscreteDistribution,
+    SamplingTrees,
+    Words,
+    quantile_position,
+)
+from rrpolicy.channels.sampling.prng import Stream
 from rrpolicy.source.counts import Codes, Ints
 
 DIRECT = 16
@@ -39,7 +46,7 @@ _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 Parts = tuple[Ints, Ints | Codes, Ints]
 
 
-def _binomials(n: Ints, which: Ints, chances: Expansions, stream: Stream) -> Ints:
+def _draw_binomials(n: Ints, which: Ints, chances: BinaryExpansions, stream: Stream) -> Ints:
     """Draw Binomial(n[i], probability which[i]) for each i."""
     success = np.zeros(len(n), dtype=np.int64)
     cell = np.flatnonzero(n > 0)
@@ -52,14 +59,14 @@ def _binomials(n: Ints, which: Ints, chances: Expansions, stream: Stream) -> Int
         if not len(cell):
             return success
         digit = (chances.digits(place // WORD)[which] >> np.uint64(WORD - 1 - place % WORD)) & np.uint64(1)
-        ones = _fair(undecided, stream)
+        ones = _draw_fair_binomials(undecided, stream)
         below = digit.astype(bool)
         success[cell[below]] += (undecided - ones)[below]
         undecided = np.where(below, ones, undecided - ones)
     raise AssertionError("unreachable")
 
 
-def _fair(n: Ints, stream: Stream) -> Ints:
+def _draw_fair_binomials(n: Ints, stream: Stream) -> Ints:
     """Draw Binomial(n, 1/2): the popcount of n random bits, for each n > 0. Each n starts at a fresh word."""
     ends = np.cumsum((n + (WORD - 1)) // WORD)
     starts = ends - (n + (WORD - 1)) // WORD
@@ -78,7 +85,7 @@ def _fair(n: Ints, stream: Stream) -> Ints:
     return ones
 
 
-def multinomial(n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Parts:
+def draw_multinomials(n: Ints, law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Parts:
     """Draw Multinomial(n[i], laws[law[i]]) for each cell i, exactly.
 
     Args:
@@ -91,34 +98,34 @@ def multinomial(n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Part
         cell, value, count: each (k,); only counts > 0; cells in order.
     """
     if bool((n == 1).all()):
-        return np.arange(len(n)), _categories(law, laws, stream), n
+        return np.arange(len(n)), _draw_categories(law, laws, stream), n
     small = n <= DIRECT
     if small.all():
-        return _sorted(_direct(np.arange(len(n)), n, law, laws, stream))
+        return _sort_parts(_draw_small_cells(np.arange(len(n)), n, law, laws, stream))
     few, many = np.flatnonzero(small), np.flatnonzero(~small)
-    here = _direct(few, n[few], law[few], laws, stream)
-    there = _descend(many, n[many], law[many], laws, stream)
-    return _sorted((*(np.concatenate(pair) for pair in zip(here, there, strict=True)),))  # type: ignore[arg-type]
+    here = _draw_small_cells(few, n[few], law[few], laws, stream)
+    there = _split_down_tree(many, n[many], law[many], laws, stream)
+    return _sort_parts((*(np.concatenate(pair) for pair in zip(here, there, strict=True)),))  # type: ignore[arg-type]
 
 
-def _sorted(parts: Parts) -> Parts:
+def _sort_parts(parts: Parts) -> Parts:
     """Put parts in the order of their cells. They come in a few runs that are in order: a stable sort merges these."""
     cell, value, count = parts
     order = np.argsort(cell, kind="stable")
     return cell[order], value[order], count[order]
 
 
-def _descend(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Parts:
+def _split_down_tree(cell: Ints, n: Ints, law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Parts:
     """Split every cell's records down the tree of its law, all cells level by level."""
     used, law = np.unique(law, return_inverse=True)
-    forest = Forest([laws[i] for i in used])
+    forest = SamplingTrees([laws[i] for i in used])
     node = forest.roots[law]
     done: list[Parts] = []
     while len(node):
         leaf = forest.left[node] < 0
         done.append((cell[leaf], forest.value[node[leaf]], n[leaf]))
         cell, node, n = cell[~leaf], node[~leaf], n[~leaf]
-        left = _binomials(n, node, forest.chance, stream)
+        left = _draw_binomials(n, node, forest.chance, stream)
         cell = np.repeat(cell, 2)
         node = np.column_stack((forest.left[node], forest.right[node])).ravel()
         n = np.column_stack((left, n - left)).ravel()
@@ -127,7 +134,7 @@ def _descend(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream
     return tuple(np.concatenate(column) for column in zip(*done, strict=True))  # type: ignore[return-value]
 
 
-def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Parts:
+def _draw_small_cells(cell: Ints, n: Ints, law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Parts:
     """Draw the records of small cells one by one, then count equal ones."""
     some = n > 0
     cell, n, law = cell[some], n[some], law[some]
@@ -137,7 +144,7 @@ def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream)
     while low < len(n):
         before = int(ends[low - 1]) if low else 0
         high = max(low + 1, int(np.searchsorted(ends, before + _RECORDS, side="right")))
-        value = _categories(np.repeat(law[low:high], n[low:high]), laws, stream)
+        value = _draw_categories(np.repeat(law[low:high], n[low:high]), laws, stream)
         least, width = int(value.min()), int(value.max() - value.min()) + 1
         key = np.sort(np.repeat(np.arange(high - low), n[low:high]) * width + (value - least))
         starts = np.flatnonzero(np.diff(key, prepend=-1))
@@ -147,23 +154,23 @@ def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream)
     return tuple(np.concatenate(column) for column in zip(*done, strict=True))  # type: ignore[return-value]
 
 
-def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints | Codes:
+def _draw_categories(law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Ints | Codes:
     """Draw one value of `laws[law[i]]` for each record i."""
     words = stream.words(len(law))
     out = np.empty(len(law), dtype=np.result_type(np.int32, *(each.codes for each in laws)))
     ties: list[tuple[int, int]] = []
-    for index, every in _groups(law):
+    for index, every in _group_by_distribution(law):
         for low in range(0, len(law) if isinstance(every, slice) else len(every), _STEP):
             here = slice(low, low + _STEP) if isinstance(every, slice) else every[low : low + _STEP]
             found = laws[index].drawn(words[here])
             ties += [(int(np.arange(len(law))[here][e]), index) for e in found.ties]
             out[here] = found.values
     for record, index in sorted(ties):
-        out[record] = _more_digits(laws[index], int(words[record]), record, stream)
+        out[record] = _refine_position(laws[index], int(words[record]), record, stream)
     return out
 
 
-def _groups(law: Ints) -> list[tuple[int, Ints | slice]]:
+def _group_by_distribution(law: Ints) -> list[tuple[int, Ints | slice]]:
     """Return (law, its records) for each law that occurs."""
     if not len(law):
         return []
@@ -176,10 +183,10 @@ def _groups(law: Ints) -> list[tuple[int, Ints | slice]]:
     return [(int(law[part[0]]), part) for part in np.split(order, starts[1:])]
 
 
-def _more_digits(law: Law, prefix: int, record: int, stream: Stream) -> int:
+def _refine_position(law: DiscreteDistribution, prefix: int, record: int, stream: Stream) -> int:
     """Read digits until they tell on which side of every boundary the number lies."""
     bits = WORD
-    while (place := position(law, prefix, bits)) is None:
+    while (place := quantile_position(law, prefix, bits)) is None:
         prefix, bits = (prefix << WORD) | stream.further(record, bits // WORD), bits + WORD
     return law.values[place]
 
@@ -201,7 +208,9 @@ def split_by_columns(
         count: (k,) records, > 0.
     """
     distinct, law = np.unique(codes, return_inverse=True)
-    cell, released, count = multinomial(n, law, [Law.of(column(int(code))) for code in distinct], stream)
+    cell, released, count = draw_multinomials(
+        n, law, [DiscreteDistribution.of(column(int(code))) for code in distinct], stream
+    )
     return cell, released.astype(np.int64, copy=False), count
 
 
@@ -221,9 +230,9 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
         released: (k,) released code.
         count: (k,) records, > 0.
     """
-    laws = [_kept_or_other(len(members), keep) for members, keep in blocks]
+    laws = [_retention_distribution(len(members), keep) for members, keep in blocks]
     if len(blocks) == 1 and list(blocks[0][0]) == list(range(len(blocks[0][0]))):  # nothing is to be looked up
-        cell, rank, count = multinomial(n, np.zeros(len(n), dtype=np.int64), laws, stream)
+        cell, rank, count = draw_multinomials(n, np.zeros(len(n), dtype=np.int64), laws, stream)
         own = (codes if bool((n == 1).all()) else codes[cell]).astype(np.int32)  # as ranks are, which a law lists
         rank += rank >= own
         rank += (rank < 0) * (own + 1)  # arithmetic costs a fraction of what choosing by a random mask does
@@ -236,7 +245,7 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
         place[list(members)] = np.arange(len(members))
     starts = np.cumsum([0] + [len(members) for members, _ in blocks])
     flat = np.array([code for members, _ in blocks for code in members], dtype=np.int64)
-    cell, rank, count = multinomial(n, block[codes], laws, stream)
+    cell, rank, count = draw_multinomials(n, block[codes], laws, stream)
     released = codes[cell].astype(np.int64)
     moved = np.flatnonzero(rank >= 0)
     old, to = released[moved], rank[moved]
@@ -245,10 +254,10 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
 
 
 @lru_cache(maxsize=256)
-def _kept_or_other(members: int, keep: Fraction) -> Law:
+def _retention_distribution(members: int, keep: Fraction) -> DiscreteDistribution:
     """Return the law of -1 (kept) and the rank 0 … members-2 among the other members."""
     if members == 1:
-        return Law((-1,), (1,))
+        return DiscreteDistribution((-1,), (1,))
     kept, other = keep.numerator * (members - 1), keep.denominator - keep.numerator
     entries = [(-1, kept), *((rank, other) for rank in range(members - 1))]
-    return Law(tuple(v for v, w in entries if w), tuple(w for _, w in entries if w))
+    return DiscreteDistribution(tuple(v for v, w in entries if w), tuple(w for _, w in entries if w))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.base import Sink
-    from rrpolicy.channels.sampling.streams import Streams
+    from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report_blocks import Section
     from rrpolicy.source.counts import Counts
@@ -80,9 +80,9 @@ class SuppressionChannel(Channel):
             sensitive: with its domain.
             moved: as the attribute says.
         """
-        columns = (_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
+        columns = (_label_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
         rows = tuple(sorted(tuple(map(int, row)) for row in moved))
-        return cls(tuple(columns), _column(sensitive, sensitive.domain or ()), rows)
+        return cls(tuple(columns), _label_column(sensitive, sensitive.domain or ()), rows)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -148,22 +148,22 @@ class SuppressionChannel(Channel):
         """Hand on the released rows; no bit is drawn."""
         import pyarrow as pa
 
-        from rrpolicy.channels.values import dictionary, labels
+        from rrpolicy.channels.values import dictionary_array, labels
 
         del streams
         counts = self.released(original)
-        arrays = [dictionary(counts.codes[:, i], labels(c)) for i, c in enumerate(self.columns)]
+        arrays = [dictionary_array(counts.codes[:, i], labels(c)) for i, c in enumerate(self.columns)]
         sink.write(TABLE, pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns]), counts.n)
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
         """Compare what was released with what follows from the original."""
         import numpy as np
 
-        from rrpolicy.channels.product.conform import following
+        from rrpolicy.channels.product.goodness_of_fit import deterministic_finding
 
         expected, found = self.released(original), self.read(released[TABLE])
         same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)
-        return following(None if same else "the counts of the released rows")
+        return deterministic_finding(None if same else "the counts of the released rows")
 
     def read(self, released: pa.RecordBatchReader) -> Counts:
         """Return how many records were released with each combination of labels; -1 is the code of what is no label.
@@ -190,11 +190,11 @@ class SuppressionChannel(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return how records were parted; on the audit page class sizes and how many were suppressed."""
-        from rrpolicy.channels.suppression.section import suppression_sections
+        from rrpolicy.channels.suppression.report_section import suppression_sections
 
         return suppression_sections(self, records, original)
 
 
-def _column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:
+def _label_column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:
     name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
     return Column(name, "category" if attribute.bins is None else "interval", labels, "", attribute.name, reason)

@@ -22,7 +22,7 @@ from rrpolicy.cli.text.output import (
 )
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attack, Attacked
+    from rrpolicy.attacks.result import AttackReport, AttackResult
     from rrpolicy.ci_reports.outcome import OutcomeSubject
 
 SOURCE = "The original table; of several releases, the one of all, or repeated, that of each in their order."
@@ -64,13 +64,13 @@ def command(
     )
 
 
-def _subjects(found: Attacked, bundles: list[Path]) -> list[OutcomeSubject]:
+def _subjects(found: AttackReport, bundles: list[Path]) -> list[OutcomeSubject]:
     from rrpolicy.ci_reports import subjects
 
     return [subjects.attack_subject(found, bundles)]
 
 
-def _attack_text(found: Attacked, written: Path | None) -> Iterator[str]:
+def _attack_text(found: AttackReport, written: Path | None) -> Iterator[str]:
     yield "audit-class: keep this where audit/ lies"
     for attack in found.every:
         yield from _lines(attack)
@@ -80,7 +80,7 @@ def _attack_text(found: Attacked, written: Path | None) -> Iterator[str]:
     yield found.last_line()
 
 
-def _before_and_after(found: Attacked) -> Iterator[str]:
+def _before_and_after(found: AttackReport) -> Iterator[str]:
     """Yield, for each attribute that was attacked, the success of the best attack without and with the release."""
     best: dict[str, tuple[float, float]] = {}
     for attack in found.attacks:
@@ -91,7 +91,7 @@ def _before_and_after(found: Attacked) -> Iterator[str]:
         yield f"{of}: {without:.1%} read rightly without the release -> {with_it:.1%} with it".replace("%", " %")
 
 
-def _lines(attack: Attack) -> Iterator[str]:
+def _lines(attack: AttackResult) -> Iterator[str]:
     yield f"{attack.name}{f' ({attack.of})' if attack.of else ''}: {attack.outcome}"
     if attack.knows:
         yield f"  the attacker knows {attack.knows}"

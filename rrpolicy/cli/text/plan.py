@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
-from rrpolicy.channels.promises import built_in
+from rrpolicy.channels.self_check import is_built_in
 from rrpolicy.escaping.printable import condensed, listed, visible
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.planning.gate import expectation, shown
 from rrpolicy.planning.preview import parameters, unchanged
 from rrpolicy.planning.waivers import JUDGED
-from rrpolicy.privacy.units import HOW_MANY
+from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.reports.attributes import treated_so
 from rrpolicy.reports.before_after import FINDING, chance, found_worse, protection_panel
 from rrpolicy.reports.context import declared_lines
@@ -113,7 +113,7 @@ def _records_per_person(outlook: Outlook) -> str:
     most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
     if most > 1:
         return f", at most {most:,} a person" + ("" if tested else ", which was not tested")
-    return ", one a person" if tested else f". {HOW_MANY}"
+    return ", one a person" if tested else f". {UNTESTED_UNITS_NOTE}"
 
 
 def verdict(found: Outlook) -> str:
@@ -365,7 +365,7 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
 def _errors(outlook: Outlook) -> list[str]:
     if not outlook.errors:
         dealt = any(isinstance(d, AnatomyDecoder) for d in outlook.plan.channel.decoders())
-        own = not built_in(outlook.plan.channel)
+        own = not is_built_in(outlook.plan.channel)
         why = "the channel is a plugin's own" if own else "nothing is randomised"
         return [f"  none: {'it depends on how values go with the other columns' if dealt else why}"]
     spread = {name for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder) for name in d.attributes}

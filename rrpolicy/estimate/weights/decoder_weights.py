@@ -11,9 +11,9 @@ from rrpolicy.channels.decoders import (
     RecodeDecoder,
     RetentionDecoder,
     WithheldDecoder,
-    cells,
+    label_cells,
 )
-from rrpolicy.channels.withheld import no_matrices
+from rrpolicy.channels.undisclosed_channel import undisclosed_matrix_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
@@ -30,7 +30,7 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
     """
     match decoder:
         case IdentityDecoder(labels=labels):
-            own = cells(labels)
+            own = label_cells(labels)
             return (IdentityWeights(decoder.columns, own, own),) if labels else ()
         case RetentionDecoder(labels=own):
             return (RetentionWeights(decoder.columns, own, own, decoder.blocks),)
@@ -41,11 +41,11 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
         case RecodeDecoder():
             parts = zip(decoder.columns, decoder.released, decoder.original, decoder.groups, strict=True)
             return tuple(
-                RecodeWeights((name,), cells(released), cells(original), groups)
+                RecodeWeights((name,), label_cells(released), label_cells(original), groups)
                 for name, released, original, groups in parts
             )
         case AnatomyDecoder():
-            own, d = cells(decoder.labels), decoder
+            own, d = label_cells(decoder.labels), decoder
             return (AnatomyWeights(d.columns, own, own, d.table, d.key, d.count),)
         case WithheldDecoder():
-            raise no_matrices(decoder.columns)
+            raise undisclosed_matrix_error(decoder.columns)

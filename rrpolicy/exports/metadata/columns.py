@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.channels.table import Column, type_of
+from rrpolicy.channels.table import Column, engine_type_of
 
 _TYPES = {
     "VARCHAR": "string",
@@ -23,7 +23,7 @@ def holds_lists(column: Column) -> bool:
 
 def value_type(column: Column) -> str:
     """Return the type of a column's values, or of the entries of its lists."""
-    kind = (column.type or type_of(column.labels)).removesuffix("[]").partition("(")[0]
+    kind = (column.type or engine_type_of(column.labels)).removesuffix("[]").partition("(")[0]
     if kind.startswith("TIMESTAMP"):
         return "datetime"
     return _TYPES.get(kind, "integer" if kind.endswith(("INT", "INTEGER")) else "string")

@@ -26,8 +26,8 @@ from rrpolicy.finding import Finding, Risk, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.epsilon.exposure import LINKING
-from rrpolicy.privacy.risks import bounded_by, differential_privacy, likelihood_in
+from rrpolicy.privacy.epsilon.scope_loss import LINKING
+from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
 from rrpolicy.reports.context import declared
 from rrpolicy.reports.wording import worded
 
@@ -138,7 +138,7 @@ def _treatment(treatment: Treatment) -> Json:
 def _requirement(held: _Held, manifest: Manifest) -> Json:
     own = f"rrpolicy:{_term(held.family)}"
     node: dict[str, Json] = {"@id": held.id, "@type": own, "dct:description": f"{held.words}. {held.finding.adversary}"}
-    if differential_privacy(held.family) and not held.finding.given:
+    if is_differential_privacy(held.family) and not held.finding.given:
         scope: dict[str, Json] = {"@type": "dpv:Scope", "dct:description": _scope(held, manifest)}
         node |= {"@type": [own, "dpv:DifferentialPrivacy"], "dpv:hasScope": scope}
     return node
@@ -175,7 +175,7 @@ def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
         ("risk:UnauthorisedReidentification", Risk.LINKING, Role.QUASI_IDENTIFIER),
         (f"rrpolicy:{_READING}", Risk.READING, Role.SENSITIVE),
     ):
-        against = [each for each in held if what in bounded_by(each.family)]
+        against = [each for each in held if what in bounded_risks(each.family)]
         likely = list(dict.fromkeys(text for each in against for text in _likelihoods(each, what)))
         names = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
         left = [f"Released unchanged: {listed(names)}."] if names else []
@@ -191,7 +191,7 @@ def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
 
 def _likelihoods(held: _Held, risk: Risk) -> Iterator[str]:
     """Yield what a finding says of how likely a risk is."""
-    if likelihood_in(held.family) is risk:
+    if stated_likelihood(held.family) is risk:
         yield held.words
     for companion in held.finding.companions:
         if risk is Risk.LINKING and companion.name == LINKING and not companion.given:

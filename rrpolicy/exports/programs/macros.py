@@ -9,7 +9,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell
-from rrpolicy.channels.table import type_of
+from rrpolicy.channels.table import engine_type_of
 from rrpolicy.engine.quoting import identifier, listed, literal, type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
@@ -161,7 +161,7 @@ def _type(axis: AxisWeights, place: int, kinds: dict[str, str]) -> str:
     own = kinds[axis.columns[place]].removesuffix("[]")
     if isinstance(axis, SetWeights) or axis.released == axis.original:
         return type_name(own)
-    return type_name(type_of(tuple(cell[place] for cell in axis.original)) or "VARCHAR")
+    return type_name(engine_type_of(tuple(cell[place] for cell in axis.original)) or "VARCHAR")
 
 
 def _cells(columns: Sequence[str], cells: Sequence[Cell], types: Sequence[str]) -> str:

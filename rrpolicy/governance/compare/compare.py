@@ -96,7 +96,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
         progress: called with what is being done, and the share done.
     """
     from rrpolicy.safe_io.tempdirs import scratch_folder
-    from rrpolicy.utility.marginal import FEWEST_DRAWS, MOST_DRAWS
+    from rrpolicy.utility.table_metric import FEWEST_DRAWS, MOST_DRAWS
 
     if not FEWEST_DRAWS <= call.draws <= MOST_DRAWS:
         raise PolicyError(Problem("RR250", f"{call.draws} draws", expected=f"{FEWEST_DRAWS} to {MOST_DRAWS:,}"))

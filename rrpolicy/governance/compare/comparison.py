@@ -15,8 +15,8 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.preview import MarginalError
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
-from rrpolicy.privacy.protection.grade import RISE, Grade
-from rrpolicy.privacy.protection.ladder import Protection
+from rrpolicy.privacy.protection.grade import POSTERIOR_RISE, ProtectionGrade
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.reports.alternatives import Quantity
 from rrpolicy.reports.map import ROUNDING
 from rrpolicy.serialization.writing import plain
@@ -76,7 +76,7 @@ class CandidateResult:
     expected_errors: tuple[MarginalError, ...] = ()
     accept: str | None = None
     unmet: tuple[str, ...] = ()
-    protection: Protection | None = None
+    protection: ReleaseProtection | None = None
     unchanged: tuple[str, ...] = ()
     usable: bool = True
 
@@ -104,7 +104,7 @@ class CandidateResult:
     @property
     def rank(self) -> int:
         """Return the place of its grade from the best, 0; an unknown grade comes last."""
-        return len(Grade) if self.protection is None else self.protection.grade.rank
+        return len(ProtectionGrade) if self.protection is None else self.protection.grade.rank
 
     @property
     def rise(self) -> Measure:
@@ -226,7 +226,7 @@ class CandidateComparison(GatedResult):
         among = f"candidate {best} protects" if safest == 1 else f"{safest} protect"
         return (
             f"Of {known} candidates with usable tables, {among} best: grade {row.protection.grade.value}, the records "
-            f"raise the probability of one person's true value by {RISE.figure(row.rise.value)}. "
+            f"raise the probability of one person's true value by {POSTERIOR_RISE.figure(row.rise.value)}. "
         )
 
     def _error(self, place: int) -> Measure:

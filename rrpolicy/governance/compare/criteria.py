@@ -150,12 +150,12 @@ class ComparisonCriteria:
 
     def _always(self, plan: Plan, original: Original | int) -> Iterator[tuple[str, Measure | None]]:
         from rrpolicy.utility.distances import TotalVariation
-        from rrpolicy.utility.marginal import Options
+        from rrpolicy.utility.table_metric import TableMetricOptions
 
         for size, name in ((2, TWO_WAY), (1, ONE_WAY)):
             each = []
             for attributes in combinations(self.shared, size):
-                options = Options(attributes=attributes, draws=self.draws, seed=SEED)
+                options = TableMetricOptions(attributes=attributes, draws=self.draws, seed=SEED)
                 each.append(_expectation_or_none(partial(TotalVariation().expected, options, plan.channel, original)))
             yield name, _mean_measure(each)
         if not self.measured:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical_json import canonical, digest
-from rrpolicy.channels.reading import channel_from_json
+from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.composition import (
     LinkedChannel,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.channels.probability import log_up, round_down
+from rrpolicy.channels.probability import log_rounded_up, round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RRPolicyError
@@ -19,7 +19,7 @@ from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, Rel
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.governance.ledger.overlap import combine_releases, overlapping_releases, release_component
-from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
+from rrpolicy.privacy.epsilon.scope_loss import ScopeLoss, k_of_cross_ratio, scope_loss
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
 
@@ -221,23 +221,23 @@ def _composed_bounds(
         return None, why
     most = max(e.max_records for e in (*others, entry))
     joint = combine_releases(parts, entry, others, entry.records)
-    exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
+    exposed = [(scope_loss(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
     return _bounds_of(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
 
 
 def _bounds_of(
-    exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[ReleaseEntry], entry: ReleaseEntry
+    exposed: Sequence[tuple[ScopeLoss, int]], rule: str, others: Sequence[ReleaseEntry], entry: ReleaseEntry
 ) -> ComposedBounds:
     people = [(e, entry.records if not others else n) for e, n in exposed]
     several = any(e.max_records > 1 for e in (*others, entry))
-    k = None if several else round_down(min(k_of(e.cross, n) for e, n in people))
+    k = None if several else round_down(min(k_of_cross_ratio(e.cross, n) for e, n in people))
     return ComposedBounds(
         _epsilon_text(e.record for e, _ in people), _epsilon_text(e.attribute for e, _ in people), k, rule
     )
 
 
 def _epsilon_text(ratios: Iterator[Fraction | None]) -> float:
-    return max(math.inf if ratio is None else log_up(ratio) for ratio in ratios)
+    return max(math.inf if ratio is None else log_rounded_up(ratio) for ratio in ratios)
 
 
 def _row_json(line: LedgerRow) -> dict[str, Json]:

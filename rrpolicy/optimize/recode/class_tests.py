@@ -11,7 +11,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.lattice import ClassTest
 from rrpolicy.optimize.recode.levels import Recoded
-from rrpolicy.optimize.recode.rollup import Ladder, Tables, finest
+from rrpolicy.optimize.recode.rollup import GeneralisationLevels, LatticeTables, finest_tables
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy, Requirement
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def ladder(attribute: Recoded) -> Ladder:
+def attribute_levels(attribute: Recoded) -> GeneralisationLevels:
     """Return the levels of an attribute that may be chosen, as positions of groups."""
-    return Ladder(
-        attribute.attribute.name, tuple(positions(attribute.levels[j]) for j in attribute.chosen), attribute.chosen
+    return GeneralisationLevels(
+        attribute.attribute.name, tuple(label_numbers(attribute.levels[j]) for j in attribute.chosen), attribute.chosen
     )
 
 
-def positions(labels: Sequence[Value]) -> Ints:
+def label_numbers(labels: Sequence[Value]) -> Ints:
     """Return the number of each label among the distinct ones, in the order in which they first occur."""
     number: dict[tuple[type, Value], int] = {}
     return np.array([number.setdefault((type(v), v), len(number)) for v in labels], dtype=np.int64)
 
 
-def tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> Tables:
+def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> LatticeTables:
     """Count a table for rolling up, and the population beside it if a test asks for people.
 
     Args:
@@ -47,13 +47,13 @@ def tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests)
         counts = original.counts(*names, name)
         codes = counts.codes.astype(np.int64)
         joints.append((codes[:, :-1], codes[:, -1], counts.n, counts.shape[-1]))
-    ladders = [ladder(a) for a in attributes]
+    ladders = [attribute_levels(a) for a in attributes]
     counts = original.counts(*names)
     reference = None
     if original.reference is not None and any(test.people is not None for test in tests.tests):
         people = original.reference.counts(*names)
-        reference = finest(ladders, people.codes.astype(np.int64), people.n)
-    return finest(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
+        reference = finest_tables(ladders, people.codes.astype(np.int64), people.n)
+    return finest_tables(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
 
 
 @frozen(slots=False)
@@ -96,30 +96,30 @@ def class_tests(
             continue
         for one in assessor.per_class(requirement, policy):
             monotone = one.monotone_with_suppression if suppressing else one.monotone
-            tests.append(_test(requirement.model, one, policy, place, sensitive, monotone=monotone))
+            tests.append(_class_test(requirement.model, one, policy, place, sensitive, monotone=monotone))
     return ClassTests(tuple(sensitive), tuple(tests), tuple(others))
 
 
-def _test(
+def _class_test(
     name: str, one: PerClass, policy: Policy, place: Mapping[str, int], sensitive: dict[str, int], *, monotone: bool
 ) -> ClassTest:
     """Return a requirement on classes by the numbers of attributes; of its subgroup, what makes classes counts."""
     joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
     known = {attribute: value for attribute, value in one.where.items() if attribute in place}
-    concerned = tuple(_category(policy, place, attribute, value) for attribute, value in known.items())
+    concerned = tuple(_category_code(policy, place, attribute, value) for attribute, value in known.items())
     return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks, one.people, one.hidden)
 
 
-def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
+def _category_code(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
     return place[name], (policy.attributes[name].domain or ()).index(value)
 
 
-def sufficient(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
+def sufficient_tests(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
     """Return tests of classes that suffice for what only assessors of whole channels decide, where these know some."""
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive = {name: number for number, name in enumerate(tests.sensitive)}
     added = [
-        _test(requirement.model, one, policy, place, sensitive, monotone=one.monotone)
+        _class_test(requirement.model, one, policy, place, sensitive, monotone=one.monotone)
         for requirement, assessor in tests.others
         if assessor.sufficient is not None
         for one in assessor.sufficient(requirement, policy)

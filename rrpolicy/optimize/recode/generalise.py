@@ -12,26 +12,26 @@ from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.optimize.recode.class_tests import class_tests, sufficient, tables
-from rrpolicy.optimize.recode.lattice import Choice, ClassTest, Search
+from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables, sufficient_tests
+from rrpolicy.optimize.recode.lattice import Choice, ClassTest, LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at
-from rrpolicy.optimize.recode.loss import Loss
+from rrpolicy.optimize.recode.loss import GeneralisationLoss
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Channel
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.mechanism import Task
-    from rrpolicy.optimize.recode.rollup import Tables
+    from rrpolicy.optimize.recode.rollup import LatticeTables
     from rrpolicy.source.protocol import Original
 
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
 
 
-MUCH = 0.75
+MUCH_SMALLER_SHARE = 0.75
 """The largest share of a loss that is called much smaller."""
-BUDGET = 200
+NODE_BUDGET = 200
 """Nodes that are looked at for that."""
-FORCED = "people whom attributes tell apart that are released as they are fail one"
+FORCED_FAILURE = "people whom attributes tell apart that are released as they are fail one"
 
 
 @frozen
@@ -76,11 +76,11 @@ def full_domain(  # noqa: PLR0917 what a search is
     """
     most = int(goal.suppression * original.records)
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
-    counted = tables(original, attributes, tests)
+    counted = lattice_tables(original, attributes, tests)
     weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
 
     def channel_of(choice: Choice) -> Channel:
-        return build(axes_of(choice, attributes, suppressing=bool(goal.suppression)))
+        return build(choice_axes(choice, attributes, suppressing=bool(goal.suppression)))
 
     def accept(choice: Choice) -> bool:
         channel = channel_of(choice) if tests.others else None
@@ -88,14 +88,18 @@ def full_domain(  # noqa: PLR0917 what a search is
 
     suppressing = most > 0 and bool(tests.tests)
     lasting = bool(tests.others) and not suppressing and all(a.monotone and r.monotone for r, a in tests.others)
-    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting, budget)
+    search = LatticeSearch(
+        counted, tests.tests, GeneralisationLoss(goal.loss, counted, weights), most, accept, lasting, budget
+    )
     best = search.best()
     if best is None:
         coarsest = search.choice(tuple(size - 1 for size in counted.shape))
         whole = channel_of(coarsest)
         failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
         uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
-        raise infeasible(search, coarsest, failing, goal, lambda models: attained(task, models, uncut, original))
+        raise infeasible_error(
+            search, coarsest, failing, goal, lambda models: achieved_measures(task, models, uncut, original)
+        )
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
 
@@ -118,10 +122,10 @@ def with_few_suppressed(  # noqa: PLR0917 what a search is
     if int(goal.suppression * original.records) == 0 or loss <= 0:
         return None
     try:
-        found = full_domain(task, original, attributes, goal, build, BUDGET)
+        found = full_domain(task, original, attributes, goal, build, NODE_BUDGET)
     except RequirementError:
         return None
-    return found if found.choice.suppressed and found.choice.loss <= MUCH * loss else None
+    return found if found.choice.suppressed and found.choice.loss <= MUCH_SMALLER_SHARE * loss else None
 
 
 def certainty_loss(channel: Product, original: Original, attributes: Sequence[Recoded], goal: Goal) -> float:
@@ -146,13 +150,13 @@ def certainty_loss(channel: Product, original: Original, attributes: Sequence[Re
     return loss
 
 
-def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
+def choice_axes(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
     """Return the axes that release a choice; `suppressing` says whether something might be suppressed."""
     suppressed = choice.table.codes[~choice.kept].tolist() if suppressing else None
     return axes_at(attributes, choice.node, suppressed)
 
 
-def attained(task: Task, models: Collection[str], channel: Channel, original: Original) -> str:
+def achieved_measures(task: Task, models: Collection[str], channel: Channel, original: Original) -> str:
     """Return models with the number that each entry of theirs achieves through a channel, for messages."""
     said = []
     for requirement, assessor in task.requirements:
@@ -162,8 +166,12 @@ def attained(task: Task, models: Collection[str], channel: Channel, original: Or
     return ", ".join(dict.fromkeys(said))
 
 
-def infeasible(
-    search: Search, coarsest: Choice, failing: Collection[str], goal: Goal, said: Callable[[Collection[str]], str]
+def infeasible_error(
+    search: LatticeSearch,
+    coarsest: Choice,
+    failing: Collection[str],
+    goal: Goal,
+    said: Callable[[Collection[str]], str],
 ) -> RequirementError:
     """Return the error that says what stands in the way at the coarsest node, and what would help.
 
@@ -181,7 +189,7 @@ def infeasible(
     if search.satisfies(coarsest):
         names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
     else:
-        alone = {t.name: Search(search.tables, [t], search.loss, 0) for t in search.tests}
+        alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
         names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
         share = f"{float(goal.suppression):.4g}"
@@ -211,18 +219,18 @@ def multidimensional(
     Raises:
         RequirementError: RR105 if even the whole table, as one class, fails.
     """
-    from rrpolicy.optimize.recode.mondrian import mondrian
+    from rrpolicy.optimize.recode.mondrian import mondrian_partition
 
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
-    steering = sufficient(tests, task.policy, attributes)
+    steering = sufficient_tests(tests, task.policy, attributes)
     finest = [replace(a, chosen=(0,)) for a in attributes]
-    counted = tables(original, finest, steering)
-    axis = mondrian(counted, attributes, steering.tests)
+    counted = lattice_tables(original, finest, steering)
+    axis = mondrian_partition(counted, attributes, steering.tests)
     if axis is None:
-        models = {t.name for t in steering.tests if not _holds_of_all(t, counted)}
+        models = {t.name for t in steering.tests if not _holds_for_table(t, counted)}
         whole = build(axes_at(attributes, [len(a.chosen) - 1 for a in attributes]))
-        names = attained(task, models, whole, original)
-        stands = f"even the whole table, as one class, fails {names}" if names else FORCED
+        names = achieved_measures(task, models, whole, original)
+        stands = f"even the whole table, as one class, fails {names}" if names else FORCED_FAILURE
         message = f"no partition satisfies every requirement: {stands}"
         hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
         raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
@@ -236,7 +244,7 @@ def multidimensional(
     return channel
 
 
-def _holds_of_all(test: ClassTest, counted: Tables) -> bool:
+def _holds_for_table(test: ClassTest, counted: LatticeTables) -> bool:
     """Return whether the whole table, as one class, satisfies a test."""
     table = counted.finest
     counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)

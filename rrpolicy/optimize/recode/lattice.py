@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.optimize.recode.loss import above
-from rrpolicy.optimize.recode.rollup import Node, Table, Tables
+from rrpolicy.optimize.recode.loss import coarser_nodes
+from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rrpolicy.optimize.recode.loss import Loss
+    from rrpolicy.optimize.recode.loss import GeneralisationLoss
     from rrpolicy.source.counts import Ints
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -92,7 +92,7 @@ class Choice:
 
 
 @dataclass
-class Search:
+class LatticeSearch:
     """A search for the best node.
 
     Attributes:
@@ -106,9 +106,9 @@ class Search:
         tested: nodes whose classes were counted so far.
     """
 
-    tables: Tables
+    tables: LatticeTables
     tests: Sequence[ClassTest]
-    loss: Loss
+    loss: GeneralisationLoss
     most: int
     accept: Callable[[Choice], bool] = lambda _: True
     lasting: bool = False
@@ -130,7 +130,7 @@ class Search:
                 continue
             choice = self.choice(node)
             raw = choice.loss if choice.kept.all() else self.loss.of(choice.table, np.ones_like(choice.kept))
-            np.maximum(bound[above(node)], raw, out=bound[above(node)])
+            np.maximum(bound[coarser_nodes(node)], raw, out=bound[coarser_nodes(node)])
             better = found is None or choice.order < found.order
             if better and self.satisfies(choice) and (self.lasting or self.accept(choice)):
                 found = choice
@@ -189,7 +189,7 @@ class Search:
             fails = self._failing(table, np.ones(len(table.n), dtype=bool), monotone)
             fine = int(table.n[fails].sum()) <= self.most
             if fine and (not self.lasting or self.accept(Choice(at, 0.0, table, ~fails))):
-                state[above(at)] = _HOLDS
+                state[coarser_nodes(at)] = _HOLDS
                 high = max(middle - 1, low)
             else:
                 state[tuple(slice(0, place + 1) for place in at)] = _FAILS
@@ -215,7 +215,7 @@ class Search:
         fails = np.zeros(len(kept), dtype=bool)
         for test in tests:
             histogram = table.n[:, None] if test.joint is None else table.histogram(test.joint)
-            mask = ~test.holds(with_suppressed(histogram[kept], histogram[~kept]))[: int(kept.sum())]
+            mask = ~test.holds(add_suppressed_class(histogram[kept], histogram[~kept]))[: int(kept.sum())]
             if test.people is not None:
                 people, elsewhere = self.tables.people(table)
                 told = test.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
@@ -227,6 +227,6 @@ class Search:
         return fails
 
 
-def with_suppressed(kept: Ints, gone: Ints) -> Ints:
+def add_suppressed_class(kept: Ints, gone: Ints) -> Ints:
     """Return (classes, values) counts of what is released: of the kept classes, then of the others as one, if any."""
     return np.vstack([kept, gone.sum(axis=0, keepdims=True)]) if len(gone) else kept

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rrpolicy.optimize.recode.levels import LossName
-    from rrpolicy.optimize.recode.rollup import Node, Table, Tables
+    from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
     from rrpolicy.source.counts import Array
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -44,7 +44,7 @@ DIGITS = 12
 
 
 @frozen(slots=False)
-class Loss:
+class GeneralisationLoss:
     """A loss on the nodes of a lattice.
 
     Attributes:
@@ -54,7 +54,7 @@ class Loss:
     """
 
     name: LossName
-    tables: Tables
+    tables: LatticeTables
     weights: Array
 
     def of(self, table: Table, kept: Mask) -> float:
@@ -64,7 +64,7 @@ class Loss:
             table: its classes.
             kept: (classes,) those that are not suppressed.
         """
-        return rounded(_LOSSES[self.name](self, table, kept))
+        return round_loss(_LOSSES[self.name](self, table, kept))
 
     def bounds(self) -> Array:
         """Return an array over the lattice: what every node loses at least, known without its classes."""
@@ -74,11 +74,11 @@ class Loss:
             return bound
         for axis, column in enumerate(self._means):
             bound = bound + np.array(column).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        return np.array([rounded(x) for x in bound.ravel()]).reshape(shape)
+        return np.array([round_loss(x) for x in bound.ravel()]).reshape(shape)
 
     def hints(self) -> Array:
         """Return an array over the lattice to search it by, the least first: NCP without suppression."""
-        return self.bounds() if self.name == "ncp" else Loss("ncp", self.tables, self.weights).bounds()
+        return self.bounds() if self.name == "ncp" else GeneralisationLoss("ncp", self.tables, self.weights).bounds()
 
     @cached_property
     def _means(self) -> tuple[tuple[float, ...], ...]:
@@ -137,28 +137,28 @@ class Loss:
         return max(self._entropy - float(table.n / records @ np.log(q)), 0.0)
 
 
-def _discernibility(loss: Loss, table: Table, kept: Mask) -> float:
+def _discernibility(loss: GeneralisationLoss, table: Table, kept: Mask) -> float:
     return discernibility(table.n[kept], float(table.n[~kept].sum()), loss.tables.records)
 
 
-def _average_class_size(loss: Loss, table: Table, kept: Mask) -> float:
+def _average_class_size(loss: GeneralisationLoss, table: Table, kept: Mask) -> float:
     del table
     return loss.tables.records / float(np.count_nonzero(kept) + (not kept.all()))
 
 
-_LOSSES: Mapping[str, Callable[[Loss, Table, Mask], float]] = {
-    "ncp": Loss.ncp,
+_LOSSES: Mapping[str, Callable[[GeneralisationLoss, Table, Mask], float]] = {
+    "ncp": GeneralisationLoss.ncp,
     "discernibility": _discernibility,
     "average-class-size": _average_class_size,
-    "kl": Loss.kl,
+    "kl": GeneralisationLoss.kl,
 }
 
 
-def rounded(x: float) -> float:
+def round_loss(x: float) -> float:
     """Return a loss without the digits that are rounding."""
     return float(f"{x:.{DIGITS}g}")
 
 
-def above(node: Node) -> tuple[slice, ...]:
+def coarser_nodes(node: Node) -> tuple[slice, ...]:
     """Return the index of a node and every coarser one in an array over the lattice."""
     return tuple(slice(place, None) for place in node)

@@ -26,20 +26,20 @@ from rrpolicy.channels.axes.partition import Boxes, Cut
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.levels import Recoded, columns_of
-from rrpolicy.optimize.recode.sides import Group, Parts, Side
+from rrpolicy.optimize.recode.mondrian_attribute import CategoryGroup, GroupParts, MondrianAttribute
 from rrpolicy.policy.model import Role
 
 if TYPE_CHECKING:
     from rrpolicy.optimize.recode.lattice import ClassTest
-    from rrpolicy.optimize.recode.rollup import Table, Tables
+    from rrpolicy.optimize.recode.rollup import LatticeTables, Table
     from rrpolicy.source.counts import Ints
 
-Box: TypeAlias = tuple[Group, ...]
+Box: TypeAlias = tuple[CategoryGroup, ...]
 """One group of each attribute."""
 
 
 @frozen(slots=False)
-class Mondrian:
+class MondrianPartition:
     """A partition in the making.
 
     Attributes:
@@ -49,7 +49,7 @@ class Mondrian:
         tests: the requirements on classes.
     """
 
-    sides: tuple[Side, ...]
+    sides: tuple[MondrianAttribute, ...]
     table: Table
     people: Ints | None
     tests: Sequence[ClassTest]
@@ -79,18 +79,19 @@ class Mondrian:
             cuts.append(Cut(place, tuple(self.sides[place].number(part) for part in parts)))
             codes = self.table.codes[here, place]
             waiting += [
-                (_replaced(box, place, part), here[np.isin(codes, part)], checked, places) for part in reversed(parts)
+                (_replace_part(box, place, part), here[np.isin(codes, part)], checked, places)
+                for part in reversed(parts)
             ]
         return Boxes(start, tuple(cuts))
 
-    def _forced(self, box: Box) -> tuple[int, Parts] | None:
+    def _forced(self, box: Box) -> tuple[int, GroupParts] | None:
         """Return a cut that no requirement may prevent: what is not generalised is released as it is."""
         for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
             if side.attribute.role is not Role.QUASI_IDENTIFIER and len(group) > 1:
                 return place, tuple((code,) for code in group)
         return None
 
-    def _best(self, box: Box, here: Ints, places: Sequence[int]) -> tuple[int, Parts] | None:
+    def _best(self, box: Box, here: Ints, places: Sequence[int]) -> tuple[int, GroupParts] | None:
         """Return the first allowed cut along some attributes, the widest first."""
         if len(here) < 2:  # noqa: PLR2004 - one cell cannot be cut
             return None
@@ -103,7 +104,7 @@ class Mondrian:
                 return place, ways[min(best)[1]]
         return None
 
-    def _narrower(self, box: Box, here: Ints) -> tuple[int, Parts] | None:
+    def _narrower(self, box: Box, here: Ints) -> tuple[int, GroupParts] | None:
         """Return a cut that leaves all records and people in one part: it tells where they are, and no two apart."""
         if not len(here):
             return None
@@ -117,7 +118,7 @@ class Mondrian:
         """Return whether a box satisfies every test."""
         return self._allowed(box, here, 0, [(box[0],)])[0]
 
-    def _allowed(self, box: Box, here: Ints, place: int, ways: Sequence[Parts]) -> list[bool]:
+    def _allowed(self, box: Box, here: Ints, place: int, ways: Sequence[GroupParts]) -> list[bool]:
         """Return, for each way to cut a box along an attribute, whether all its parts satisfy every test."""
         parts = [part for way in ways for part in way]
         fine = np.ones(len(parts), dtype=bool)
@@ -134,7 +135,7 @@ class Mondrian:
                 both = self._by_code(np.stack([self.table.n, self.people], axis=1), here, place)
                 mask = mask & test.people(*np.array([both[list(part)].sum(axis=0) for part in parts]).T)
             for attribute, category in test.concerned:
-                mask = mask | np.array([category not in _replaced(box, place, part)[attribute] for part in parts])
+                mask = mask | np.array([category not in _replace_part(box, place, part)[attribute] for part in parts])
             fine &= mask
         ends = np.cumsum([len(way) for way in ways])
         return [bool(x.all()) for x in np.split(fine, ends[:-1])]
@@ -155,7 +156,9 @@ class Mondrian:
         return {joint: dense.sum(axis=0) for joint, dense in self._dense.items()}
 
 
-def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[ClassTest]) -> Recode | None:
+def mondrian_partition(
+    counted: LatticeTables, attributes: Sequence[Recoded], tests: Sequence[ClassTest]
+) -> Recode | None:
     """Return the partition as an axis; None if even the whole table fails a requirement.
 
     Args:
@@ -163,9 +166,9 @@ def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[Cla
         attributes: what makes classes.
         tests: the requirements on classes.
     """
-    sides = tuple(Side(a) for a in attributes)
+    sides = tuple(MondrianAttribute(a) for a in attributes)
     table, people = counted.united()
-    boxes = Mondrian(sides, table, people, tests).partition()
+    boxes = MondrianPartition(sides, table, people, tests).partition()
     if boxes is None:
         return None
     used = [set(numbers) for numbers in zip(*boxes.boxes(), strict=True)]
@@ -178,5 +181,5 @@ def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[Cla
     return Recode(tuple(a.domain for a in attributes), columns, tuple(groups), boxes.numbered(orders))
 
 
-def _replaced(box: Box, place: int, part: Group) -> Box:
+def _replace_part(box: Box, place: int, part: CategoryGroup) -> Box:
     return (*box[:place], part, *box[place + 1 :])

@@ -28,7 +28,7 @@ _SPARSE = 4
 
 
 @frozen(slots=False)
-class Ladder:
+class GeneralisationLevels:
     """The levels of one attribute, from the finest that may be chosen to the coarsest.
 
     Attributes:
@@ -86,7 +86,7 @@ class Joint:
             classes: how many there will be.
         """
         key = image[self.group] * self.values + self.value
-        key, n = _added_up(key, self.n, classes * self.values)
+        key, n = _sum_by_key(key, self.n, classes * self.values)
         return Joint(key // self.values, key % self.values, n, self.values)
 
 
@@ -112,7 +112,7 @@ class Table:
 
 
 @dataclass
-class Tables:
+class LatticeTables:
     """The tables of a lattice, made on demand.
 
     Attributes:
@@ -121,9 +121,9 @@ class Tables:
         reference: the same of the people of a population; None if none are asked for.
     """
 
-    ladders: tuple[Ladder, ...]
+    ladders: tuple[GeneralisationLevels, ...]
     finest: Table
-    reference: Tables | None = None
+    reference: LatticeTables | None = None
     _held: list[Table] = field(default_factory=list)
     _nodes: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     _sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -157,7 +157,7 @@ class Tables:
             raise ValueError("no population was counted")
         theirs = self.reference.at(table.node)
         shape = [ladder.groups[place] for ladder, place in zip(self.ladders, table.node, strict=True)]
-        known, found = (_numbered(codes, shape) for codes in (theirs.codes, table.codes))
+        known, found = (_row_numbers(codes, shape) for codes in (theirs.codes, table.codes))
         place = np.minimum(np.searchsorted(known, found), len(known) - 1)
         people: Ints = np.where(known[place] == found, theirs.n[place], 0)
         return people, int(theirs.n.sum() - people.sum())
@@ -169,7 +169,7 @@ class Tables:
             return table, None
         theirs = self.reference.finest
         shape = [ladder.groups[0] for ladder in self.ladders]
-        known, found = (_numbered(codes, shape) for codes in (table.codes, theirs.codes))
+        known, found = (_row_numbers(codes, shape) for codes in (table.codes, theirs.codes))
         every = np.union1d(known, found)
         records, people = np.zeros(len(every), dtype=np.int64), np.zeros(len(every), dtype=np.int64)
         image = np.searchsorted(every, known)
@@ -185,7 +185,7 @@ class Tables:
             codes = source.codes[:, number]
             key = key * shape[number] + (codes if old == new else ladder.between(old, new)[codes])
         cells = math.prod(shape)
-        found, n = _added_up(key, source.n, cells)
+        found, n = _sum_by_key(key, source.n, cells)
         if cells <= _SPARSE * len(key):
             place = np.zeros(cells, dtype=np.int64)
             place[found] = np.arange(len(found))
@@ -206,13 +206,13 @@ class Tables:
         self._nodes = np.array([t.node for t in self._held], dtype=np.int64).reshape(len(self._held), -1)
 
 
-def finest(
-    ladders: Sequence[Ladder],
+def finest_tables(
+    ladders: Sequence[GeneralisationLevels],
     codes: Ints,
     n: Ints,
     joints: Sequence[tuple[Ints, Ints, Ints, int]] = (),
-    reference: Tables | None = None,
-) -> Tables:
+    reference: LatticeTables | None = None,
+) -> LatticeTables:
     """Return the tables of a lattice from counts over original categories.
 
     Args:
@@ -229,18 +229,18 @@ def finest(
 
     def key_of(rows: Ints) -> Ints:
         groups = [ladder.becomes[0][rows[:, number]] for number, ladder in enumerate(ladders)]
-        return _numbered(np.stack(groups, axis=1) if groups else rows.astype(np.int64), shape)
+        return _row_numbers(np.stack(groups, axis=1) if groups else rows.astype(np.int64), shape)
 
-    found, total = _added_up(key_of(codes), n, math.prod(shape))
+    found, total = _sum_by_key(key_of(codes), n, math.prod(shape))
     tables = []
     for rows, value, count, values in joints:
         joint = Joint(np.searchsorted(found, key_of(rows)), value.astype(np.int64), count, values)
         tables.append(joint.rolled(np.arange(len(found)), len(found)))
     unpacked = np.stack(np.unravel_index(found, shape), axis=1) if shape else np.zeros((len(found), 0), np.int64)
-    return Tables(tuple(ladders), Table((0,) * len(ladders), unpacked, total, tuple(tables)), reference)
+    return LatticeTables(tuple(ladders), Table((0,) * len(ladders), unpacked, total, tuple(tables)), reference)
 
 
-def _numbered(codes: Ints, shape: Sequence[int]) -> Ints:
+def _row_numbers(codes: Ints, shape: Sequence[int]) -> Ints:
     """Return one number for each row of codes, in the order of the rows."""
     key = np.zeros(len(codes), dtype=np.int64)
     for column, size in enumerate(shape):
@@ -248,7 +248,7 @@ def _numbered(codes: Ints, shape: Sequence[int]) -> Ints:
     return key
 
 
-def _added_up(key: Ints, n: Ints, size: int) -> tuple[Ints, Ints]:
+def _sum_by_key(key: Ints, n: Ints, size: int) -> tuple[Ints, Ints]:
     """Return the distinct keys in order, and the sum of n at each; keys with nothing are dropped."""
     if size <= _SPARSE * len(key):
         total = np.bincount(key, weights=n, minlength=size)

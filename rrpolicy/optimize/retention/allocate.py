@@ -18,10 +18,15 @@ from rrpolicy.escaping.printable import listed
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
-from rrpolicy.optimize.retention.equal import LEAST_DIGITS
-from rrpolicy.optimize.retention.optimal import STARTS, equalise, minimise
-from rrpolicy.optimize.retention.problem import Allocation, Solution
-from rrpolicy.optimize.retention.template import Template, marginals_of, needs_data, objective
+from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
+from rrpolicy.optimize.retention.optimizer import DEFAULT_STARTS, minimise_error, solve_common_retention
+from rrpolicy.optimize.retention.problem import Allocation, AllocationSolution
+from rrpolicy.optimize.retention.template import (
+    ChannelTemplate,
+    expected_error_objective,
+    needs_data,
+    weighted_marginals,
+)
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.model import Smooth
 
@@ -58,8 +63,8 @@ def allocate(
     *,
     optimal: bool = True,
     workload: Sequence[Marginal] = (),
-    digits: int = LEAST_DIGITS,
-    starts: int = STARTS,
+    digits: int = MIN_DIGITS,
+    starts: int = DEFAULT_STARTS,
 ) -> Allocated:
     """Choose retention probabilities that satisfy every requirement of a task at once.
 
@@ -77,10 +82,10 @@ def allocate(
         PolicyError: RR255 if more than N is needed and only N is given.
         RequirementError: RR102 if no retention probabilities satisfy the requirements.
     """
-    template = Template(channel, solved)
-    origin = _origin(template, workload, task, optimal=optimal)
-    problem = problem_of(template, task, workload, digits)
-    solution = minimise(problem, starts) if optimal else equalise(problem)
+    template = ChannelTemplate(channel, solved)
+    origin = _parameter_origin(template, workload, task, optimal=optimal)
+    problem = allocation_problem(template, task, workload, digits)
+    solution = minimise_error(problem, starts) if optimal else solve_common_retention(problem)
     filled = template.filled(solution.keep)
     return Allocated(
         filled,
@@ -90,26 +95,29 @@ def allocate(
             for axis, rho, p in zip(template.open, solution.retention, solution.unrounded, strict=True)
             for name in axis.attributes
         },
-        (*_limits(problem, solution), *(_compared(template, workload, task, solution) if optimal else ())),
+        (
+            *_binding_limits(problem, solution),
+            *(_comparison_remarks(template, workload, task, solution) if optimal else ()),
+        ),
     )
 
 
-def problem_of(
-    template: Template, task: Task, workload: Sequence[Marginal] = (), digits: int = LEAST_DIGITS
+def allocation_problem(
+    template: ChannelTemplate, task: Task, workload: Sequence[Marginal] = (), digits: int = MIN_DIGITS
 ) -> Allocation:
     """Return what is to be minimised under which constraints; see `allocate` for the arguments."""
     return Allocation(
         template.variables,
-        objective(template, workload, task.original),
+        expected_error_objective(template, workload, task.original),
         tuple(_constraints(template, task)),
-        lambda keep: _holds(template.filled(keep), task),
+        lambda keep: _satisfies_requirements(template.filled(keep), task),
         digits,
-        lambda: _floor(template, task),
-        _place(task),
+        lambda: _unreachable_error(template, task),
+        _first_requirement_place(task),
     )
 
 
-def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
+def _parameter_origin(template: ChannelTemplate, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
     """Return whether the parameters depend on more than N; refuse it where only N is given."""
     models = [r.model for r, assessor in task.requirements if assessor.rests_on(r) > Basis.CHANNEL]
     data = optimal and needs_data(template, workload)
@@ -122,11 +130,11 @@ def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, opt
     return Origin.DATA if models or data or seen else Origin.RECORDS
 
 
-def _holds(channel: Product, task: Task) -> bool:
+def _satisfies_requirements(channel: Product, task: Task) -> bool:
     return all(assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements)
 
 
-def _constraints(template: Template, task: Task) -> Iterator[Smooth]:
+def _constraints(template: ChannelTemplate, task: Task) -> Iterator[Smooth]:
     """Yield every requirement that can be differentiated, seen from the open axes alone.
 
     An assessor's constraint reads one keep probability for each retention axis; those that are given stay as they are.
@@ -137,10 +145,12 @@ def _constraints(template: Template, task: Task) -> Iterator[Smooth]:
     free = np.array([template.opens(axis) for axis in axes])
     for requirement, assessor in task.requirements:
         if assessor.smooth is not None:
-            yield _seen(assessor.smooth(requirement, template.channel, task.original), start, free)
+            yield _restricted_constraint(assessor.smooth(requirement, template.channel, task.original), start, free)
 
 
-def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Smooth:
+def _restricted_constraint(
+    constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> Smooth:
     def full(x: Array) -> Array:
         keep = start.copy()
         keep[free] = x
@@ -155,25 +165,25 @@ def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np
     )
 
 
-def _place(task: Task) -> Place | None:
+def _first_requirement_place(task: Task) -> Place | None:
     """Return where the only requirement stands, or the first of several."""
     return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
 
 
-def _floor(template: Template, task: Task) -> tuple[str, str, Place | None]:
+def _unreachable_error(template: ChannelTemplate, task: Task) -> tuple[str, str, Place | None]:
     """Return what the requirements reach as all that is open is drawn at random, what would help, and whose it is."""
     least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
     said, hints, places = [], list[tuple[str, tuple[str, ...]]](), list[Place | None]()
     for requirement, assessor in task.requirements:
-        for of, text, helps in _in_the_way(requirement, assessor, least, template, task):
+        for of, text, helps in _binding_obstacles(requirement, assessor, least, template, task):
             said.append(text)
             hints.append((of, helps))
             places.append(requirement.place)
-    told = _together(hints) or "; or ".join(_in_general(template, task))
+    told = _combined_hints(hints) or "; or ".join(_general_hints(template, task))
     return "; ".join(said), told, next(iter(places), None)
 
 
-def _together(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+def _combined_hints(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
     """Return what would help each of several: what is of one alone after its name, what helps all of them last."""
     every = [h for h in dict.fromkeys(h for _, helps in hints for h in helps) if all(h in helps for _, helps in hints)]
     own = [(of, [h for h in helps if h not in every]) for of, helps in hints]
@@ -182,7 +192,7 @@ def _together(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
     return "\n    ".join([*told, f"for each: {shared}"] if told and shared else told or [shared])
 
 
-def _in_general(template: Template, task: Task) -> Iterator[str]:
+def _general_hints(template: ChannelTemplate, task: Task) -> Iterator[str]:
     """Yield what may help where no requirement says what would, by the names of the attributes."""
     changed = {n for a in template.channel.axes if not isinstance(a, Identity) for n in a.attributes}
     given = [
@@ -202,8 +212,8 @@ def _in_general(template: Template, task: Task) -> Iterator[str]:
     yield "ask for less"
 
 
-def _in_the_way(
-    requirement: Requirement, assessor: Assessor, least: Product, template: Template, task: Task
+def _binding_obstacles(
+    requirement: Requirement, assessor: Assessor, least: Product, template: ChannelTemplate, task: Task
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield what cannot be brought under its limit: what it is of, how far it comes, and what would help."""
     if assessor.floor is not None and not isinstance(task.original, int):
@@ -213,17 +223,17 @@ def _in_the_way(
         return
     finding = assessor.finding(requirement, least, task.original)
     if finding.verdict is not Verdict.SATISFIED:
-        yield requirement.model, _reached(finding), _above_all(finding, task)
+        yield requirement.model, _achieved_text(finding), _table_size_hint(finding, task)
 
 
-def _reached(finding: Finding) -> str:
+def _achieved_text(finding: Finding) -> str:
     """Return what a requirement reaches, and how many stand in the way."""
     over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
-    said = f"{finding.model}: {_extreme(finding)}"
+    said = f"{finding.model}: {_best_achieved(finding)}"
     return said + (over if finding.groups_over else "")
 
 
-def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
+def _table_size_hint(finding: Finding, task: Task) -> tuple[str, ...]:
     """Return the hint for what must be as large as the table or larger: no randomisation helps."""
     achieved, limit = finding.achieved, finding.limit
     if achieved is None or limit is None or achieved.value > limit or limit < task.records:
@@ -231,7 +241,7 @@ def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
     return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
 
 
-def _extreme(finding: Finding) -> str:
+def _best_achieved(finding: Finding) -> str:
     """Return the best that a requirement reaches: the largest of what must be large, else the smallest."""
     if finding.achieved is None or finding.limit is None:
         return "undecided however much is randomised"
@@ -242,7 +252,7 @@ def _extreme(finding: Finding) -> str:
     return f"the largest reachable is {less}"
 
 
-def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
+def _binding_limits(problem: Allocation, solution: AllocationSolution) -> Iterator[Remark]:
     if solution.active:
         yield Remark("limited-by", f"what limits the choice: {', '.join(solution.active)}")
     if problem.bounded:
@@ -260,10 +270,12 @@ def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
         )
 
 
-def _compared(template: Template, workload: Sequence[Marginal], task: Task, solution: Solution) -> Iterator[Remark]:
+def _comparison_remarks(
+    template: ChannelTemplate, workload: Sequence[Marginal], task: Task, solution: AllocationSolution
+) -> Iterator[Remark]:
     """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
     if solution.common is not None and len(solution.keep) > 1:
-        found = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
+        found = [_weighted_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
         errors = [
             error for error in found if error is not None and math.isfinite(error)
         ]  # of 100 columns it may not be
@@ -278,10 +290,10 @@ def _compared(template: Template, workload: Sequence[Marginal], task: Task, solu
     )
 
 
-def _error(channel: Product, workload: Sequence[Marginal], task: Task) -> float | None:
+def _weighted_error(channel: Product, workload: Sequence[Marginal], task: Task) -> float | None:
     """Return the weighted sum of the expected squared errors; None if N and the channel do not tell."""
     parts = [
         (weight, expected_squared_error(channel, task.original, names))
-        for weight, names in marginals_of(channel, workload)
+        for weight, names in weighted_marginals(channel, workload)
     ]
     return None if any(error is None for _, error in parts) else math.fsum(w * (e or 0.0) for w, e in parts)

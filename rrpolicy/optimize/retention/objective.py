@@ -27,7 +27,7 @@ _LARGE = 600.0
 
 
 @frozen
-class Variable:
+class RetentionVariable:
     """One retention probability that is looked for.
 
     Attributes:
@@ -45,7 +45,7 @@ class Variable:
 
 
 @frozen
-class Term:
+class MarginalErrorTerm:
     """The expected squared error of one marginal, but for its factor 1/N.
 
     Attributes:
@@ -75,7 +75,7 @@ class ExpectedError:
         offset: added to every value, so that it reads as the field writes it.
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[MarginalErrorTerm, ...]
     offset: float = 0.0
 
     def value(self, retention: Array) -> float:
@@ -99,7 +99,7 @@ class ExpectedError:
         return math.log(total / scale) + shift + self.offset, slope / total
 
 
-def marginal(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> Term:
+def marginal_error_term(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> MarginalErrorTerm:
     """Return the term of a marginal under plain retention: free of the data.
 
     Args:
@@ -107,7 +107,7 @@ def marginal(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> T
         variables: positions of its variables.
         sizes: numbers of categories of those attributes.
     """
-    return Term(
+    return MarginalErrorTerm(
         weight,
         np.array(variables, dtype=np.int64),
         np.array(sizes, dtype=np.float64).reshape(1, len(sizes)),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.optimize.retention.equal import LEAST_DIGITS
+from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Place
-    from rrpolicy.optimize.retention.objective import ExpectedError, Variable
+    from rrpolicy.optimize.retention.objective import ExpectedError, RetentionVariable
 
 
 @frozen(slots=False)
@@ -31,11 +31,11 @@ class Allocation:
         place: of the requirements in the policy, for RR102 where none stands in the way by itself.
     """
 
-    variables: tuple[Variable, ...]
+    variables: tuple[RetentionVariable, ...]
     objective: ExpectedError
     constraints: tuple[Smooth, ...]
     feasible: Callable[[tuple[Fraction, ...]], bool]
-    digits: int = LEAST_DIGITS
+    digits: int = MIN_DIGITS
     floor: Callable[[], tuple[str, str, Place | None]] = lambda: ("", "", None)
     place: Place | None = None
 
@@ -51,7 +51,7 @@ class Allocation:
 
 
 @frozen
-class Evaluations:
+class EvaluationCount:
     """How often the constraints were evaluated from one start."""
 
     value: int
@@ -59,7 +59,7 @@ class Evaluations:
 
 
 @frozen
-class Solution:
+class AllocationSolution:
     """Keep probabilities that satisfy every requirement, as decided by the assessors.
 
     Attributes:
@@ -83,14 +83,14 @@ class Solution:
     objective: float
     starts: int
     agreed: int
-    evaluations: tuple[Evaluations, ...]
+    evaluations: tuple[EvaluationCount, ...]
     active: tuple[str, ...]
     pulled_back: float
     raised: float = 1.0
     common: tuple[Fraction, ...] | None = None
 
 
-def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
+def infeasible_error(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
     """Return the error of a problem that no retention probability solves.
 
     Args:

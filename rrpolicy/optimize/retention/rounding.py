@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.probability import keep_probability
-from rrpolicy.optimize.retention.equal import round_down
-from rrpolicy.optimize.retention.problem import Allocation, infeasible
+from rrpolicy.optimize.retention.common_retention import round_keep_down
+from rrpolicy.optimize.retention.problem import Allocation, infeasible_error
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -20,7 +20,7 @@ RAISES = 8
 """Exact assessments spent on going from an upper bound's solution towards the exact limit."""
 
 
-def pulled_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
+def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
     """Round down; scale all retentions by one factor, found by bisection, until the assessors accept.
 
     Returns:
@@ -29,22 +29,22 @@ def pulled_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], 
     Raises:
         RequirementError: RR102 if they accept none.
     """
-    keep = _as_it_is(problem, rho)
+    keep = _rounded_or_none(problem, rho)
     if keep is not None:
         return keep, 1.0
     low = high = Fraction(1)
     step = Fraction(1, 10**9)
-    while low == 1 or not problem.feasible(_rounded(problem, rho, low)):
+    while low == 1 or not problem.feasible(_round_keeps(problem, rho, low)):
         high, low, step = low, max(1 - step, low / 2) if step < 1 else low / 2, step * 8
         if low < Fraction(1, 2**60):
-            raise infeasible(problem, tuple(c.name for c in problem.constraints))
+            raise infeasible_error(problem, tuple(c.name for c in problem.constraints))
     for _ in range(8):
         middle = (low + high) / 2
-        low, high = (middle, high) if problem.feasible(_rounded(problem, rho, middle)) else (low, middle)
-    return _rounded(problem, rho, low), float(low)
+        low, high = (middle, high) if problem.feasible(_round_keeps(problem, rho, middle)) else (low, middle)
+    return _round_keeps(problem, rho, low), float(low)
 
 
-def moved_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tuple[Fraction, ...]]:
+def move_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tuple[Fraction, ...]]:
     """Round down; go towards a point that holds, on a logarithmic scale, until the assessors accept.
 
     Where scaling all retentions down may itself exceed a limit.
@@ -62,19 +62,19 @@ def moved_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, t
     """
     for back in TOWARDS:
         moved = rho ** (1 - back) * safe**back
-        keep = _as_it_is(problem, moved)
+        keep = _rounded_or_none(problem, moved)
         if keep is not None:
             return moved, keep
-    raise infeasible(problem, tuple(c.name for c in problem.constraints))
+    raise infeasible_error(problem, tuple(c.name for c in problem.constraints))
 
 
-def _as_it_is(problem: Allocation, rho: Array) -> tuple[Fraction, ...] | None:
+def _rounded_or_none(problem: Allocation, rho: Array) -> tuple[Fraction, ...] | None:
     """Return what a point is rounded down to, without any randomisation where it is nearly none; None if refused."""
-    tried = dict.fromkeys(_rounded(problem, rho, most=most) for most in (UNTOUCHED, 1.0))
+    tried = dict.fromkeys(_round_keeps(problem, rho, most=most) for most in (UNTOUCHED, 1.0))
     return next((keep for keep in tried if problem.feasible(keep)), None)
 
 
-def raised_to_limit(
+def raise_to_limit(
     problem: Allocation, rho: Array, keep: tuple[Fraction, ...]
 ) -> tuple[Array, tuple[Fraction, ...], float]:
     """Go from what an upper bound allows towards the exact limit: scale all log retentions by one factor, by bisection.
@@ -94,7 +94,7 @@ def raised_to_limit(
     for _ in range(RAISES):
         middle = (low + high) / 2
         moved = rho**middle
-        tried = _rounded(problem, moved, most=most)
+        tried = _round_keeps(problem, moved, most=most)
         if problem.feasible(tried):
             high, found = middle, (moved, tried)
         else:
@@ -102,11 +102,13 @@ def raised_to_limit(
     return *found, high
 
 
-def _rounded(problem: Allocation, rho: Array, scale: Fraction = Fraction(1), most: float = 1.0) -> tuple[Fraction, ...]:
+def _round_keeps(
+    problem: Allocation, rho: Array, scale: Fraction = Fraction(1), most: float = 1.0
+) -> tuple[Fraction, ...]:
     """Return keep probabilities rounded down, all retentions scaled; what reaches `most` is not randomised."""
     return tuple(
         Fraction(1)
         if r >= most and scale == 1
-        else round_down(keep_probability(Fraction(float(r)) * scale, v.size), v.size, problem.digits)
+        else round_keep_down(keep_probability(Fraction(float(r)) * scale, v.size), v.size, problem.digits)
         for r, v in zip(rho, problem.variables, strict=True)
     )

@@ -14,9 +14,9 @@ import numpy as np
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import retention_probability
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.product.expected_error import axis_codes, mean_norms, randomised
+from rrpolicy.channels.product.expected_error import axis_codes, randomised_attributes, weight_norms
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.optimize.retention.objective import ExpectedError, Term, Variable
+from rrpolicy.optimize.retention.objective import ExpectedError, MarginalErrorTerm, RetentionVariable
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Template:
+class ChannelTemplate:
     """A channel and which of its retention axes are open: what these hold does not matter, only their blocks.
 
     Attributes:
@@ -53,10 +53,12 @@ class Template:
         return axis.attributes[0] in self.names
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
+    def variables(self) -> tuple[RetentionVariable, ...]:
         """Return what is looked for, an open axis each."""
         sizes = (tuple(sorted({block.size for block in axis.blocks})) for axis in self.open)
-        return tuple(Variable(" with ".join(a.attributes), size) for a, size in zip(self.open, sizes, strict=True))
+        return tuple(
+            RetentionVariable(" with ".join(a.attributes), size) for a, size in zip(self.open, sizes, strict=True)
+        )
 
     def retention(self, keep: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return the retention probabilities that belong to keep probabilities of the largest blocks."""
@@ -74,12 +76,14 @@ class Template:
         return replace(self.channel, axes=tuple(full.get(axis.attributes, axis) for axis in self.channel.axes))
 
 
-def marginals_of(channel: Product, workload: Sequence[Marginal]) -> list[tuple[float, tuple[str, ...]]]:
+def weighted_marginals(channel: Product, workload: Sequence[Marginal]) -> list[tuple[float, tuple[str, ...]]]:
     """Return weight and attributes of every marginal that counts: those declared, else all that is randomised."""
-    return [(float(m.weight), m.marginal) for m in workload] or [(1.0, randomised(channel))]
+    return [(float(m.weight), m.marginal) for m in workload] or [(1.0, randomised_attributes(channel))]
 
 
-def objective(template: Template, workload: Sequence[Marginal], original: Original | int) -> ExpectedError:
+def expected_error_objective(
+    template: ChannelTemplate, workload: Sequence[Marginal], original: Original | int
+) -> ExpectedError:
     """Return the expected error of the whole table, or of the declared workload, as a function of the open axes.
 
     Args:
@@ -87,26 +91,30 @@ def objective(template: Template, workload: Sequence[Marginal], original: Origin
         workload: the declared marginals; empty for the whole table.
         original: the table; or its number of records, if `needs_data` does not say that more is needed.
     """
-    terms = [_term(template, *marginal, original) for marginal in marginals_of(template.channel, workload)]
+    terms = [
+        _marginal_term(template, *marginal, original) for marginal in weighted_marginals(template.channel, workload)
+    ]
     plain = not workload and all(len(axis.blocks) == 1 for axis in template.open)
     offset = math.fsum(math.log(v.size) for v in template.variables) if plain else 0.0
     return ExpectedError(tuple(terms), offset)
 
 
-def needs_data(template: Template, workload: Sequence[Marginal]) -> bool:
+def needs_data(template: ChannelTemplate, workload: Sequence[Marginal]) -> bool:
     """Whether what is least depends on the data: unequal blocks, or marginals that other matrices weigh unequally."""
     looked_at = [m.marginal for m in workload] or [template.names]
-    if any(_uneven(axis, names) for axis in template.open for names in looked_at):
+    if any(_has_uneven_blocks(axis, names) for axis in template.open for names in looked_at):
         return True
     given = [axis for axis in template.channel.axes if not template.opens(axis)]
-    return len(workload) > 1 and any(isinstance(mean_norms(a, m.marginal), np.ndarray) for m in workload for a in given)
+    return len(workload) > 1 and any(
+        isinstance(weight_norms(a, m.marginal), np.ndarray) for m in workload for a in given
+    )
 
 
-def _uneven(axis: Retention, names: Collection[str]) -> bool:
-    return len(set(_sizes(axis, names))) > 1
+def _has_uneven_blocks(axis: Retention, names: Collection[str]) -> bool:
+    return len(set(_spanned_cells(axis, names))) > 1
 
 
-def _sizes(axis: Retention, names: Collection[str]) -> tuple[int, ...]:
+def _spanned_cells(axis: Retention, names: Collection[str]) -> tuple[int, ...]:
     """Return of each block the number of cells of a marginal that it spans; 1 where the marginal is of others."""
     if set(axis.attributes).isdisjoint(names):
         return (1,)
@@ -116,19 +124,21 @@ def _sizes(axis: Retention, names: Collection[str]) -> tuple[int, ...]:
     return sizes
 
 
-def _term(template: Template, weight: float, names: Sequence[str], original: Original | int) -> Term:
+def _marginal_term(
+    template: ChannelTemplate, weight: float, names: Sequence[str], original: Original | int
+) -> MarginalErrorTerm:
     """Return the term of a marginal, its mass rolled up from the counts to the block sizes that matter."""
     touched = [a for a in template.channel.axes if set(a.attributes) & set(names)]
     solved = [axis for axis in template.open if not set(axis.attributes).isdisjoint(names)]
-    costs = {a.attributes: mean_norms(a, names) for a in touched if not template.opens(a)}
+    costs = {a.attributes: weight_norms(a, names) for a in touched if not template.opens(a)}
     where = np.array([number for number, axis in enumerate(template.open) if axis in solved], dtype=np.int64)
-    sizes = np.array([[float(max(_sizes(axis, names))) for axis in solved]]).reshape(1, len(solved))
+    sizes = np.array([[float(max(_spanned_cells(axis, names))) for axis in solved]]).reshape(1, len(solved))
     mass = np.array([math.prod(h for h in costs.values() if isinstance(h, float))])
     varying: dict[tuple[str, ...], Array] = {a: h for a, h in costs.items() if isinstance(h, np.ndarray)}
-    uneven = {axis.attributes: number for number, axis in enumerate(solved) if _uneven(axis, names)}
+    uneven = {axis.attributes: number for number, axis in enumerate(solved) if _has_uneven_blocks(axis, names)}
     axes = [axis for axis in touched if axis.attributes in varying or axis.attributes in uneven]
     if not axes or isinstance(original, int):
-        return Term(weight, where, sizes, mass)
+        return MarginalErrorTerm(weight, where, sizes, mass)
     counts = original.counts(*(name for axis in axes for name in axis.attributes))
     mass, sizes = mass * (counts.n / counts.n.sum()), np.repeat(sizes, len(counts.n), axis=0)
     for axis, codes in zip(axes, axis_codes(counts, axes), strict=True):
@@ -138,12 +148,12 @@ def _term(template: Template, weight: float, names: Sequence[str], original: Ori
             number = uneven[axis.attributes]
             sizes[:, number] = _block_sizes(solved[number], names)[codes]
     distinct, inverse = np.unique(sizes, axis=0, return_inverse=True)
-    return Term(weight, where, distinct, np.bincount(inverse.ravel(), weights=mass).astype(np.float64))
+    return MarginalErrorTerm(weight, where, distinct, np.bincount(inverse.ravel(), weights=mass).astype(np.float64))
 
 
 def _block_sizes(axis: Retention, names: Collection[str]) -> Array:
     """Return for each category in how many cells of a marginal its block lies."""
     sizes = np.empty(axis.original_size)
-    for block, size in zip(axis.blocks, _sizes(axis, names), strict=True):
+    for block, size in zip(axis.blocks, _spanned_cells(axis, names), strict=True):
         sizes[list(block.members)] = size
     return sizes

@@ -33,6 +33,6 @@ def t_closeness_assessors() -> tuple[Assessor, ...]:
             needs=(Sets,),
             adversary=closeness.ADVERSARY,
             monotone=True,
-            least=closeness.least,
+            least=closeness.unreachable_t,
         ),
     )

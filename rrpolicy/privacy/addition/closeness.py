@@ -36,15 +36,15 @@ from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.assessor import known
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.model import conclude, foreign
+from rrpolicy.privacy.classes.class_model import subgroup_attributes
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.model import conclude, subgroup_obstacle
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.privacy.models.t_closeness import Options
+    from rrpolicy.privacy.models.t_closeness import TClosenessOptions
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
@@ -73,7 +73,7 @@ _CHUNK = 1 << 20
 
 
 @frozen(slots=False)
-class Told:
+class SetDistances:
     """What sets tell of one attribute.
 
     Attributes:
@@ -103,18 +103,18 @@ class Told:
         return Measure(round_up(self.largest), Standing.EXACT if self.exact else Standing.UPPER_BOUND)
 
 
-def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+def supports(requirement: Requirement[TClosenessOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse other axes, and subgroups by what is not taken to be known."""
     other = sorted({axis.kind for axis in axes if not issubclass(axis, (Identity, Sets))})
     if other:
         return f"what a set tells is known where all else is released as it is, and {', '.join(other)} axes are not"
-    return foreign(requirement, known(policy), "by which no group can be told")
+    return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no group can be told")
 
 
-def assess(requirement: Requirement[Options], channel: Product, original: Original) -> Finding:
+def assess(requirement: Requirement[TClosenessOptions], channel: Product, original: Original) -> Finding:
     """Return the largest distance of each protected attribute by itself; the worst decides."""
     limit = requirement.options.t
-    found = [_told(requirement, channel, original, name) for name in requirement.protects(original.policy)]
+    found = [_set_distances(requirement, channel, original, name) for name in requirement.protects(original.policy)]
     worst = max(found, key=lambda each: each.largest)
     achieved = worst.measure
     if worst.largest == limit:  # rounded up, the limit itself would read as more
@@ -127,20 +127,20 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         worst.largest <= limit,
         Basis.ORIGINAL,
         ADVERSARY,
-        (*exposure(channel).assumptions, *assumed),
-        tuple(_beside(requirement.options, found)),
+        (*scope_loss(channel).assumptions, *assumed),
+        tuple(_related_measures(requirement.options, found)),
         groups_over=int(worst.over.sum()),
         people_over=int(worst.people[worst.over].sum()),
         reference=REFERENCE,
     )
 
 
-def least(requirement: Requirement[Options], channel: Product, original: Original) -> Problem | None:
+def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product, original: Original) -> Problem | None:
     """Return why no size of sets keeps t (RR570): a group's own shares are farther; None if one may."""
     options = requirement.options
     for name in requirement.protects(original.policy):
-        evidence = _evidence(channel, original, name, others=False)
-        apart, over, _ = _farthest(requirement, evidence, original, name, None)
+        evidence = _attacker_evidence(channel, original, name, others=False)
+        apart, over, _ = _largest_distances(requirement, evidence, original, name, None)
         if apart <= options.t:
             continue
         people = int(evidence.n[over].sum())
@@ -155,15 +155,17 @@ def least(requirement: Requirement[Options], channel: Product, original: Origina
     return None
 
 
-def _told(requirement: Requirement[Options], channel: Product, original: Original, name: str) -> Told:
+def _set_distances(
+    requirement: Requirement[TClosenessOptions], channel: Product, original: Original, name: str
+) -> SetDistances:
     options = requirement.options
-    evidence = _evidence(channel, original, name, others=True)
-    unread = _evidence(channel, original, name, others=False)
+    evidence = _attacker_evidence(channel, original, name, others=True)
+    unread = _attacker_evidence(channel, original, name, others=False)
     axis = evidence.sensitive
     size = axis.set_size if isinstance(axis, Sets) else 1
-    largest, over, listed = _farthest(requirement, evidence, original, name, size)
-    unseen, *_ = _farthest(requirement, unread, original, name, None)
-    return Told(
+    largest, over, listed = _largest_distances(requirement, evidence, original, name, size)
+    unseen, *_ = _largest_distances(requirement, unread, original, name, None)
+    return SetDistances(
         attribute=name,
         largest=largest,
         exact=listed and not evidence.revealed,
@@ -171,11 +173,11 @@ def _told(requirement: Requirement[Options], channel: Product, original: Origina
         people=evidence.n,
         revealed=evidence.revealed,
         unseen=unseen,
-        floor=_floor(evidence, size) if evidence.part is None and not options.distance.placed else None,
+        floor=_smallest_distance(evidence, size) if evidence.part is None and not options.distance.placed else None,
     )
 
 
-def _beside(options: Options, found: Sequence[Told]) -> Iterator[Companion]:
+def _related_measures(options: TClosenessOptions, found: Sequence[SetDistances]) -> Iterator[Companion]:
     what = f"{options.distance.value} t of"
     for told in found:
         if len(found) > 1:
@@ -189,17 +191,17 @@ def _beside(options: Options, found: Sequence[Told]) -> Iterator[Companion]:
             )
 
 
-def _evidence(channel: Product, original: Original, name: str, *, others: bool) -> Evidence:
+def _attacker_evidence(channel: Product, original: Original, name: str, *, others: bool) -> Evidence:
     """Return the groups; with the other sensitive attributes known, unless one is hidden together with them."""
-    from rrpolicy.privacy.evidence import gather, sides
+    from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
-    told = replace(sides(channel, original.policy, name, known_sensitive=others), siblings=())
+    told = replace(split_axes(channel, original.policy, name, known_sensitive=others), siblings=())
     assert told.sensitive is not None
     sizes = [len(original.policy.attributes[a].domain or ()) for a in told.sensitive.attributes]
-    return gather(original, told).of(name, sizes)
+    return gather_evidence(original, told).of(name, sizes)
 
 
-def _floor(evidence: Evidence, size: int) -> Fraction:
+def _smallest_distance(evidence: Evidence, size: int) -> Fraction:
     """Return 1 - q(R) of the set that holds the rarest values, one that occurs among them: the least one can be."""
     whole = sorted(int(n) for n in evidence.histograms.sum(axis=0))
     rarest, occurring = whole[:size], next(n for n in whole if n)
@@ -207,8 +209,8 @@ def _floor(evidence: Evidence, size: int) -> Fraction:
     return 1 - Fraction(held, evidence.records)
 
 
-def _farthest(
-    requirement: Requirement[Options], evidence: Evidence, original: Original, name: str, size: int | None
+def _largest_distances(
+    requirement: Requirement[TClosenessOptions], evidence: Evidence, original: Original, name: str, size: int | None
 ) -> tuple[Fraction, Mask, bool]:
     """Return the largest distance, (groups,) which may be over t, and whether all sets that matter were listed.
 
@@ -221,15 +223,15 @@ def _farthest(
     """
     import numpy as np
 
-    from rrpolicy.privacy.cells import alike_rows
-    from rrpolicy.privacy.classes.histograms import Histograms, at_most, largest
-    from rrpolicy.privacy.disclosure.attribute import chosen
+    from rrpolicy.privacy.cells import distinct_row_index
+    from rrpolicy.privacy.classes.histograms import Histograms, largest_ratio, ratio_at_most
+    from rrpolicy.privacy.disclosure.attribute import subgroup_mask
 
     options, hierarchy = requirement.options, original.policy.attributes[name].hierarchy
     cells, whole = evidence.joint, evidence.histograms.sum(axis=0)
     part = np.arange(cells.shape[1]) if evidence.part is None else evidence.part
-    rows = np.flatnonzero(np.any(chosen(evidence, requirement, None, ()), axis=1))
-    first, alike = alike_rows(cells[rows])
+    rows = np.flatnonzero(np.any(subgroup_mask(evidence, requirement, None, ()), axis=1))
+    first, alike = distinct_row_index(cells[rows])
     distinct = cells[rows][first]
     occur = np.count_nonzero(distinct, axis=1)
     worst, listed, beyond = Fraction(0), True, np.zeros(len(distinct), dtype=bool)
@@ -249,8 +251,8 @@ def _farthest(
             group = np.repeat(np.arange(sets), taken)
             told = Histograms.of_cells(group, part[values].reshape(-1), n, classes=sets, values=len(whole))
             apart = options.distance.of(replace(told, beyond=whole), hierarchy)
-            worst = max(worst, largest(*apart, np.ones(sets, dtype=bool)) or Fraction(0))
-            beyond[some] = ~at_most(*apart, options.t).reshape(len(some), -1).all(axis=1)
+            worst = max(worst, largest_ratio(*apart, np.ones(sets, dtype=bool)) or Fraction(0))
+            beyond[some] = ~ratio_at_most(*apart, options.t).reshape(len(some), -1).all(axis=1)
     over = np.zeros(len(cells), dtype=bool)
     over[rows] = beyond[alike]
     return worst, over, listed

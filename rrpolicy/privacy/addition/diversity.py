@@ -23,9 +23,9 @@ from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.model import Written, conclude, foreign
-from rrpolicy.privacy.models.l_diversity import Kind, Options
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.model import Written, conclude, subgroup_obstacle
+from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversityOptions
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ ALONE = "the same of this attribute by itself: combinations that differ in the o
 
 
 @frozen
-class Achieved:
+class SetDiversity:
     """What one axis of sets reaches for the attributes of an entry.
 
     Attributes:
@@ -59,75 +59,77 @@ class Achieved:
     l: Fraction
 
 
-def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+def supports(requirement: Requirement[LDiversityOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse every kind but frequency, and subgroups by what is not taken to be known."""
     del axes
     options = requirement.options
-    if options.kind is not Kind.FREQUENCY:
+    if options.kind is not DiversityKind.FREQUENCY:
         return f'sets bound how often a value is named: ask for kind = "frequency", not "{options.kind.value}"'
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    return foreign(requirement, known, "which is no quasi-identifier")
+    return subgroup_obstacle(requirement, known, "which is no quasi-identifier")
 
 
-def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
+def assess(requirement: Requirement[LDiversityOptions], channel: Product, original: Original | int) -> Finding:
     """Return the frequency bound of the sets; beside it, with the original at hand, the largest posterior."""
-    from rrpolicy.privacy.epsilon.protection import protection
+    from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
 
     records = original if isinstance(original, int) else original.records
-    found = _reached(requirement, channel)
+    found = _diversity_by_axis(requirement, channel)
     posteriors: list[Companion] = []
     profile: Profile | None = None
     if not isinstance(original, int):
         for each in found:
             if each.axis is not None:
-                companions, spread_of = _posterior(requirement, channel, original, each.axis)
+                companions, spread_of = _largest_posterior(requirement, channel, original, each.axis)
                 posteriors += companions
                 profile = profile or spread_of
-    return _finding(requirement, channel, found, (*posteriors, *protection(channel, records)), profile)
+    return _diversity_finding(
+        requirement, channel, found, (*posteriors, *general_bound_measures(channel, records)), profile
+    )
 
 
-def measure(requirement: Requirement[Options], policy: Policy, channel: Product, written: Written) -> Finding:
+def measure(requirement: Requirement[LDiversityOptions], policy: Policy, channel: Product, written: Written) -> Finding:
     """Return the same from the written sets: each must hold as many distinct values of its domain as is promised."""
-    from rrpolicy.privacy.epsilon.protection import protection
+    from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
 
     del policy
     records, least = _least_distinct(channel, written)
     found = [
         each
         if each.axis is None or least[each.axis.attributes] >= each.axis.set_size
-        else Achieved(each.axis, each.attributes, Fraction(least[each.axis.attributes]))
-        for each in _reached(requirement, channel)
+        else SetDiversity(each.axis, each.attributes, Fraction(least[each.axis.attributes]))
+        for each in _diversity_by_axis(requirement, channel)
     ]
-    return _finding(requirement, channel, found, protection(channel, records), None)
+    return _diversity_finding(requirement, channel, found, general_bound_measures(channel, records), None)
 
 
-def _reached(requirement: Requirement[Options], channel: Product) -> list[Achieved]:
+def _diversity_by_axis(requirement: Requirement[LDiversityOptions], channel: Product) -> list[SetDiversity]:
     """Return what each axis reaches for the entry's attributes; of attributes taken together, for combinations."""
     of_sets = {name: axis for axis in channel.axes if isinstance(axis, Sets) for name in axis.attributes}
     named = requirement.options.sensitive or tuple(of_sets)
-    found: list[Achieved] = []
+    found: list[SetDiversity] = []
     for name in named:
         axis = of_sets.get(name)
         if axis is None:
-            found.append(Achieved(None, (name,), Fraction(1)))
+            found.append(SetDiversity(None, (name,), Fraction(1)))
         elif set(axis.attributes) <= set(named):
             if all(each.axis is not axis for each in found):
-                found.append(Achieved(axis, axis.attributes, Fraction(axis.set_size)))
+                found.append(SetDiversity(axis, axis.attributes, Fraction(axis.set_size)))
         else:
-            found.append(Achieved(axis, (name,), alone(axis, name)))
+            found.append(SetDiversity(axis, (name,), single_attribute_diversity(axis, name)))
     return found
 
 
-def alone(axis: Sets, attribute: str) -> Fraction:
+def single_attribute_diversity(axis: Sets, attribute: str) -> Fraction:
     """Return one over the largest share of a set's entries that may have one value of an attribute."""
     own = next(len(d.labels) for d in axis.original if d.attribute == attribute)
     return Fraction(axis.set_size, min(axis.set_size, axis.original_size // own))
 
 
-def _finding(
-    requirement: Requirement[Options],
+def _diversity_finding(
+    requirement: Requirement[LDiversityOptions],
     channel: Product,
-    found: Sequence[Achieved],
+    found: Sequence[SetDiversity],
     companions: Sequence[Companion],
     profile: Profile | None,
 ) -> Finding:
@@ -138,51 +140,51 @@ def _finding(
         worst >= requirement.options.l,
         Basis.CHANNEL,
         ADVERSARY,
-        (*_together(found), *exposure(channel).assumptions),
-        (*_each(found), *companions),
+        (*_joint_assumptions(found), *scope_loss(channel).assumptions),
+        (*_measures_by_axis(found), *companions),
         profile=profile,
     )
 
 
-def _together(found: Sequence[Achieved]) -> Iterator[str]:
+def _joint_assumptions(found: Sequence[SetDiversity]) -> Iterator[str]:
     for each in found:
         if len(each.attributes) > 1:
             names = " and ".join(f"'{name}'" for name in each.attributes)
             yield f"{names} are taken together as one attribute: l counts combinations, not values of one of them."
 
 
-def _each(found: Sequence[Achieved]) -> Iterator[Companion]:
+def _measures_by_axis(found: Sequence[SetDiversity]) -> Iterator[Companion]:
     for each in found:
         if len(found) > 1:
             of = " x ".join(each.attributes)
             yield Companion(f"frequency l of {of}", Measure(float(each.l)), Basis.CHANNEL, ENTRIES)
         if each.axis is not None and len(each.attributes) > 1:
             for name in each.attributes:
-                bound = Measure(float(alone(each.axis, name)))
+                bound = Measure(float(single_attribute_diversity(each.axis, name)))
                 yield Companion(f"frequency l of {name} alone", bound, Basis.CHANNEL, ALONE)
 
 
-def _posterior(
-    requirement: Requirement[Options], channel: Product, original: Original, axis: Sets
+def _largest_posterior(
+    requirement: Requirement[LDiversityOptions], channel: Product, original: Original, axis: Sets
 ) -> tuple[tuple[Companion, ...], Profile | None]:
     """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
     import numpy as np
 
-    from rrpolicy.privacy.disclosure.attribute import chosen
-    from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-    from rrpolicy.privacy.disclosure.unlisted import largest_posteriors
-    from rrpolicy.privacy.evidence import gather, sides
+    from rrpolicy.privacy.disclosure.attribute import subgroup_mask
+    from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
+    from rrpolicy.privacy.disclosure.unlisted_values import largest_posteriors
+    from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
-    evidence = gather(original, sides(channel, original.policy, axis.attributes[0]))
-    group, value = np.nonzero(chosen(evidence, requirement, None, ()))
+    evidence = gather_evidence(original, split_axes(channel, original.policy, axis.attributes[0]))
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, None, ()))
     of = " x ".join(axis.attributes)
     worst, companions = largest_posteriors(evidence, group, value, of)
     if not len(worst):
         return companions, None
     people = evidence.histograms[group, value]
     before = people / evidence.n[group]
-    top = at_the_top(evidence, worst, people, group)
-    return companions, spread(f"largest posterior of {of}", worst, before, people, top)
+    top = highest_risk_groups(evidence, worst, people, group)
+    return companions, risk_histograms(f"largest posterior of {of}", worst, before, people, top)
 
 
 def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple[str, ...], int]]:
@@ -195,7 +197,7 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
     for batch in written.distinct("data"):
         records += int(as_numpy(batch.column(MULTIPLICITY)).sum())
         for axis in sets:
-            held = [_held(batch.column(c.name), c.spelled) for c in axis.columns()]
+            held = [_label_positions(batch.column(c.name), c.spelled) for c in axis.columns()]
             owner = held[0][0]
             if any(len(other) != len(owner) or (other != owner).any() for other, _ in held):
                 least[axis.attributes] = 0
@@ -210,7 +212,7 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
     return records, least
 
 
-def _held(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, Ints]:
+def _label_positions(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, Ints]:
     """Return (entries,) the row of each entry and its place among the labels; -1 for what is none of them."""
     import numpy as np
     import pyarrow.compute as pc

@@ -2,8 +2,8 @@
 
 A group has l different sensitive values or more, each once: l-diversity. Who takes them all for equally likely is right
 once in so many times. Who also knows how the sensitive attribute goes with the quasi-identifiers is right more often;
-how often at most stands beside l-diversity, see `rrpolicy.privacy.anatomy.companions`, and attribute disclosure speaks
-of nobody else, see `rrpolicy.privacy.anatomy.disclosure`.
+how often at most stands beside l-diversity, see `rrpolicy.privacy.anatomy.related_measures`, and attribute disclosure
+speaks of nobody else, see `rrpolicy.privacy.anatomy.disclosure`.
 
 The quasi-identifiers stand in the release as they are: what is asked of them is answered for the untouched columns. But
 every group excludes the values that it does not hold, so that whatever is said of those columns, k is 1 and epsilon
@@ -22,15 +22,20 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.anatomy.schedule import groups_of, largest_eligible
+from rrpolicy.channels.anatomy.partition_plan import groups_of, largest_eligible
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.classes.assessor import known
-from rrpolicy.privacy.model import Assessor, Written, conclude, foreign
+from rrpolicy.privacy.classes.class_model import subgroup_attributes
+from rrpolicy.privacy.model import (
+    Assessor,
+    Written,
+    conclude,
+    subgroup_obstacle,
+)
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
-from rrpolicy.privacy.models.l_diversity import Kind
+from rrpolicy.privacy.models.l_diversity import DiversityKind
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Problem
@@ -52,11 +57,11 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 
     def measure(requirement: Requirement, policy: Policy, channel: AnatomyChannel, written: Written) -> Finding:
         """Return the finding that went before the draw if the written groups are such groups; else a failing one."""
-        from rrpolicy.privacy.anatomy.written import achieved
+        from rrpolicy.privacy.anatomy.empirical import empirical_diversity
 
         del policy
-        records, share = achieved(channel, written)
-        planned = _diversity(requirement, channel, records)
+        records, share = empirical_diversity(channel, written)
+        planned = _diversity_finding(requirement, channel, records)
         if share is None:
             return planned
         worst = Measure(round_down(1 / max(share, _LEAST)))
@@ -64,9 +69,9 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 
     return (
         Assessor(
-            *(l_diversity.NAME, AnatomyChannel, (), Basis.CHANNEL, REFERENCE, _diversity, supports),
+            *(l_diversity.NAME, AnatomyChannel, (), Basis.CHANNEL, REFERENCE, _diversity_finding, supports),
             measure=measure,
-            attained=_attained,
+            attained=_measured_posteriors,
         ),
     )
 
@@ -75,17 +80,21 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
 
     def assess(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
-        from rrpolicy.privacy.anatomy import disclosure, guesses
+        from rrpolicy.privacy.anatomy import disclosure, guess_bounds
 
-        assess = guesses.assess if requirement.options.measure.guessed else disclosure.assess
-        return assess(requirement, channel, original, _how_dealt(channel, original.records))
+        assess = guess_bounds.assess if requirement.options.measure.guessed else disclosure.assess
+        return assess(requirement, channel, original, _assignment_assumptions(channel, original.records))
 
     def least(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Problem | None:
-        from rrpolicy.privacy.anatomy import guesses
+        from rrpolicy.privacy.anatomy import guess_bounds
 
-        return guesses.least(requirement, channel, original) if requirement.options.measure.guessed else None
+        return (
+            guess_bounds.unreachable_limit(requirement, channel, original)
+            if requirement.options.measure.guessed
+            else None
+        )
 
-    model = attribute_disclosure.DISCLOSURE
+    model = attribute_disclosure.DISCLOSURE_MODEL
 
     def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
         if requirement.options.known_sensitive and len(policy.with_role(Role.SENSITIVE)) > 1:
@@ -95,7 +104,7 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     return (
         Assessor(
             *(model.name, AnatomyChannel, (), Basis.ORIGINAL, model.reference, assess, supports),
-            attained=_attained,
+            attained=_measured_posteriors,
             estimates=True,
             adversary=model.adversary,
             assumptions=model.assumptions,
@@ -106,19 +115,19 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure: of the columns that stand beside a group's number, as they are."""
-    return tuple(_of_untouched(assessor) for assessor in identity_disclosure.assessors())
+    return tuple(_for_unrandomised_columns(assessor) for assessor in identity_disclosure.assessors())
 
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity: of the columns that stand beside a group's number, as they are."""
-    return tuple(_of_untouched(assessor) for assessor in k_anonymity.assessors())
+    return tuple(_for_unrandomised_columns(assessor) for assessor in k_anonymity.assessors())
 
 
-def _of_untouched(of: Assessor) -> Assessor:
+def _for_unrandomised_columns(of: Assessor) -> Assessor:
     """Return what decides for the untouched columns what another assessor does for product channels."""
 
     def assess(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
-        return _excluding(of.assess(requirement, channel.untouched(), original))
+        return _without_k_and_epsilon(of.assess(requirement, channel.untouched(), original))
 
     return Assessor(
         *(of.model, AnatomyChannel, (), of.basis, of.reference, assess, supports),
@@ -130,7 +139,7 @@ def _of_untouched(of: Assessor) -> Assessor:
 _EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attribute scope": inf}
 
 
-def _excluding(finding: Finding) -> Finding:
+def _without_k_and_epsilon(finding: Finding) -> Finding:
     """Return a finding of the untouched columns with what groups leave of k and epsilon: nothing."""
     companions = (
         replace(c, measure=Measure(_EXCLUDING.get(c.name, c.measure.value), c.measure.standing, c.measure.error))
@@ -142,44 +151,44 @@ def _excluding(finding: Finding) -> Finding:
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse subgroups by what is not taken to be known."""
     del axes
-    return foreign(requirement, known(policy), "by which no subgroup can be told")
+    return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no subgroup can be told")
 
 
-def _attained(channel: AnatomyChannel, original: Original, written: Written) -> Finding | None:
+def _measured_posteriors(channel: AnatomyChannel, original: Original, written: Written) -> Finding | None:
     """Return the posterior of everybody on the written groups."""
-    from rrpolicy.privacy.anatomy.posteriors import attained
+    from rrpolicy.privacy.anatomy.exact_posteriors import posterior_measures
 
-    return attained(channel, original, written)
+    return posterior_measures(channel, original, written)
 
 
 _LEAST = Fraction(1, 10**18)
 
 
-def _diversity(
-    requirement: Requirement[l_diversity.Options], channel: AnatomyChannel, original: Original | int
+def _diversity_finding(
+    requirement: Requirement[l_diversity.LDiversityOptions], channel: AnatomyChannel, original: Original | int
 ) -> Finding:
     """Return what l-diversity groups of l different values have, and of l-diversity's other kinds."""
     options = requirement.options
-    size = smallest(channel, original)
-    if options.kind is Kind.RECURSIVE:
+    size = smallest_group(channel, original)
+    if options.kind is DiversityKind.RECURSIVE:
         rest = size - int(options.l) + 1
         achieved = round_up(Fraction(1, rest)) if rest > 0 else float("inf")
         holds = rest > 0 and options.limit * rest > 1
     else:
         achieved, holds = float(size), size >= options.l
     records = original if isinstance(original, int) else original.records
-    companions: tuple[Companion, ...] = _how_dealt(channel, records)
+    companions: tuple[Companion, ...] = _assignment_assumptions(channel, records)
     profile = None
     if not isinstance(original, int) and holds:
-        from rrpolicy.privacy.anatomy.companions import informed
+        from rrpolicy.privacy.anatomy.related_measures import correlation_posterior
 
         for name in requirement.protects(original.policy):
-            further, spread = informed(requirement, channel, original, name)
+            further, spread = correlation_posterior(requirement, channel, original, name)
             companions += further
             profile = profile or spread
     return conclude(
         requirement,
-        Measure(achieved, _standing(channel, records)),
+        Measure(achieved, _size_certainty(channel, records)),
         holds,
         Basis.CHANNEL,
         ADVERSARY,
@@ -190,7 +199,7 @@ def _diversity(
     )
 
 
-def smallest(channel: AnatomyChannel, original: Original | int) -> int:
+def smallest_group(channel: AnatomyChannel, original: Original | int) -> int:
     """Return the size of the smallest group: l; of a table that is not eligible, the largest l for which it is."""
     if isinstance(original, int):
         return channel.size
@@ -198,9 +207,9 @@ def smallest(channel: AnatomyChannel, original: Original | int) -> int:
     return min(channel.size, *map(largest_eligible, counts))
 
 
-def _how_dealt(channel: AnatomyChannel, records: int) -> tuple[Companion, ...]:
+def _assignment_assumptions(channel: AnatomyChannel, records: int) -> tuple[Companion, ...]:
     groups, residues = groups_of(records, channel.size)
-    share = Measure(round_up(Fraction(1, channel.size)), _standing(channel, records))
+    share = Measure(round_up(Fraction(1, channel.size)), _size_certainty(channel, records))
     return (
         Companion("1/l", share, Basis.CHANNEL, UNIFORM),
         Companion("groups", Measure(float(groups)), Basis.CHANNEL, GROUPS),
@@ -208,7 +217,7 @@ def _how_dealt(channel: AnatomyChannel, records: int) -> tuple[Companion, ...]:
     )
 
 
-def _standing(channel: AnatomyChannel, records: int) -> Standing:
+def _size_certainty(channel: AnatomyChannel, records: int) -> Standing:
     """Return whether some group has no more than l: with fewer groups than residues each might have got one."""
     groups, residues = groups_of(records, channel.size)
     return Standing.EXACT if groups > residues else Standing.UPPER_BOUND

@@ -6,9 +6,9 @@ The quasi-identifiers stand as they are, so that R_QI = 1 and
 
 over the deals, for somebody of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the law of Xiao, Tao 2006, figure 3). The
 posterior rests on the quasi-identifiers of all members of the group, see `rrpolicy.privacy.anatomy.permanents`. R_S has
-no short form. `rrpolicy.privacy.anatomy.bounds` bounds it with certainty, and that decides;
-`rrpolicy.privacy.anatomy.simulated` estimates it, and decides by the estimate's upper end if the entry says so. It is
-at least c_u.
+no short form. `rrpolicy.privacy.anatomy.posterior_bounds` bounds it with certainty, and that decides;
+`rrpolicy.privacy.anatomy.posterior_simulation` estimates it, and decides by the estimate's upper end if the entry says
+so. It is at least c_u.
 
 Whichever record of alpha is drawn, the value read from it is u with a chance of E [posterior of u] over the records of
 alpha: posteriors are right on average, so that success(alpha, u) = c_u exactly.
@@ -25,15 +25,20 @@ import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.anatomy.companions import stands_beside
-from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
-from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
+from rrpolicy.privacy.anatomy.group_evidence import (
+    BOUND_ONLY_NOTE,
+    PAIRING_KNOWN_NOTE,
+    bound_posteriors,
+    gather_groups,
+)
+from rrpolicy.privacy.anatomy.posterior_simulation import SimulatedPosteriors, simulate_posteriors
+from rrpolicy.privacy.anatomy.related_measures import posterior_measures
 from rrpolicy.privacy.disclosure import attribute_options as attribute
-from rrpolicy.privacy.disclosure.attribute import Risks, chosen, conclude
-from rrpolicy.privacy.disclosure.attribute_options import Limited
-from rrpolicy.privacy.disclosure.exact import NEAR
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.limits.readings import Readings
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_finding, subgroup_mask
+from rrpolicy.privacy.disclosure.attribute_options import LimitKind
+from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.limits.correct_inference import CorrectInferences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +46,9 @@ if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
-    from rrpolicy.privacy.anatomy.dealt import OfValues
-    from rrpolicy.privacy.disclosure.alike import Alike
+    from rrpolicy.privacy.anatomy.group_evidence import ValueBounds
     from rrpolicy.privacy.disclosure.attribute import Mask
+    from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
@@ -71,7 +76,7 @@ CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
 
 
 @frozen(slots=False)
-class DealtRisks(Risks):
+class AnatomyRisks(AttributeRisks):
     """Risks with the groups that records can be dealt into.
 
     Attributes:
@@ -81,9 +86,9 @@ class DealtRisks(Risks):
         by_estimate: whether the estimate decides.
     """
 
-    alike: Alike
-    bounds: OfValues
-    simulated: Simulated | None
+    alike: CombinationKinds
+    bounds: ValueBounds
+    simulated: SimulatedPosteriors | None
     by_estimate: bool
 
     @cached_property
@@ -165,20 +170,20 @@ class DealtRisks(Risks):
         limits = np.array([float(t) for t in self.limits])[self.value]
         return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / limits))
 
-    def with_estimates(self, channel: AnatomyChannel) -> DealtRisks:
+    def with_estimates(self, channel: AnatomyChannel) -> AnatomyRisks:
         """Return the same with estimates of the risks that may be the largest or, by what is certain, over a limit."""
         limits = np.array([float(t) for t in self.limits])[self.value]
         least = (self.share**2 / limits).max(initial=0.0)
-        asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR)
+        asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR_LIMIT)
         width = self.alike.people.shape[1]
         pairs = self.alike.kind[self.group] * width + self.value
         distinct, place = np.unique(pairs[asked], return_inverse=True)
-        found = simulate(channel, self.alike.people, distinct // width, distinct % width)
+        found = simulate_posteriors(channel, self.alike.people, distinct // width, distinct % width)
         return self if found is None else replace(self, simulated=found.among(asked, place))
 
     def posterior(self) -> tuple[Companion, ...]:
         """Return the largest posterior in any group, and for how many people it may be 1."""
-        return stands_beside(self.bounds.highest[self.alike.kind[self.group], self.value], self.people, self.of)
+        return posterior_measures(self.bounds.highest[self.alike.kind[self.group], self.value], self.people, self.of)
 
     def simulation(self) -> tuple[Companion, ...]:
         """Return what stands beside the number that decides: the other one, and how it was made."""
@@ -206,30 +211,34 @@ def assess(
         original: the table.
         further: what stands beside it.
     """
-    found = tuple(risks(requirement, channel, original, name) for name in requirement.protects(original.policy))
+    found = tuple(
+        attribute_risks(requirement, channel, original, name) for name in requirement.protects(original.policy)
+    )
     beside = tuple(companion for each in found for companion in each.posterior())
-    told = (TOLD,) if len(channel.sensitive) > 1 else ()
-    assumed = (*told, *exposure(channel.untouched()).assumptions)
-    if requirement.options.measure is Limited.CORRECT_READING:
-        return conclude(requirement, tuple(map(Readings.of_risks, found)), assumed, (*beside, *further))
+    told = (PAIRING_KNOWN_NOTE,) if len(channel.sensitive) > 1 else ()
+    assumed = (*told, *scope_loss(channel.untouched()).assumptions)
+    if requirement.options.measure is LimitKind.CORRECT_READING:
+        return attribute_finding(
+            requirement, tuple(map(CorrectInferences.of_risks, found)), assumed, (*beside, *further)
+        )
     asked = requirement.decided_by == "estimate"
     every = all(each.by_estimate for each in found)
-    bound = BOUND_ALONE if told else BOUND
+    bound = BOUND_ONLY_NOTE if told else BOUND
     decided = (bound,) if not asked else (ESTIMATE,) if every else (ESTIMATE, NO_ESTIMATE)
     estimated = tuple(companion for each in found for companion in each.simulation())
-    return conclude(requirement, found, (*decided, *assumed), (*estimated, *beside, *further))
+    return attribute_finding(requirement, found, (*decided, *assumed), (*estimated, *beside, *further))
 
 
-def risks(requirement: Requirement, channel: AnatomyChannel, original: Original, name: str) -> DealtRisks:
+def attribute_risks(requirement: Requirement, channel: AnatomyChannel, original: Original, name: str) -> AnatomyRisks:
     """Return every risk that an entry speaks of, of one sensitive attribute."""
     labels = original.policy.attributes[name].domain or ()
-    evidence = gathered(channel, original, name)
-    group, value = np.nonzero(chosen(evidence, requirement, name, labels))
+    evidence = gather_groups(channel, original, name)
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, name, labels))
     people = evidence.histograms[group, value]
     limits = tuple(requirement.options.limit_of(label) for label in labels)
     share = people / evidence.n[group]
-    alike, bounds = bounded(channel, evidence, evidence.joint)
-    found = DealtRisks(
+    alike, bounds = bound_posteriors(channel, evidence, evidence.joint)
+    found = AnatomyRisks(
         name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
     ).with_estimates(channel)
     by_estimate = found.simulated is not None and requirement.decided_by == "estimate"

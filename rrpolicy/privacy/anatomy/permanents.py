@@ -30,7 +30,7 @@ _ENTRIES = 1 << 17
 """Entries (sets, groups) of an array that is held at a time."""
 
 
-def posteriors(shares: Array) -> Array:
+def member_posteriors(shares: Array) -> Array:
     """Return the chance of every value of a group for every member, given the group.
 
     Args:
@@ -42,14 +42,14 @@ def posteriors(shares: Array) -> Array:
     Raises:
         ValueError: if a group has more than `MOST_MEMBERS` members.
     """
-    groups, members = _checked(shares)
+    groups, members = _validate_shares(shares)
     out = np.zeros(shares.shape)
-    for part in _parts(groups, members):
-        out[part] = _posteriors(np.ascontiguousarray(shares[part].transpose(1, 2, 0))).transpose(2, 0, 1)
+    for part in _group_chunks(groups, members):
+        out[part] = _compute_posteriors(np.ascontiguousarray(shares[part].transpose(1, 2, 0))).transpose(2, 0, 1)
     return out
 
 
-def weights(shares: Array) -> Array:
+def permanent_weights(shares: Array) -> Array:
     """Return perm(M without row i and column u) for one member i who is not among the rows.
 
     Args:
@@ -61,50 +61,50 @@ def weights(shares: Array) -> Array:
     Raises:
         ValueError: if a group has more than `MOST_MEMBERS` members.
     """
-    groups, members = _checked(shares)
+    groups, members = _validate_shares(shares)
     out = np.empty((groups, members))
     whole = (1 << members) - 1
-    for part in _parts(groups, members):
+    for part in _group_chunks(groups, members):
         rows = np.ascontiguousarray(shares[part].transpose(1, 2, 0))
-        sums = _sums(rows / _largest(rows), members)
+        sums = _subset_sums(rows / _row_maxima(rows), members)
         out[part] = sums[[whole ^ (1 << value) for value in range(members)]].T
     return out
 
 
-def _checked(shares: Array) -> tuple[int, int]:
+def _validate_shares(shares: Array) -> tuple[int, int]:
     groups, _, members = shares.shape
     if members > MOST_MEMBERS:
         raise ValueError(f"permanents are computed for up to {MOST_MEMBERS} members, not for {members}")
     return groups, members
 
 
-def _parts(groups: int, members: int) -> list[slice]:
+def _group_chunks(groups: int, members: int) -> list[slice]:
     step = max(1, _ENTRIES >> members)
     return [slice(start, start + step) for start in range(0, groups, step)]
 
 
-def _largest(rows: Array) -> Array:
+def _row_maxima(rows: Array) -> Array:
     """Return (members, 1, groups) each row's largest entry, so that products stay far from underflow."""
     most: Array = rows.max(axis=1, keepdims=True)
     return np.where(most > 0, most, 1.0)
 
 
-def _posteriors(rows: Array) -> Array:
+def _compute_posteriors(rows: Array) -> Array:
     """Return (members, values, groups) posteriors from (members, values, groups) shares."""
     members = len(rows)
-    rows = rows / _largest(rows)
-    ahead, behind = _sums(rows, members), _sums(rows[::-1], members)
+    rows = rows / _row_maxima(rows)
+    ahead, behind = _subset_sums(rows, members), _subset_sums(rows[::-1], members)
     total, whole = ahead[-1], len(ahead) - 1
     out = np.zeros(rows.shape)
     for member in range(members):
         for value in range(members):
-            taken = _layer(members, member)[value]
+            taken = _subsets_lacking(members, member)[value]
             pairs = ahead[taken] * behind[whole ^ taken ^ (1 << value)]
             np.divide(rows[member, value] * pairs.sum(axis=0), total, out=out[member, value], where=total > 0)
     return out
 
 
-def _sums(rows: Array, members: int) -> Array:
+def _subset_sums(rows: Array, members: int) -> Array:
     """Return (2^m, groups) F: what the first |T| rows make of each set T of values; zeros for more rows than there are.
 
     Args:
@@ -115,13 +115,13 @@ def _sums(rows: Array, members: int) -> Array:
     sums[0] = 1.0
     for member, row in enumerate(rows):
         for value in range(members):
-            taken = _layer(members, member)[value]
+            taken = _subsets_lacking(members, member)[value]
             sums[taken | (1 << value)] += sums[taken] * row[value]
     return sums
 
 
 @lru_cache(maxsize=64)
-def _layer(members: int, size: int) -> list[Ints]:
+def _subsets_lacking(members: int, size: int) -> list[Ints]:
     """Return, for each value, the sets of so many values that lack it, as bits."""
     sets = np.arange(1 << members, dtype=np.int64)
     sets = sets[np.bitwise_count(sets) == size]

@@ -18,19 +18,19 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.assessor import Protected
+    from rrpolicy.privacy.classes.class_model import Protected
     from rrpolicy.privacy.classes.histograms import Histograms, Integers
     from rrpolicy.source.counts import Ints
 
 
-def variational(histograms: Histograms) -> tuple[Integers, Integers]:
+def variational_distances(histograms: Histograms) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the variational distance."""
     import numpy as np
 
-    return hierarchical(histograms, [np.arange(histograms.values)])
+    return hierarchical_distances(histograms, [np.arange(histograms.values)])
 
 
-def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Integers, Integers]:
+def hierarchical_distances(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the hierarchical earth mover's distance.
 
     Args:
@@ -39,12 +39,12 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
     """
     import numpy as np
 
-    from rrpolicy.privacy.classes.histograms import Histograms, fits
+    from rrpolicy.privacy.classes.histograms import Histograms, integer_type_for
 
     whole = histograms.whole
     records = max(int(whole.sum()), 1)
     height = len(levels)
-    kind = fits(2 * height * records * int(histograms.sizes.max(initial=0)))
+    kind = integer_type_for(2 * height * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
     above = np.zeros(histograms.classes, dtype=kind)
     for level in levels:
@@ -60,7 +60,7 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
     return above * (size > 0), 2 * height * records * np.maximum(size, 1)
 
 
-def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
+def ordered_distances(histograms: Histograms) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the ordered earth mover's distance; 0 for a single value.
 
     Between two values that occur in a class its cumulated count is constant and that of the release grows, so their
@@ -68,10 +68,10 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
     """
     import numpy as np
 
-    from rrpolicy.privacy.classes.histograms import fits
+    from rrpolicy.privacy.classes.histograms import integer_type_for
 
     records, values = max(int(histograms.whole.sum()), 1), histograms.values
-    kind = fits(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
+    kind = integer_type_for(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
     achieved = np.cumsum(histograms.whole)
     prefix = np.concatenate(([0], np.cumsum(achieved))).astype(kind)
@@ -112,7 +112,7 @@ def tree_levels(hierarchy: Sequence[Sequence[object]]) -> list[Ints]:
     return levels
 
 
-class Distance(StrEnum):
+class ValueDistance(StrEnum):
     """How far two sensitive values are from each other."""
 
     needs: Literal["", "order", "hierarchy"]
@@ -129,9 +129,13 @@ class Distance(StrEnum):
         distance._value_, distance.needs, distance.of = name, needs, of
         return distance
 
-    VARIATIONAL = "variational", "", lambda histograms, _: variational(histograms)
-    ORDERED = "ordered", "order", lambda histograms, _: ordered(histograms)
-    HIERARCHICAL = "hierarchical", "hierarchy", lambda histograms, levels: hierarchical(histograms, tree_levels(levels))
+    VARIATIONAL = "variational", "", lambda histograms, _: variational_distances(histograms)
+    ORDERED = "ordered", "order", lambda histograms, _: ordered_distances(histograms)
+    HIERARCHICAL = (
+        "hierarchical",
+        "hierarchy",
+        lambda histograms, levels: hierarchical_distances(histograms, tree_levels(levels)),
+    )
 
     @property
     def placed(self) -> bool:

@@ -20,7 +20,7 @@ def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:
         counts: r of each value; all > 0.
         l: > 0.
     """
-    counts = _reduced(counts)
+    counts = _reduce_counts(counts)
     n = sum(counts)
     powers = [(n, n), *((r, -r) for r in counts), (l.numerator, -n), (l.denominator, n)]
     return sign_of_logarithm(powers) >= 0
@@ -28,12 +28,12 @@ def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:
 
 def effective_number(counts: Sequence[int]) -> float:
     """Return e^entropy, the number of equally frequent values with the same entropy, rounded down."""
-    counts = _reduced(counts)
+    counts = _reduce_counts(counts)
     n = sum(counts)
     if len(set(counts)) == 1:
         return float(len(counts))
     with localcontext(_context(DIGITS)):
-        entropy = _logarithm([(n, n), *((r, -r) for r in counts)]) / n
+        entropy = _sum_of_logarithms([(n, n), *((r, -r) for r in counts)]) / n
         number = entropy.exp()
     rounded = float(number)
     return rounded if Decimal(rounded) <= number else math.nextafter(rounded, 0.0)
@@ -48,20 +48,20 @@ def sign_of_logarithm(powers: Iterable[tuple[int, int]]) -> int:
     Args:
         powers: integer bases b > 0 with integer exponents e.
     """
-    coprime = _coprime(powers)
+    coprime = _coprime_powers(powers)
     if not coprime:
         return 0
     digits = DIGITS
     while True:
         with localcontext(_context(digits + 10)):
             scale = sum(abs(e) * Decimal(b).ln() for b, e in coprime.items())
-            total = _logarithm(coprime.items())
+            total = _sum_of_logarithms(coprime.items())
             if abs(total) > scale * Decimal(10) ** -digits:
                 return 1 if total > 0 else -1
         digits *= 2
 
 
-def _coprime(powers: Iterable[tuple[int, int]]) -> dict[int, int]:
+def _coprime_powers(powers: Iterable[tuple[int, int]]) -> dict[int, int]:
     """Return the same product over pairwise coprime bases > 1 with exponents other than 0."""
     base: dict[int, int] = {}
     waiting = [(b, e) for b, e in powers if b > 1 and e]
@@ -76,11 +76,11 @@ def _coprime(powers: Iterable[tuple[int, int]]) -> dict[int, int]:
     return base
 
 
-def _logarithm(powers: Iterable[tuple[int, int]]) -> Decimal:
+def _sum_of_logarithms(powers: Iterable[tuple[int, int]]) -> Decimal:
     return sum((e * Decimal(b).ln() for b, e in powers), Decimal(0))
 
 
-def _reduced(counts: Sequence[int]) -> tuple[int, ...]:
+def _reduce_counts(counts: Sequence[int]) -> tuple[int, ...]:
     divisor = reduce(math.gcd, counts)
     return tuple(r // divisor for r in counts)
 

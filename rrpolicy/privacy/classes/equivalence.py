@@ -20,9 +20,9 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
-from rrpolicy.privacy.classes.people import Population
-from rrpolicy.privacy.evidence import Sides, gather
+from rrpolicy.privacy.evidence import KnownAndSensitive, gather_evidence
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class View:
+class ClassColumns:
     """Which released columns make the classes of a product channel, and which are counted in them.
 
     Attributes:
@@ -61,7 +61,7 @@ class View:
         return self.known[0].suppressed_row if self.known[0].released_size > 1 else None
 
 
-def view(channel: Product, policy: Policy, sensitive: Sequence[str]) -> View:
+def class_columns(channel: Product, policy: Policy, sensitive: Sequence[str]) -> ClassColumns:
     """Tell what makes a class from what is counted in it.
 
     Raises:
@@ -80,11 +80,11 @@ def view(channel: Product, policy: Policy, sensitive: Sequence[str]) -> View:
     missing = [name for name in sensitive if name not in own]
     if missing:
         raise PolicyError(Problem("RR227", f"the sensitive attribute '{missing[0]}' is not released"))
-    carried = tuple(c for c in channel.carried if _links(c, policy))
-    return View(tuple(known), carried, tuple(own[name] for name in sensitive))
+    carried = tuple(c for c in channel.carried if _can_link(c, policy))
+    return ClassColumns(tuple(known), carried, tuple(own[name] for name in sensitive))
 
 
-def _links(column: Column, policy: Policy) -> bool:
+def _can_link(column: Column, policy: Policy) -> bool:
     attribute = policy.attributes.get(column.attribute)
     insensitive = attribute is None or attribute.role is not Role.SENSITIVE
     return insensitive and column.assume_unlinkable is None
@@ -101,16 +101,19 @@ def expected_classes(
         original: the table.
         sensitive: the attributes to count.
     """
-    seen = view(channel, original.policy, sensitive)
-    parts = [gather(original, Sides(seen.known, seen.carried, target)) for target in seen.sensitive or (None,)]
-    people, released = parts[0].n, _released(seen, parts[0].values)
+    seen = class_columns(channel, original.policy, sensitive)
+    parts = [
+        gather_evidence(original, KnownAndSensitive(seen.known, seen.carried, target))
+        for target in seen.sensitive or (None,)
+    ]
+    people, released = parts[0].n, _released_codes(seen, parts[0].values)
     concerned = np.ones(len(people), dtype=bool)
     place = 0
     for axis in seen.known:
-        for column, images in _images(axis, requirement, original.policy).items():
+        for column, images in _subgroup_codes(axis, requirement, original.policy).items():
             concerned &= np.isin(released[place + column], images)
         place += len(axis.attributes)
-    kept = _kept(seen, released)
+    kept = _is_in_class(seen, released)
     gone = int(people[~kept].sum())
     group, classes = numbered([r[kept] for r in released], int(kept.sum()))
     sizes = np.zeros(classes, dtype=np.int64)
@@ -121,24 +124,24 @@ def expected_classes(
     for name, axis, part in zip(sensitive, seen.sensitive, parts, strict=False):
         counts = part.histograms[kept]
         cell, code = np.nonzero(counts)
-        value = _recoded(axis, code[:, None])[:, 0].astype(np.int64)
+        value = _recoded_columns(axis, code[:, None])[:, 0].astype(np.int64)
         width = len(axis.columns()[0].labels)
         found = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
-        histograms[name] = replace(found, beyond=_whole(axis, part.histograms, width)) if gone else found
+        histograms[name] = replace(found, beyond=_released_totals(axis, part.histograms, width)) if gone else found
     population = None
     if requirement.needs_reference and original.reference is not None:
-        population = _people(seen, original.reference, [r[kept] for r in released], group, classes)
+        population = _people_by_class(seen, original.reference, [r[kept] for r in released], group, classes)
     return Classes(sizes, histograms, held, gone, population)
 
 
-def _whole(axis: Axis, histograms: Ints, width: int) -> Ints:
+def _released_totals(axis: Axis, histograms: Ints, width: int) -> Ints:
     """Return (released values,) the records with each, suppressed ones included."""
     whole = np.zeros(width, dtype=np.int64)
-    np.add.at(whole, _recoded(axis, np.arange(histograms.shape[1])[:, None])[:, 0], histograms.sum(axis=0))
+    np.add.at(whole, _recoded_columns(axis, np.arange(histograms.shape[1])[:, None])[:, 0], histograms.sum(axis=0))
     return whole
 
 
-def _released(seen: View, values: Codes) -> list[Codes]:
+def _released_codes(seen: ClassColumns, values: Codes) -> list[Codes]:
     """Return what groups are released as, by column of what makes the classes.
 
     Args:
@@ -147,11 +150,11 @@ def _released(seen: View, values: Codes) -> list[Codes]:
     """
     released: list[Codes] = []
     for axis in seen.known:
-        released += list(_recoded(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
+        released += list(_recoded_columns(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
     return [*released, *values[:, len(released) :].T]
 
 
-def _kept(seen: View, released: Sequence[Codes]) -> Mask:
+def _is_in_class(seen: ClassColumns, released: Sequence[Codes]) -> Mask:
     """Return (groups,) which are in a class, and not suppressed."""
     if seen.suppressed is None:
         return np.ones(len(released[0]) if released else 1, dtype=bool)
@@ -160,7 +163,9 @@ def _kept(seen: View, released: Sequence[Codes]) -> Mask:
     return kept
 
 
-def _people(seen: View, reference: Original, released: Sequence[Codes], group: Ints, classes: int) -> Population:
+def _people_by_class(
+    seen: ClassColumns, reference: Original, released: Sequence[Codes], group: Ints, classes: int
+) -> Population:
     """Return the people of a reference table by class: everybody's values become what those of a record would.
 
     Args:
@@ -170,9 +175,9 @@ def _people(seen: View, reference: Original, released: Sequence[Codes], group: I
         group: (groups,) the class of each.
         classes: how many there are.
     """
-    found = gather(reference, Sides(seen.known, (), None))
-    theirs = _released(seen, found.values)
-    kept = _kept(seen, theirs)
+    found = gather_evidence(reference, KnownAndSensitive(seen.known, (), None))
+    theirs = _released_codes(seen, found.values)
+    kept = _is_in_class(seen, theirs)
     both = [np.concatenate([r, t[kept]]) for r, t in zip(released, theirs, strict=True)]
     number, distinct = numbered(both, len(group) + int(kept.sum()))
     image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
@@ -182,7 +187,7 @@ def _people(seen: View, reference: Original, released: Sequence[Codes], group: I
     return Population.counted(people[:-1], int(people[-1]), int(found.n[~kept].sum()))
 
 
-def written_classes(
+def empirical_classes(
     requirement: Requirement, policy: Policy, channel: Product, written: Written, sensitive: Sequence[str]
 ) -> Classes:
     """Return the classes of a written release, from its table and the published channel alone.
@@ -194,10 +199,10 @@ def written_classes(
         written: the tables.
         sensitive: the attributes to count.
     """
-    seen = view(channel, policy, sensitive)
+    seen = class_columns(channel, policy, sensitive)
     within: dict[str, Sequence[Value]] = {}
     for axis in seen.known:
-        for place, images in _images(axis, requirement, policy).items():
+        for place, images in _subgroup_codes(axis, requirement, policy).items():
             column = axis.columns()[place]
             within[column.name] = [column.labels[code] for code in images]
     columns = [axis.columns()[0].name for axis in seen.sensitive]
@@ -206,7 +211,7 @@ def written_classes(
     return Classes(found.sizes, histograms, found.concerned, found.suppressed)
 
 
-def _recoded(axis: Axis, codes: Codes | Ints) -> Codes:
+def _recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
     """Return what rows of an axis' original codes are released as, by column."""
     if isinstance(axis, Recode):
         return axis.recode(codes)
@@ -215,7 +220,7 @@ def _recoded(axis: Axis, codes: Codes | Ints) -> Codes:
     return codes.astype(np.int32)
 
 
-def _images(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
+def _subgroup_codes(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
     """Return, by column, the released codes that a record of the subgroup may have; only of columns that it limits.
 
     A label stands for the category or not, whatever the other columns say: who might be in a class counts as in it.

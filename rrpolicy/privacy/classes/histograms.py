@@ -19,7 +19,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.people import Population
+    from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.source.counts import Array, Ints
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -27,7 +27,7 @@ Integers: TypeAlias = npt.NDArray[Any]
 """Integers of 64 bits, or Python's where a product might not fit."""
 
 _FITS = 2**62
-CLOSE = 1e-9
+CLOSE_MARGIN = 1e-9
 """Doubles are trusted this far; what lies nearer is decided in integers."""
 
 
@@ -149,7 +149,7 @@ class Histograms:
 
     def frequent(self, l: Fraction) -> Mask:
         """Return whether r_1 l <= n, class by class."""
-        return at_most(self.commonest, self.sizes, 1 / l)
+        return ratio_at_most(self.commonest, self.sizes, 1 / l)
 
     def entropic(self, l: Fraction) -> Mask:
         """Return whether the entropy is log l at least, class by class; in integers where doubles cannot tell."""
@@ -157,7 +157,7 @@ class Histograms:
         enough: Mask = self.distinct >= math.ceil(l)
         mask: Mask = np.where(self.uniform, enough, away >= 0)
         decided: dict[tuple[int, ...], bool] = {}
-        for index in np.flatnonzero((np.abs(away) <= CLOSE) & ~self.uniform):
+        for index in np.flatnonzero((np.abs(away) <= CLOSE_MARGIN) & ~self.uniform):
             counts = self.counts(int(index))
             if counts not in decided:
                 decided[counts] = entropy_reaches(counts, l)
@@ -171,7 +171,7 @@ class Histograms:
         if not len(index):
             return None
         entropy = self.entropy[index]
-        tied = index[entropy <= entropy.min() + CLOSE]
+        tied = index[entropy <= entropy.min() + CLOSE_MARGIN]
         numbers = [float(d) for d in np.unique(self.distinct[tied[self.uniform[tied]]])]
         numbers += [effective_number(counts) for counts in {self.counts(int(i)) for i in tied[~self.uniform[tied]]}]
         return min(numbers)
@@ -208,7 +208,7 @@ class Classes:
         return int(self.sizes.sum())
 
 
-def at_most(numerator: Integers, denominator: Integers, limit: Fraction, *, strictly: bool = False) -> Mask:
+def ratio_at_most(numerator: Integers, denominator: Integers, limit: Fraction, *, strictly: bool = False) -> Mask:
     """Return whether numerator/denominator <= limit (or <), in integers; both >= 0, and 0/0 counts as 0.
 
     Args:
@@ -228,12 +228,12 @@ def exact_product(x: Integers, factor: int) -> Integers:
     return (x if most * abs(factor) < _FITS else x.astype(object)) * factor
 
 
-def fits(bound: int) -> Any:
+def integer_type_for(bound: int) -> Any:
     """Return the type of integers that holds sums up to a bound."""
     return np.int64 if bound < _FITS else object
 
 
-def largest(numerator: Integers, denominator: Integers, among: Mask) -> Fraction | None:
+def largest_ratio(numerator: Integers, denominator: Integers, among: Mask) -> Fraction | None:
     """Return the largest ratio exactly; None if there is none, or if one's denominator is 0.
 
     Args:
@@ -245,5 +245,5 @@ def largest(numerator: Integers, denominator: Integers, among: Mask) -> Fraction
     if not len(index) or np.any(denominator[index] == 0):
         return None
     ratio = numerator[index].astype(np.float64) / denominator[index].astype(np.float64)
-    close = index[ratio >= ratio.max() * (1 - CLOSE)]
+    close = index[ratio >= ratio.max() * (1 - CLOSE_MARGIN)]
     return max(Fraction(a, b) for a, b in {(int(numerator[i]), int(denominator[i])) for i in close})

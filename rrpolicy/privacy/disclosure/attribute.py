@@ -17,16 +17,22 @@ from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
-from rrpolicy.privacy.disclosure.attribute_options import Options
-from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
-from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, exact_reading, settled
-from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
-from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction, sensitive_reconstruction
-from rrpolicy.privacy.disclosure.unlisted import own_value
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.epsilon.protection import protection
-from rrpolicy.privacy.evidence import Evidence, gather, sides
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.disclosure.exact_risks import (
+    NEAR_LIMIT,
+    ExactReconstruction,
+    ExactSensitive,
+    exact_inference_accuracy,
+    snap_to_limit,
+)
+from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy_bounds, worst_posterior
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction, sensitive_reconstruction
+from rrpolicy.privacy.disclosure.related_measures import OTHERS_KNOWN, attribute_measures
+from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
+from rrpolicy.privacy.disclosure.unlisted_values import own_value_reconstruction
+from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,13 +41,13 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
-OTHERS = "the others"
+OTHER_VALUES = "the others"
 CHUNK = 2**22
 """Entries of (group, value) arrays that are computed at a time."""
 
 
 @frozen(slots=False)
-class Held(ABC):
+class LimitedNumbers(ABC):
     """What is held against the limits of an entry: a number of every (group, value) that it speaks of.
 
     Attributes:
@@ -99,9 +105,9 @@ class Held(ABC):
         """
         ratio = self.ratio
         bounded = np.array([t < 1 for t in self.limits])[self.value]
-        over: Mask = bounded & (ratio > 1 - NEAR)
+        over: Mask = bounded & (ratio > 1 - NEAR_LIMIT)
         exactly = self.exactly()
-        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR_LIMIT)):
             number = exactly(int(i))
             if number is not None:
                 over[i] = number > self.limits[int(self.value[i])]
@@ -113,7 +119,7 @@ class Held(ABC):
 
 
 @frozen(slots=False)
-class Risks(Held):
+class AttributeRisks(LimitedNumbers):
     """The risk of every (group, value) that occurs and that an entry speaks of."""
 
     @cached_property
@@ -121,7 +127,7 @@ class Risks(Held):
         """Return (k,) lower and upper bounds of R_S, the same where it is exact."""
         evidence = self.evidence
         if not isinstance(evidence.sensitive, Transition):
-            low, high = own_value(evidence)
+            low, high = own_value_reconstruction(evidence)
             return low[self.group, self.value], high[self.group, self.value]
         own = np.empty(len(self.group))
         rows = max(1, CHUNK // evidence.joint.shape[1])
@@ -135,7 +141,9 @@ class Risks(Held):
     @cached_property
     def risk(self) -> Array:
         """Return (k,) c_u R_QI R_S, or an upper bound; computed when first asked for."""
-        risk: Array = np.minimum(self.share * self.own[1] * reconstruction(self.evidence)[self.group], 1.0)
+        risk: Array = np.minimum(
+            self.share * self.own[1] * quasi_identifier_reconstruction(self.evidence)[self.group], 1.0
+        )
         return risk
 
     @property
@@ -151,7 +159,7 @@ class Risks(Held):
     @cached_property
     def success(self) -> tuple[Array, Array]:
         """Return (k,) lower and upper bounds of the chance that the true value is read."""
-        low, high = success_bounds(self.evidence)
+        low, high = inference_accuracy_bounds(self.evidence)
         return low[self.group, self.value], high[self.group, self.value]
 
     @property
@@ -173,7 +181,7 @@ class Risks(Held):
     def reads_exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells the chance to read a true value exactly; None where that takes too much."""
         known = ExactReconstruction(self.evidence)
-        return lambda i: exact_reading(known, int(self.group[i]), int(self.value[i]))
+        return lambda i: exact_inference_accuracy(known, int(self.group[i]), int(self.value[i]))
 
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
         """Return one of some numbers with its standing.
@@ -183,13 +191,13 @@ class Risks(Held):
             at: which.
         """
         low, high = (float(x[at]) for x in bounds)
-        exact = high <= low * (1 + NEAR) and not self.evidence.revealed
+        exact = high <= low * (1 + NEAR_LIMIT) and not self.evidence.revealed
         return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
 
     def risk_measure(self, at: int) -> Measure:
         """Return one risk with its standing; at its limit exactly, if it is."""
         limit, value = self.limits[int(self.value[at])], float(self.risk[at])
-        return replace(self.measure(self.own, at), value=settled(value, limit, lambda: self.exactly()(at)))
+        return replace(self.measure(self.own, at), value=snap_to_limit(value, limit, lambda: self.exactly()(at)))
 
     def measured(self, at: int) -> Measure:
         """Return one risk with its standing."""
@@ -197,10 +205,12 @@ class Risks(Held):
 
     def beside(self) -> tuple[Companion, ...]:
         """Return what the risks do not say."""
-        return of_attribute(self)
+        return attribute_measures(self)
 
 
-def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:
+def subgroup_mask(
+    evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]
+) -> Mask:
     """Return (groups, values) the mask of what occurs and lies in the entry's subgroup."""
     mask = evidence.histograms > 0
     for name, category in requirement.where.items():
@@ -212,9 +222,9 @@ def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, 
     return mask
 
 
-def risks(
+def attribute_risks(
     requirement: Requirement, channel: Product, original: Original, sensitive: str, *, others_known: bool = False
-) -> Risks:
+) -> AttributeRisks:
     """Return every risk that an entry of `attribute-disclosure` speaks of, of one sensitive attribute.
 
     Args:
@@ -224,46 +234,48 @@ def risks(
         sensitive: the attribute.
         others_known: whether the attacker knows the other sensitive attributes.
     """
-    known = sides(channel, original.policy, sensitive, known_sensitive=others_known)
+    known = split_axes(channel, original.policy, sensitive, known_sensitive=others_known)
     own = known.sensitive.attributes if known.sensitive is not None else ()
     sizes = [len(original.policy.attributes[name].domain or ()) for name in own]
-    evidence = gather(original, known).of(sensitive, sizes)
+    evidence = gather_evidence(original, known).of(sensitive, sizes)
     labels = original.policy.attributes[sensitive].domain or ()
-    group, value = np.nonzero(chosen(evidence, requirement, sensitive, labels))
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, sensitive, labels))
     people = evidence.histograms[group, value]
     share = people / evidence.n[group]
     of = sensitive + (OTHERS_KNOWN if others_known else "")
     limits = tuple(requirement.options.limit_of(label) for label in labels)
-    return Risks(of, evidence, labels, group, value, people, share, limits)
+    return AttributeRisks(of, evidence, labels, group, value, people, share, limits)
 
 
-def cases(requirement: Requirement, channel: Product, original: Original) -> Iterator[Risks]:
+def protected_attribute_risks(
+    requirement: Requirement, channel: Product, original: Original
+) -> Iterator[AttributeRisks]:
     """Yield the risks of each protected attribute: with the quasi-identifiers known, then with all others, if asked."""
     others = len(original.policy.with_role(Role.SENSITIVE)) > 1
     for name in requirement.protects(original.policy):
         for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
-            yield risks(requirement, channel, original, name, others_known=others_known)
+            yield attribute_risks(requirement, channel, original, name, others_known=others_known)
 
 
-def holds_attribute(requirement: Requirement, channel: Product, original: Original) -> bool:
+def attribute_verdict(requirement: Requirement, channel: Product, original: Original) -> bool:
     """Return the verdict alone."""
-    return not any(found.over().any() for found in cases(requirement, channel, original))
+    return not any(found.over().any() for found in protected_attribute_risks(requirement, channel, original))
 
 
 def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
     """Assess every protected attribute."""
-    found = tuple(cases(requirement, channel, original))
+    found = tuple(protected_attribute_risks(requirement, channel, original))
     revealed = dict.fromkeys(name for f in found for name in f.evidence.revealed)
-    return conclude(
+    return attribute_finding(
         requirement,
         found,
-        (*exposure(channel).assumptions, *as_they_are(revealed)),
-        protection(channel, original.records),
+        (*scope_loss(channel).assumptions, *unhidden_assumption(revealed)),
+        general_bound_measures(channel, original.records),
     )
 
 
-def conclude(
-    requirement: Requirement, cases: Sequence[Held], rests_on: tuple[str, ...], further: Sequence[Companion]
+def attribute_finding(
+    requirement: Requirement, cases: Sequence[LimitedNumbers], rests_on: tuple[str, ...], further: Sequence[Companion]
 ) -> Finding:
     """Return the finding: its numbers are those of the attribute nearest to its limit, or over it.
 
@@ -277,7 +289,7 @@ def conclude(
     found, rests_on = [f for f in cases if len(f.group)], (*options.assumptions, *rests_on)
     named, who = requirement.called, options.adversary
     if not found:
-        alone, nothing = (*subgroup(requirement, 0), *further), Measure(0.0)
+        alone, nothing = (*subgroup_size(requirement, 0), *further), Measure(0.0)
         return model.conclude(
             requirement, nothing, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None, model=named
         )
@@ -295,8 +307,8 @@ def conclude(
         who,
         rests_on,
         (
-            *subgroup(requirement, int(top.people.sum())),
-            *(_limited(companion, options) for companion in dict.fromkeys(c for f in found for c in f.beside())),
+            *subgroup_size(requirement, int(top.people.sum())),
+            *(_with_own_limit(companion, options) for companion in dict.fromkeys(c for f in found for c in f.beside())),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
@@ -306,21 +318,21 @@ def conclude(
         limit=top.limits[int(top.value[at])],
         model=named,
         profile=replace(
-            spread(
+            risk_histograms(
                 top.quantity,
                 top.number,
                 top.share,
                 top.people,
-                at_the_top(top.evidence, top.number, top.people, top.group),
+                highest_risk_groups(top.evidence, top.number, top.people, top.group),
             ),
-            limits=_limits(top),
+            limits=_limits_by_value(top),
         ),
         groups_over=len(np.unique(top.group[over])),
         people_over=int(top.people[over].sum()),
     )
 
 
-def _limited(companion: Companion, options: Options) -> Companion:
+def _with_own_limit(companion: Companion, options: AttributeDisclosureOptions) -> Companion:
     """Return a companion with its own limit, if it is the number limited of one value."""
     _, by_value, value = companion.of.partition(VALUE)
     if not (options.thresholds and by_value and companion.name == options.quantity):
@@ -328,7 +340,7 @@ def _limited(companion: Companion, options: Options) -> Companion:
     return replace(companion, limit=options.limit_of(value))
 
 
-def _limits(found: Held) -> tuple[tuple[str, float], ...]:
+def _limits_by_value(found: LimitedNumbers) -> tuple[tuple[str, float], ...]:
     """Return each limit with the values that it is of: "" where there is one, `others` where most have it."""
     of: dict[Fraction, list[int]] = {}
     for value in np.unique(found.value).tolist():
@@ -337,16 +349,16 @@ def _limits(found: Held) -> tuple[tuple[str, float], ...]:
         return (("", float(next(iter(of)))),)
     usual = max(of, key=lambda limit: len(of[limit]))
     names = {limit: ", ".join(str(found.labels[v]) for v in values) for limit, values in of.items()}
-    return tuple((OTHERS if limit == usual else names[limit], float(limit)) for limit in of)
+    return tuple((OTHER_VALUES if limit == usual else names[limit], float(limit)) for limit in of)
 
 
-def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:
+def unhidden_assumption(revealed: Iterable[str]) -> tuple[str, ...]:
     """Return that some attributes are known and counted as if nothing hid them, which gives upper bounds."""
     names = ", ".join(f"'{name}'" for name in revealed)
     return (f"Taken to be released as they are, which can only raise what is achieved: {names}.",) if names else ()
 
 
-def subgroup(requirement: Requirement, people: int) -> tuple[Companion, ...]:
+def subgroup_size(requirement: Requirement, people: int) -> tuple[Companion, ...]:
     """Return how many people a subgroup has: a statistic of the table, which no text that is published may tell."""
     if not requirement.where:
         return ()

@@ -13,7 +13,7 @@ from rrpolicy.finding import READ_CORRECTLY
 from rrpolicy.policy.rational import Rational
 
 NAME = "attribute-disclosure"
-OTHERS_KNOWN = "also if the other sensitive values are known"
+OTHERS_KNOWN_PHRASE = "also if the other sensitive values are known"
 """Ends what is required where `known_sensitive` is set."""
 CONFIDENCE = 0.999
 """Of the upper end by which an estimate decides, of all people together."""
@@ -32,7 +32,7 @@ GUESSER = (
     "values are randomised, and which released record is the person's; names the value that is then the likeliest"
 )
 GAINER = GUESSER + ": how much more often he is right than by naming the commonest value of the group unseen"
-ONE_EVENT = (
+ONE_EVENT_NOTE = (
     "A limit of the risk of attribute disclosure covers one event: the attacker selects a record with the person's own "
     "attributes and reads the correct value. It does not limit the probability of a correct guess: that is `value read "
     "correctly` for who reads a record, and `largest within-group share` for who knows the table."
@@ -47,7 +47,7 @@ SHARES = (
 )
 
 
-class Limited(StrEnum):
+class LimitKind(StrEnum):
     """What the limit of an entry is put on, each the number of an attacker of its own."""
 
     RISK = "risk"
@@ -58,19 +58,19 @@ class Limited(StrEnum):
     @property
     def guessed(self) -> bool:
         """Whether it speaks of the best guess: one number a group, whatever the value."""
-        return self in {Limited.BEST_GUESS, Limited.GAIN}
+        return self in {LimitKind.BEST_GUESS, LimitKind.GAIN}
 
 
-_WHO: Mapping[Limited, tuple[str, str, tuple[str, ...]]] = {
-    Limited.RISK: ("risk", ADVERSARY, (ONE_EVENT,)),
-    Limited.CORRECT_READING: (READ_CORRECTLY, READER, (DRAWN,)),
-    Limited.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
-    Limited.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
+_WHO: Mapping[LimitKind, tuple[str, str, tuple[str, ...]]] = {
+    LimitKind.RISK: ("risk", ADVERSARY, (ONE_EVENT_NOTE,)),
+    LimitKind.CORRECT_READING: (READ_CORRECTLY, READER, (DRAWN,)),
+    LimitKind.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
+    LimitKind.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
 }
 """In words, the attacker, and what the number rests on."""
 
 
-class Options(BaseModel):
+class AttributeDisclosureOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -85,14 +85,14 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     measure: Annotated[
-        Limited,
+        LimitKind,
         Field(
             description="what is limited: `risk`, of drawing the person's combination and reading the true value; "
             "`correct-reading`, that the value read is the true one, whosever record was drawn; `best-guess`, the "
             "chance that the likeliest value is the true one for who knows which record is the person's; or `gain`, "
             "that less the largest share of a value in the person's group"
         ),
-    ] = Limited.RISK
+    ] = LimitKind.RISK
     threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
     thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
@@ -108,7 +108,7 @@ class Options(BaseModel):
     ] = "bound"
 
     @model_validator(mode="after")
-    def _stated(self) -> Options:
+    def _stated(self) -> AttributeDisclosureOptions:
         if self.threshold is None and not self.thresholds:
             raise ValueError("give `threshold`, or `thresholds` by sensitive value")
         given = self.thresholds.values() if self.threshold is None else (self.threshold, *self.thresholds.values())
@@ -118,7 +118,7 @@ class Options(BaseModel):
             raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
         if self.measure.guessed and self.threshold == 1:
             raise ValueError(f'no chance exceeds 1: "{self.measure}" at most 1 limits nothing')
-        if self.measure is not Limited.RISK and self.decided_by == "estimate":
+        if self.measure is not LimitKind.RISK and self.decided_by == "estimate":
             raise ValueError(f'there is no estimate of "{self.measure}" that could decide: take `decided_by` out')
         return self
 
@@ -140,12 +140,12 @@ class Options(BaseModel):
     @property
     def called(self) -> str:
         """Return what findings name the model: with what is limited, unless that is the risk."""
-        return NAME if self.measure is Limited.RISK else f"{NAME}/{self.measure}"
+        return NAME if self.measure is LimitKind.RISK else f"{NAME}/{self.measure}"
 
     @property
     def monotone(self) -> bool:
         """Return whether hiding more never raises what is limited: reading correctly may become likelier."""
-        return self.measure is not Limited.CORRECT_READING
+        return self.measure is not LimitKind.CORRECT_READING
 
     @property
     def by_some_frequency(self) -> bool:

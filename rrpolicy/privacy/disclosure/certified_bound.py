@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_AXES = 8
 """Axes that are rolled up; 2^8 numbers are kept a group."""
-TOGETHER = 2**11
+CHUNK_GROUPS = 2**11
 """Groups that are contracted at a time."""
 Weights: TypeAlias = "tuple[Array, Array]"
 """Of each group's block, and of agreement, (groups,) each."""
@@ -56,7 +56,7 @@ class SparseBound:
         self.axes = len(evidence.axes)
         able = [i for i, a in enumerate(evidence.axes) if isinstance(a, Retention) and a.original_size > 1]
         self.rolled = sorted(sorted(able, key=lambda i: evidence.axes[i].original_size)[:MOST_AXES])
-        blocks = [_blocks(evidence.axes[i]) for i in self.rolled]
+        blocks = [_axis_blocks(evidence.axes[i]) for i in self.rolled]
         self.sizes = [sizes for sizes, _ in blocks]
         self.block = [of[evidence.codes[:, i]] for i, (_, of) in zip(self.rolled, blocks, strict=True)]
         codes = evidence.codes.astype(np.int64)
@@ -65,14 +65,14 @@ class SparseBound:
         self._sums = np.empty((*(2,) * len(self.rolled), len(self.pi)))
         for agree in product((0, 1), repeat=len(self.rolled)):
             chosen = [own if yes else block for yes, own, block in zip(agree, exact, self.block, strict=True)]
-            self._sums[agree] = _rolled(np.column_stack([*fixed, *chosen]), self.pi)
+            self._sums[agree] = _mass_of_equal_rows(np.column_stack([*fixed, *chosen]), self.pi)
 
     def value(self, retention: Sequence[float]) -> Array:
         """Return the bound of every group, (groups,), at retention probabilities (axes,) in [0, 1]."""
         weights = [self._weights(number, retention[i])[0] for number, i in enumerate(self.rolled)]
         total = np.empty(len(self.pi))
         for part in self._parts():
-            total[part] = _contracted(self._sums[..., part], _of(weights, part))
+            total[part] = _contracted_sum(self._sums[..., part], _weights_of_part(weights, part))
         return self.pi / total
 
     def jacobian(self, retention: Sequence[float]) -> tuple[Array, ...]:
@@ -83,12 +83,12 @@ class SparseBound:
         both = [self._weights(number, retention[i]) for number, i in enumerate(self.rolled)]
         slopes = [np.zeros(len(self.pi)) for _ in range(self.axes)]
         for part in self._parts():
-            weights = _of([weight for weight, _ in both], part)
-            before = list(accumulate(weights, _contract, initial=self._sums[..., part]))
+            weights = _weights_of_part([weight for weight, _ in both], part)
+            before = list(accumulate(weights, _contract_axis, initial=self._sums[..., part]))
             scale = -self.pi[part] / before[-1] ** 2
             for number, i in enumerate(self.rolled):
-                (slope,) = _of([both[number][1]], part)
-                slopes[i][part] = scale * _contracted(_contract(before[number], slope), weights[number + 1 :])
+                (slope,) = _weights_of_part([both[number][1]], part)
+                slopes[i][part] = scale * _contracted_sum(_contract_axis(before[number], slope), weights[number + 1 :])
         return tuple(slopes)
 
     def _weights(self, number: int, retention: float) -> tuple[Weights, Weights]:
@@ -98,14 +98,14 @@ class SparseBound:
 
     def _parts(self) -> Iterator[slice]:
         """Yield groups a part at a time, whose numbers a cache holds."""
-        return (slice(start, start + TOGETHER) for start in range(0, len(self.pi), TOGETHER))
+        return (slice(start, start + CHUNK_GROUPS) for start in range(0, len(self.pi), CHUNK_GROUPS))
 
 
-def _of(weights: Sequence[Weights], part: slice) -> list[Weights]:
+def _weights_of_part(weights: Sequence[Weights], part: slice) -> list[Weights]:
     return [(block[part], agree[part]) for block, agree in weights]
 
 
-def _contract(sums: Array, weights: Weights) -> Array:
+def _contract_axis(sums: Array, weights: Weights) -> Array:
     """Return what is left of (2, …, groups) sums: weight of the block + weight of agreement, if there is one."""
     block, agree = weights
     left: Array = block * sums[0]
@@ -113,9 +113,9 @@ def _contract(sums: Array, weights: Weights) -> Array:
     return left
 
 
-def _contracted(sums: Array, weights: Sequence[Weights]) -> Array:
+def _contracted_sum(sums: Array, weights: Sequence[Weights]) -> Array:
     """Return sum_gamma pi[gamma] prod_a (weight of the block + weight of agreement, if gamma agrees)."""
-    return reduce(_contract, weights, sums)
+    return reduce(_contract_axis, weights, sums)
 
 
 def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
@@ -139,7 +139,7 @@ def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
     return np.where(several, above / below, 0.0), np.where(several, slope, 0.0)
 
 
-def _blocks(axis: Axis) -> tuple[Array, Ints]:
+def _axis_blocks(axis: Axis) -> tuple[Array, Ints]:
     """Return (blocks,) sizes and (categories,) the block of each."""
     assert isinstance(axis, Retention)
     of = np.empty(axis.original_size, dtype=np.int64)
@@ -148,7 +148,7 @@ def _blocks(axis: Axis) -> tuple[Array, Ints]:
     return np.array([block.size for block in axis.blocks], dtype=np.float64), of
 
 
-def _rolled(rows: Ints, pi: Array) -> Array:
+def _mass_of_equal_rows(rows: Ints, pi: Array) -> Array:
     """Return, for every row, the mass of all rows that equal it."""
     order = np.lexsort(rows.T)
     ordered = rows[order]

@@ -23,28 +23,33 @@ from rrpolicy.channels.base import Transition
 from rrpolicy.channels.probability import retention_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.histograms import at_most
-from rrpolicy.privacy.disclosure.attribute import Risks, cases
+from rrpolicy.privacy.classes.histograms import ratio_at_most
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
 from rrpolicy.privacy.disclosure.certified_bound import SparseBound
 from rrpolicy.privacy.disclosure.gradients import (
-    Moved,
-    Retained,
-    Sloped,
-    sloped_part,
-    sloped_reconstruction,
-    sloped_sensitive,
-    variable,
+    FloatRetention,
+    MovableAxis,
+    ValueWithGradient,
+    has_free_retention,
+    part_gradient,
+    reconstruction_gradient,
+    sensitive_gradient,
 )
-from rrpolicy.privacy.disclosure.identity import links, most_at_risk
-from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
-from rrpolicy.privacy.disclosure.reconstruction import SLAB, Slab, slabs, width_of
+from rrpolicy.privacy.disclosure.identity import linkage_chances, top_risk_weights
+from rrpolicy.privacy.disclosure.identity_options import IdentityDisclosureOptions as LinkOptions
+from rrpolicy.privacy.disclosure.reconstruction import (
+    SLAB,
+    ReleasedSlab,
+    axis_width,
+    released_slabs,
+)
 from rrpolicy.privacy.evidence import Evidence
 from rrpolicy.privacy.model import PerClass, Smooth
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.privacy.disclosure.attribute_options import Options as RiskOptions
+    from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions as RiskOptions
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
@@ -52,7 +57,7 @@ MOST_CELLS = 2**25
 """Cells over all contexts beyond which the bound stands for the exact value."""
 
 
-class Variables:
+class RetentionVariables:
     """The axes with a retention probability to look for, in the channel's order: one keep probability each."""
 
     def __init__(self, channel: Product) -> None:
@@ -74,65 +79,65 @@ class Variables:
         number = self._number.get(id(axis))
         return number is None or float(keep[number]) == self._own[number]
 
-    def at(self, keep: Array, axis: Axis) -> Moved:
+    def at(self, keep: Array, axis: Axis) -> MovableAxis:
         """Return an axis moved to its keep probability; one that stays where it is keeps what its blocks have."""
         number = self._number.get(id(axis))
         if number is None:
             return cast("Transition", axis)
         own = self.axes[number]
         if self.stays(keep, axis):
-            return Retained.as_it_is(own)
-        return Retained.of(own, self.retention(keep, axis))
+            return FloatRetention.as_it_is(own)
+        return FloatRetention.of(own, self.retention(keep, axis))
 
     def place(self, axes: Sequence[Axis], slopes: Sequence[Array], rows: int) -> Array:
         """Return (rows, variables) derivatives by keep probability from those by the axes' retention probabilities."""
         jacobian = np.zeros((rows, len(self.axes)))
         for axis, slope in zip(axes, slopes, strict=True):
-            if variable(axis):
+            if has_free_retention(axis):
                 number = self._number[id(axis)]
                 d = self._sizes[number]
                 jacobian[:, number] = slope * (d / (d - 1) if d > 1 else 0.0)
         return jacobian
 
 
-class Linked:
+class LinkageGradients:
     """R_QI of every group with its derivatives, by whichever way the domain's width allows.
 
     What was asked last is remembered: several sensitive attributes ask of the same groups at the same place.
     """
 
-    def __init__(self, evidence: Evidence, variables: Variables) -> None:
+    def __init__(self, evidence: Evidence, variables: RetentionVariables) -> None:
         """Choose the way: exact if the domain is small enough, else the certified bound."""
         self.evidence, self.variables = evidence, variables
-        cells = math.prod(width_of(axis) for axis in evidence.axes)
+        cells = math.prod(axis_width(axis) for axis in evidence.axes)
         wide = cells > SLAB or cells * evidence.contexts > MOST_CELLS
         self.bound = SparseBound(evidence) if wide else None
         self.exact = not wide and not evidence.revealed
         self._pi = evidence.n / evidence.records
-        self._geometry: tuple[Slab, ...] = () if wide else tuple(slabs(evidence))
-        self._last: tuple[bytes, Sloped] | None = None
+        self._geometry: tuple[ReleasedSlab, ...] = () if wide else tuple(released_slabs(evidence))
+        self._last: tuple[bytes, ValueWithGradient] | None = None
 
     def value(self, keep: Array) -> Array:
         """Return R_QI of every group."""
         return self._found(keep, slope=False).value
 
-    def sloped(self, keep: Array) -> Sloped:
+    def sloped(self, keep: Array) -> ValueWithGradient:
         """Return R_QI and its derivatives by each known axis' retention probability."""
         return self._found(keep, slope=True)
 
-    def _found(self, keep: Array, *, slope: bool) -> Sloped:
+    def _found(self, keep: Array, *, slope: bool) -> ValueWithGradient:
         place = keep.tobytes()
         if self._last is None or self._last[0] != place or (slope and not self._last[1].slope):
             self._last = place, self._computed(keep, slope=slope)
         return self._last[1]
 
-    def _computed(self, keep: Array, *, slope: bool) -> Sloped:
+    def _computed(self, keep: Array, *, slope: bool) -> ValueWithGradient:
         if self.bound is None:
-            return sloped_reconstruction(self._pi, self._geometry, self._moved(keep), slope=slope)
+            return reconstruction_gradient(self._pi, self._geometry, self._moved(keep), slope=slope)
         retention = self._retention(keep)
-        return Sloped(self.bound.value(retention), self.bound.jacobian(retention) if slope else ())
+        return ValueWithGradient(self.bound.value(retention), self.bound.jacobian(retention) if slope else ())
 
-    def _moved(self, keep: Array) -> list[Moved]:
+    def _moved(self, keep: Array) -> list[MovableAxis]:
         return [self.variables.at(keep, axis) for axis in self.evidence.axes]
 
     def _retention(self, keep: Array) -> list[float]:
@@ -147,14 +152,14 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
         channel: tells which axes are variable; their own probabilities do not matter.
         original: the table.
     """
-    variables = Variables(channel)
-    known: dict[tuple[tuple[str, ...], tuple[str, ...]], Linked] = {}
+    variables = RetentionVariables(channel)
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], LinkageGradients] = {}
     parts = []
-    for found in cases(requirement, channel, original):
+    for found in protected_attribute_risks(requirement, channel, original):
         groups = found.evidence.names, found.evidence.revealed
         if groups not in known:
-            known[groups] = Linked(found.evidence, variables)
-        parts.append(_attribute(found, known[groups], variables, requirement.model))
+            known[groups] = LinkageGradients(found.evidence, variables)
+        parts.append(_attribute_constraint(found, known[groups], variables, requirement.model))
     return Smooth(
         lambda keep: np.concatenate([part.value(keep) for part in parts]),
         lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
@@ -163,7 +168,9 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
     )
 
 
-def _attribute(found: Risks, linked: Linked, variables: Variables, name: str) -> Smooth:
+def _attribute_constraint(
+    found: AttributeRisks, linked: LinkageGradients, variables: RetentionVariables, name: str
+) -> Smooth:
     evidence = found.evidence
     assert evidence.sensitive is not None
     target = evidence.sensitive
@@ -172,12 +179,12 @@ def _attribute(found: Risks, linked: Linked, variables: Variables, name: str) ->
     flat = found.group * evidence.histograms.shape[1] + found.value
 
     if not isinstance(target, Transition):
-        return _beside_sets(found, at, linked, variables, name)
+        return _constraint_with_sets(found, at, linked, variables, name)
 
-    def read(axis: Moved, *, slope: bool) -> Sloped:
+    def read(axis: MovableAxis, *, slope: bool) -> ValueWithGradient:
         if part is None:
-            return sloped_sensitive(shares, axis, slope=slope)
-        return sloped_part(shares, part, axis, slope=slope)
+            return sensitive_gradient(shares, axis, slope=slope)
+        return part_gradient(shares, part, axis, slope=slope)
 
     def value(keep: Array) -> Array:
         own = read(variables.at(keep, target), slope=False).value
@@ -196,7 +203,9 @@ def _attribute(found: Risks, linked: Linked, variables: Variables, name: str) ->
     return Smooth(value, jacobian, name, not linked.exact)
 
 
-def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables, name: str) -> Smooth:
+def _constraint_with_sets(
+    found: AttributeRisks, at: Array, linked: LinkageGradients, variables: RetentionVariables, name: str
+) -> Smooth:
     """Return the constraints where the sensitive attribute is hidden in a way that has no retention probability."""
     low, high = found.own
     fixed = at * high
@@ -222,9 +231,9 @@ def linking_constraint(requirement: Requirement[LinkOptions], channel: Product, 
         original: the table.
     """
     options = requirement.options
-    variables = Variables(channel)
-    found = links(requirement, channel, original)
-    linked = Linked(found.evidence, variables)
+    variables = RetentionVariables(channel)
+    found = linkage_chances(requirement, channel, original)
+    linked = LinkageGradients(found.evidence, variables)
     scale = 1 / (found.people * float(options.threshold))
 
     def single(keep: Array) -> Array:
@@ -240,54 +249,54 @@ def linking_constraint(requirement: Requirement[LinkOptions], channel: Product, 
 
     def mean(keep: Array) -> Array:
         value = single(keep)
-        return np.array([most_at_risk(found.people, value, percentile) @ value - 1])
+        return np.array([top_risk_weights(found.people, value, percentile) @ value - 1])
 
     def mean_slope(keep: Array) -> Array:
-        return (most_at_risk(found.people, single(keep), percentile) @ slopes(keep))[None, :]
+        return (top_risk_weights(found.people, single(keep), percentile) @ slopes(keep))[None, :]
 
     return Smooth(mean, mean_slope, requirement.model, not linked.exact)
 
 
-def large_enough(requirement: Requirement[LinkOptions], policy: Policy) -> tuple[PerClass, ...]:
+def class_size_test(requirement: Requirement[LinkOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the test that a class is as large as an entry of `identity-disclosure` needs."""
     del policy
     threshold = requirement.options.threshold
 
     def holds(histograms: Ints) -> Mask:
         sizes = histograms.sum(axis=1)
-        return np.asarray(at_most(np.ones_like(sizes), sizes, threshold) | (sizes == 0), dtype=bool)
+        return np.asarray(ratio_at_most(np.ones_like(sizes), sizes, threshold) | (sizes == 0), dtype=bool)
 
     return (PerClass(None, holds, monotone=True, monotone_with_suppression=False, where=requirement.where),)
 
 
-def no_value_over(requirement: Requirement[RiskOptions], policy: Policy) -> tuple[PerClass, ...]:
+def value_share_tests(requirement: Requirement[RiskOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the tests that no value is over its limit in an entry of `attribute-disclosure`."""
 
     def one(name: str) -> PerClass:
-        limits = limits_of(requirement, policy, name)
+        limits = value_limits(requirement, policy, name)
 
         def peaks(histograms: Ints, most: Ints) -> Mask:
-            return within(limits, histograms, most)
+            return within_limits(limits, histograms, most)
 
-        return PerClass(name, _any, True, False, requirement.where, peaks)  # noqa: FBT003 as named above
+        return PerClass(name, _any_class, True, False, requirement.where, peaks)  # noqa: FBT003 as named above
 
     return tuple(one(name) for name in requirement.protects(policy))
 
 
-def limits_of(requirement: Requirement[RiskOptions], policy: Policy, name: str) -> list[Fraction]:
+def value_limits(requirement: Requirement[RiskOptions], policy: Policy, name: str) -> list[Fraction]:
     """Return the limit of each value of a sensitive attribute; 1 where the entry speaks of another value alone."""
     only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
     return [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
 
 
-def _any(histograms: Ints) -> Mask:
+def _any_class(histograms: Ints) -> Mask:
     return np.ones(len(histograms), dtype=bool)
 
 
-def within(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
+def within_limits(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
     """Return (classes,) whether the most records of each value are no larger a share of a class than its limit."""
     sizes = histograms.sum(axis=1)
     fine = np.ones(len(sizes), dtype=bool)
     for value, limit in enumerate(limits):
-        fine &= at_most(most[:, value], sizes, limit)
+        fine &= ratio_at_most(most[:, value], sizes, limit)
     return fine

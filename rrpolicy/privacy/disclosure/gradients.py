@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channels.axes.exchange import exchange
+from rrpolicy.channels.axes.exchange import apply_block_exchange
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.disclosure.reconstruction import Slab
+from rrpolicy.privacy.disclosure.reconstruction import ReleasedSlab
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -32,7 +32,7 @@ TINY = 1e-300
 
 
 @frozen
-class Retained:
+class FloatRetention:
     """A retention axis in doubles: what an optimiser moves, without the cost of fractions.
 
     Attributes:
@@ -48,14 +48,14 @@ class Retained:
     retention: float
 
     @classmethod
-    def of(cls, axis: Retention, retention: float) -> Retained:
+    def of(cls, axis: Retention, retention: float) -> FloatRetention:
         """Return an axis with one retention probability in all its blocks."""
         blocks = tuple(block.members for block in axis.blocks)
         keep = tuple(keep_probability(retention, len(members)) for members in blocks)
         return cls(blocks, keep, axis.original_size, retention)
 
     @classmethod
-    def as_it_is(cls, axis: Retention) -> Retained:
+    def as_it_is(cls, axis: Retention) -> FloatRetention:
         """Return an axis with the probabilities that it has."""
         keep = tuple(float(block.keep) for block in axis.blocks)
         return cls(
@@ -79,7 +79,7 @@ class Retained:
     def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P (or its elementwise square) applied to x along an axis."""
         parts = [(m, p**power, self._move(m, p) ** power) for m, p in zip(self.blocks, self.keep, strict=True)]
-        return exchange(x, axis, parts)
+        return apply_block_exchange(x, axis, parts)
 
     def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P^T applied to x along an axis; P is symmetric."""
@@ -116,25 +116,27 @@ class Retained:
         if len(self.blocks) == 1:
             mean: Array = np.add.reduce(x, axis=along, keepdims=True) / self.size
             return mean
-        return exchange(x, along, [(m, 1 / len(m), 1 / len(m)) for m in self.blocks])
+        return apply_block_exchange(x, along, [(m, 1 / len(m), 1 / len(m)) for m in self.blocks])
 
     @staticmethod
     def _move(block: tuple[int, ...], keep: float) -> float:
         return (1 - keep) / (len(block) - 1) if len(block) > 1 else 0.0
 
 
-Moved: TypeAlias = Transition | Retained
+MovableAxis: TypeAlias = Transition | FloatRetention
 
 
 @frozen
-class Sloped:
+class ValueWithGradient:
     """Values with their derivatives by the retention probability of each axis (0 for axes without one)."""
 
     value: Array
     slope: tuple[Array, ...]
 
 
-def sloped_reconstruction(pi: Array, geometry: Iterable[Slab], axes: Sequence[Moved], *, slope: bool = True) -> Sloped:
+def reconstruction_gradient(
+    pi: Array, geometry: Iterable[ReleasedSlab], axes: Sequence[MovableAxis], *, slope: bool = True
+) -> ValueWithGradient:
     """Return R_QI of every group and its derivatives.
 
     Args:
@@ -145,7 +147,7 @@ def sloped_reconstruction(pi: Array, geometry: Iterable[Slab], axes: Sequence[Mo
     """
     value = 1 / pi
     slopes = tuple(np.zeros(len(pi)) for _ in axes) if slope else ()
-    variable = [(i, a) for i, a in enumerate(axes) if slope and isinstance(a, Retained)]
+    variable = [(i, a) for i, a in enumerate(axes) if slope and isinstance(a, FloatRetention)]
     for place in geometry:
         slab = replace(place, inside=tuple(axes))
         released = slab.forward(slab.scatter(pi))
@@ -160,10 +162,10 @@ def sloped_reconstruction(pi: Array, geometry: Iterable[Slab], axes: Sequence[Mo
             carried = slab.back(np.concatenate(changes), 2) if len(changes) > 1 else slab.back(changes[0], 2)
             for (number, axis), total in zip(part, np.split(carried, len(part)), strict=True):
                 slopes[number][slab.groups] = slab.at_groups(axis.square_slope(back, number + 1) - total)
-    return Sloped(pi * value, tuple(pi * s for s in slopes))
+    return ValueWithGradient(pi * value, tuple(pi * s for s in slopes))
 
 
-def sloped_sensitive(shares: Array, axis: Moved, *, slope: bool = True) -> Sloped:
+def sensitive_gradient(shares: Array, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
     """Return R_S(u | alpha), (groups, categories), and its derivative by the axis' retention probability.
 
     Args:
@@ -174,13 +176,13 @@ def sloped_sensitive(shares: Array, axis: Moved, *, slope: bool = True) -> Slope
     released = axis.forward(shares, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
     back = axis.back(inverse, 1, 2)
-    if not slope or not isinstance(axis, Retained):
-        return Sloped(shares * back, ())
+    if not slope or not isinstance(axis, FloatRetention):
+        return ValueWithGradient(shares * back, ())
     change = axis.back(axis.released_slope(released, 1) * inverse**2, 1, 2)
-    return Sloped(shares * back, (shares * (axis.square_slope(back, 1) - change),))
+    return ValueWithGradient(shares * back, (shares * (axis.square_slope(back, 1) - change),))
 
 
-def sloped_part(cells: Array, part: Ints, axis: Moved, *, slope: bool = True) -> Sloped:
+def part_gradient(cells: Array, part: Ints, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
     """Return R_S(u | alpha) of an attribute that the axis releases together with others, and its derivative.
 
     Args:
@@ -196,20 +198,20 @@ def sloped_part(cells: Array, part: Ints, axis: Moved, *, slope: bool = True) ->
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
     values = int(part.max()) + 1
     value, slopes = np.zeros((len(cells), values)), np.zeros((len(cells), values))
-    sloped = slope and isinstance(axis, Retained)
-    falls = axis.released_slope(released, 1) * inverse if sloped and isinstance(axis, Retained) else released
+    sloped = slope and isinstance(axis, FloatRetention)
+    falls = axis.released_slope(released, 1) * inverse if sloped and isinstance(axis, FloatRetention) else released
     for u in range(values):
         mine = np.where(part == u, cells, 0.0)
         share = mine.sum(axis=1)
         own = axis.forward(mine, 1)
         read = own * inverse
         np.divide((own * read).sum(axis=1), share, out=value[:, u], where=share > 0)
-        if isinstance(axis, Retained) and sloped:
+        if isinstance(axis, FloatRetention) and sloped:
             change = (read * (2 * axis.released_slope(own, 1) - own * falls)).sum(axis=1)
             np.divide(change, share, out=slopes[:, u], where=share > 0)
-    return Sloped(value, (slopes,) if sloped else ())
+    return ValueWithGradient(value, (slopes,) if sloped else ())
 
 
-def variable(axis: Axis) -> bool:
+def has_free_retention(axis: Axis) -> bool:
     """Whether an axis has a retention probability to look for."""
     return isinstance(axis, Retention)

@@ -16,14 +16,19 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity
-from rrpolicy.privacy.disclosure.attribute import Mask, as_they_are, chosen, subgroup
-from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, settled
-from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction
-from rrpolicy.privacy.disclosure.tiny_tables import finite_link
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.epsilon.protection import protection
-from rrpolicy.privacy.evidence import Evidence, gather, sides
+from rrpolicy.privacy.disclosure.attribute import (
+    Mask,
+    subgroup_mask,
+    subgroup_size,
+    unhidden_assumption,
+)
+from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT, ExactReconstruction, snap_to_limit
+from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
+from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
+from rrpolicy.privacy.disclosure.tiny_tables import finite_linkage_measure
+from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @frozen(slots=False)
-class Links:
+class LinkageChances:
     """The chance of linking of every group that an entry speaks of.
 
     Attributes:
@@ -47,7 +52,7 @@ class Links:
     @cached_property
     def link(self) -> Array:
         """Return (k,) R_QI / n; computed when first asked for."""
-        link: Array = (reconstruction(self.evidence) / self.evidence.n)[self.group]
+        link: Array = (quasi_identifier_reconstruction(self.evidence) / self.evidence.n)[self.group]
         return link
 
     @property
@@ -74,9 +79,9 @@ class Links:
     def over(self, limit: Fraction) -> Mask:
         """Return (k,) the mask of what is over a limit; what is too near to tell is decided in fractions."""
         ratio = self.link / float(limit)
-        over: Mask = ratio > 1 - NEAR if limit < 1 else np.zeros(len(ratio), dtype=bool)
+        over: Mask = ratio > 1 - NEAR_LIMIT if limit < 1 else np.zeros(len(ratio), dtype=bool)
         exactly = self.exactly()
-        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR_LIMIT)):
             link = exactly(int(i))
             if link is not None:
                 over[i] = link > limit
@@ -86,13 +91,13 @@ class Links:
         """Return whether the mean over those most at risk exceeds a limit, in fractions if it is too near to tell."""
         if limit >= 1:
             return False
-        mean = float(most_at_risk(self.people, self.link, percentile) @ self.link)
-        if abs(mean / float(limit) - 1) > NEAR:
+        mean = float(top_risk_weights(self.people, self.link, percentile) @ self.link)
+        if abs(mean / float(limit) - 1) > NEAR_LIMIT:
             return mean > float(limit)
-        wanted, exactly = _wanted(self.people, percentile), self.exactly()
+        wanted, exactly = _percentile_people(self.people, percentile), self.exactly()
         order = np.argsort(-self.link, kind="stable")
         last = int(order[np.searchsorted(np.cumsum(self.people[order]), wanted)])
-        near = np.flatnonzero(self.link >= self.link[last] * (1 - NEAR))
+        near = np.flatnonzero(self.link >= self.link[last] * (1 - NEAR_LIMIT))
         known = [(exactly(int(i)), int(self.people[i])) for i in near]
         highs = sorted(((link, n) for link, n in known if link is not None), reverse=True)
         if len(highs) < len(near):
@@ -104,21 +109,23 @@ class Links:
         return total > limit * wanted
 
 
-def links(requirement: Requirement[identity.Options], channel: Product, original: Original) -> Links:
+def linkage_chances(
+    requirement: Requirement[identity.IdentityDisclosureOptions], channel: Product, original: Original
+) -> LinkageChances:
     """Return the chance of linking of every group."""
-    evidence = gather(original, sides(channel, original.policy, None))
-    group = np.flatnonzero(chosen(evidence, requirement, None, ())[:, 0])
-    return Links(evidence, group, evidence.n[group])
+    evidence = gather_evidence(original, split_axes(channel, original.policy, None))
+    group = np.flatnonzero(subgroup_mask(evidence, requirement, None, ())[:, 0])
+    return LinkageChances(evidence, group, evidence.n[group])
 
 
-def _wanted(people: Ints, percentile: Fraction) -> int:
+def _percentile_people(people: Ints, percentile: Fraction) -> int:
     """Return N' = max(1, floor(N q/100))."""
     return max(1, int(int(people.sum()) * percentile / 100))
 
 
-def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
+def top_risk_weights(people: Ints, link: Array, percentile: Fraction) -> Array:
     """Return (k,) weights of the mean over the N' = max(1, floor(N q/100)) individuals with the largest chances."""
-    wanted = _wanted(people, percentile)
+    wanted = _percentile_people(people, percentile)
     order = np.argsort(-link, kind="stable")
     taken = np.clip(wanted - (np.cumsum(people[order]) - people[order]), 0, people[order])
     weights = np.zeros(len(link))
@@ -126,12 +133,14 @@ def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
     return weights
 
 
-def holds_linking(requirement: Requirement[identity.Options], channel: Product, original: Original) -> bool:
+def linkage_verdict(
+    requirement: Requirement[identity.IdentityDisclosureOptions], channel: Product, original: Original
+) -> bool:
     """Return the verdict alone."""
-    return within(links(requirement, channel, original), requirement)
+    return chances_within_limit(linkage_chances(requirement, channel, original), requirement)
 
 
-def within(found: Links, requirement: Requirement[identity.Options]) -> bool:
+def chances_within_limit(found: LinkageChances, requirement: Requirement[identity.IdentityDisclosureOptions]) -> bool:
     """Return the verdict alone, of chances that are known."""
     options = requirement.options
     if not len(found.group):
@@ -141,16 +150,24 @@ def within(found: Links, requirement: Requirement[identity.Options]) -> bool:
     return not found.mean_over(options.threshold, options.percentile)
 
 
-def assess_linking(requirement: Requirement[identity.Options], channel: Product, original: Original) -> Finding:
+def assess_linking(
+    requirement: Requirement[identity.IdentityDisclosureOptions], channel: Product, original: Original
+) -> Finding:
     """Assess identity disclosure."""
-    found = links(requirement, channel, original)
-    rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
-    companions = (*finite_link(found.evidence, found.group), *protection(channel, original.records))
-    return conclude(requirement, found, rests_on, companions)
+    found = linkage_chances(requirement, channel, original)
+    rests_on = (*scope_loss(channel).assumptions, *unhidden_assumption(found.evidence.revealed))
+    companions = (
+        *finite_linkage_measure(found.evidence, found.group),
+        *general_bound_measures(channel, original.records),
+    )
+    return linkage_finding(requirement, found, rests_on, companions)
 
 
-def conclude(
-    requirement: Requirement[identity.Options], found: Links, rests_on: tuple[str, ...], further: Sequence[Companion]
+def linkage_finding(
+    requirement: Requirement[identity.IdentityDisclosureOptions],
+    found: LinkageChances,
+    rests_on: tuple[str, ...],
+    further: Sequence[Companion],
 ) -> Finding:
     """Return the finding.
 
@@ -163,10 +180,10 @@ def conclude(
     options = requirement.options
     limit = options.threshold
     over = found.over(limit)
-    largest = achieved = _largest(found, limit)
+    largest = achieved = _largest_chance(found, limit)
     companions: tuple[Companion, ...] = ()
     if options.percentile is not None and len(found.group):
-        achieved = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
+        achieved = float(top_risk_weights(found.people, found.link, options.percentile) @ found.link)
         above = float(found.people[over].sum())
         companions = (
             Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST, chance_of=Risk.LINKING),
@@ -175,17 +192,19 @@ def conclude(
         over = np.zeros(len(over), dtype=bool)
     spread_out = None
     if len(found.group):
-        spread_out = spread("chance of linking", found.link, found.before, found.people, _top(found))
+        spread_out = risk_histograms(
+            "chance of linking", found.link, found.before, found.people, _top_risk_measure(found)
+        )
         if options.percentile is None:
             spread_out = replace(spread_out, limits=(("", float(limit)),))
     return model.conclude(
         requirement,
         found.measure(achieved),
-        within(found, requirement),
+        chances_within_limit(found, requirement),
         Basis.ORIGINAL,
         identity.ADVERSARY,
         rests_on,
-        (*subgroup(requirement, int(found.people.sum())), *companions, *further),
+        (*subgroup_size(requirement, int(found.people.sum())), *companions, *further),
         profile=spread_out,
         groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),
@@ -193,15 +212,15 @@ def conclude(
     )
 
 
-def _largest(found: Links, limit: Fraction) -> float:
+def _largest_chance(found: LinkageChances, limit: Fraction) -> float:
     if not len(found.link):
         return 0.0
     at = int(np.argmax(found.link))
-    return settled(float(found.link[at]), limit, lambda: found.exactly()(at))
+    return snap_to_limit(float(found.link[at]), limit, lambda: found.exactly()(at))
 
 
-def _top(found: Links) -> tuple[tuple[str, float, int], ...]:
-    return at_the_top(found.evidence, found.link, found.people, found.group)
+def _top_risk_measure(found: LinkageChances) -> tuple[tuple[str, float, int], ...]:
+    return highest_risk_groups(found.evidence, found.link, found.people, found.group)
 
 
 LARGEST = "the chance for the person most at risk, which the limit on the mean does not bound"

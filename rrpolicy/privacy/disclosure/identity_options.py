@@ -17,7 +17,7 @@ ADVERSARY = (
 )
 
 
-class Options(BaseModel):
+class IdentityDisclosureOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:

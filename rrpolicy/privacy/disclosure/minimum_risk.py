@@ -26,10 +26,10 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import listed
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.policy.tree.spelling import spelled
-from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
-from rrpolicy.privacy.disclosure.exact import NEAR
-from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
-from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, Mask, protected_attribute_risks
+from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
+from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_chances, top_risk_weights
+from rrpolicy.privacy.disclosure.identity_options import IdentityDisclosureOptions as LinkOptions
 from rrpolicy.privacy.model import MinimumRisk
 
 if TYPE_CHECKING:
@@ -53,39 +53,43 @@ def attribute_minimum(
         original: the table.
         free: attributes whose retention probability may be chosen; by default every one with such an axis.
     """
-    low, half = (at_retention(channel, rho, free) for rho in (Fraction(0), Fraction(1, 2)))
-    every = everything(channel, original)
+    low, half = (with_common_retention(channel, rho, free) for rho in (Fraction(0), Fraction(1, 2)))
+    every = fully_randomised(channel, original)
     return tuple(
         _attribute_floor(bottom, middle, whole, channel)
         for bottom, middle, whole in zip(
-            cases(requirement, low, original),
-            cases(requirement, half, original),
-            cases(requirement, every, original),
+            protected_attribute_risks(requirement, low, original),
+            protected_attribute_risks(requirement, half, original),
+            protected_attribute_risks(requirement, every, original),
             strict=True,
         )
         if len(bottom.group)
     )
 
 
-def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Product) -> MinimumRisk:
+def _attribute_floor(
+    bottom: AttributeRisks, middle: AttributeRisks, whole: AttributeRisks, channel: Product
+) -> MinimumRisk:
     ratio = bottom.ratio
-    over: Mask = bottom.over() | ((ratio > 1 - NEAR) & middle.over())
+    over: Mask = bottom.over() | ((ratio > 1 - NEAR_LIMIT) & middle.over())
     at = int(np.argmax(ratio))
     evidence = bottom.evidence
     alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[bottom.group]
-    best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _names(evidence.sensitive)
+    best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _axis_names(evidence.sensitive)
     limit = bottom.limits[int(bottom.value[at])]
     return MinimumRisk(
         of=f"risk of {bottom.of}",
         achieved=float(bottom.risk[at]),
         limit=limit,
         groups=len(evidence.n),
-        groups_over=_distinct(bottom.group[over]),
+        groups_over=_distinct_groups(bottom.group[over]),
         people_over=int(bottom.people[over].sum()),
-        groups_alike=_distinct(bottom.group[alike]),
+        groups_alike=_distinct_groups(bottom.group[alike]),
         people_alike=int(bottom.people[alike].sum()),
         everything=float(best),
-        hints=_hints(channel, [*evidence.names, *sensitive], bottom.risk[at], best, limit, _entry(bottom, sensitive)),
+        hints=_reduction_hints(
+            channel, [*evidence.names, *sensitive], bottom.risk[at], best, limit, _limit_location(bottom, sensitive)
+        ),
     )
 
 
@@ -94,16 +98,19 @@ def linking_minimum(
 ) -> MinimumRisk:
     """Return the floor of an `identity-disclosure` entry; see `attribute_minimum`. A percentile is honoured."""
     options = requirement.options
-    low, half = (links(requirement, at_retention(channel, r, free), original) for r in (Fraction(0), Fraction(1, 2)))
-    whole = links(requirement, everything(channel, original), original)
-    achieved, best = (_linked(found, options.percentile) for found in (low, whole))
-    close = low.link > float(options.threshold) * (1 - NEAR)
+    low, half = (
+        linkage_chances(requirement, with_common_retention(channel, r, free), original)
+        for r in (Fraction(0), Fraction(1, 2))
+    )
+    whole = linkage_chances(requirement, fully_randomised(channel, original), original)
+    achieved, best = (_linkage_minimum(found, options.percentile) for found in (low, whole))
+    close = low.link > float(options.threshold) * (1 - NEAR_LIMIT)
     over = low.over(options.threshold) | (close & half.over(options.threshold))
     if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
         over = np.zeros(len(over), dtype=bool)
     records = original.records
     among = f"ask for 1/{records} or more: among {records:,} people everybody is drawn with that chance"
-    hints = _hints(channel, low.evidence.names, achieved, best, options.threshold)
+    hints = _reduction_hints(channel, low.evidence.names, achieved, best, options.threshold)
     return MinimumRisk(
         of="chance of linking",
         achieved=achieved,
@@ -118,13 +125,13 @@ def linking_minimum(
     )
 
 
-def _linked(found: Links, percentile: Fraction | None) -> float:
+def _linkage_minimum(found: LinkageChances, percentile: Fraction | None) -> float:
     if percentile is None or not len(found.group):
         return float(found.link.max(initial=0.0))
-    return float(most_at_risk(found.people, found.link, percentile) @ found.link)
+    return float(top_risk_weights(found.people, found.link, percentile) @ found.link)
 
 
-def at_retention(channel: Product, retention: Fraction, free: Collection[str] | None = None) -> Product:
+def with_common_retention(channel: Product, retention: Fraction, free: Collection[str] | None = None) -> Product:
     """Return a channel with one retention probability in all blocks of what is free; 0 draws at random in a block."""
 
     def moved(axis: Axis) -> Axis:
@@ -135,7 +142,7 @@ def at_retention(channel: Product, retention: Fraction, free: Collection[str] | 
     return replace(channel, axes=tuple(moved(axis) for axis in channel.axes))
 
 
-def everything(channel: Product, original: Original) -> Product:
+def fully_randomised(channel: Product, original: Original) -> Product:
     """Return a channel that draws all quasi-identifiers and sensitive attributes at random, without blocks."""
 
     def drawn(axis: Axis) -> Axis:
@@ -149,7 +156,7 @@ def everything(channel: Product, original: Original) -> Product:
     return replace(channel, axes=tuple(drawn(axis) for axis in channel.axes))
 
 
-def _hints(  # noqa: PLR0917 one number each
+def _reduction_hints(  # noqa: PLR0917 one number each
     channel: Product, names: Collection[str], achieved: float, best: float, limit: Fraction, entry: str = ""
 ) -> tuple[str, ...]:
     """Return what would help, the surest first; `entry` says which entry is to ask for less."""
@@ -163,28 +170,28 @@ def _hints(  # noqa: PLR0917 one number each
         if more:
             found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
     found.append("coarsen a domain: fewer categories or wider bins make larger groups")
-    if achieved < 1 - NEAR:
-        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable(achieved)}`{entry}")
+    if achieved < 1 - NEAR_LIMIT:
+        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable_limit(achieved)}`{entry}")
     return tuple(found)
 
 
-def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
+def _limit_location(risks: AttributeRisks, sensitive: Sequence[str]) -> str:
     """Return in which entry an attribute's limit is raised, so that those of others stay."""
     named = ", ".join(map(spelled, sensitive))
     own = f" in an entry with `sensitive = [{named}]`" if named else ""
     return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
 
 
-def attainable(achieved: float) -> str:
+def attainable_limit(achieved: float) -> str:
     """Return a limit of three digits a little above what is never quite achieved."""
     digits = 2 - math.floor(math.log10(max(achieved, 1e-300)))
     asked = min(math.ceil(achieved * (1 + MORE) * 10**digits) / 10**digits, 1.0)
     return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def _names(axis: Axis | None) -> tuple[str, ...]:
+def _axis_names(axis: Axis | None) -> tuple[str, ...]:
     return () if axis is None else axis.attributes
 
 
-def _distinct(groups: Ints) -> int:
+def _distinct_groups(groups: Ints) -> int:
     return len(np.unique(groups))

@@ -33,11 +33,11 @@ MOST_AXES = 12
 """Axes beyond which the choice of those outside a slab is not searched exhaustively."""
 
 
-Step: TypeAlias = "Callable[[Transition, Array, int], Array]"
+ArrayOperation: TypeAlias = "Callable[[Transition, Array, int], Array]"
 
 
 @frozen(slots=False)
-class Slab:
+class ReleasedSlab:
     """A part of the released domain, with the groups that can reach it.
 
     Attributes:
@@ -63,11 +63,11 @@ class Slab:
         cells, own = math.prod(self.shape), weights[self.groups]
         if own.ndim == 1:
             own = own if self.reach is None else own * self.reach
-            return _summed(self.position, own, cells).reshape(self.shape)
+            return _sum_by_cell(self.position, own, cells).reshape(self.shape)
         own = own if self.reach is None else own * self.reach[:, None]
         width = own.shape[1]
         index = (self.position[:, None] * width + np.arange(width)).ravel()
-        return _summed(index, own.ravel(), cells * width).reshape(*self.shape, width)
+        return _sum_by_cell(index, own.ravel(), cells * width).reshape(*self.shape, width)
 
     def forward(self, x: Array) -> Array:
         """Return x carried to the released side, axis by axis; x may be overwritten."""
@@ -77,7 +77,7 @@ class Slab:
         """Return x carried back to the original side; x may be overwritten."""
         return self._carried(x, lambda axis, part, along: axis.back(part, along, power))
 
-    def _carried(self, x: Array, step: Step) -> Array:
+    def _carried(self, x: Array, step: ArrayOperation) -> Array:
         """Apply all axes: one part of the array after the other, so that what is in the cache is used m times."""
         if x.size <= BLOCK or not self.inside:
             for number, axis in enumerate(self.inside):
@@ -90,7 +90,7 @@ class Slab:
                 part = step(axis, part, number + 1)
             return part
 
-        rows = _in_parts(x.reshape(contexts * first, *x.shape[2:]), others)
+        rows = _apply_in_chunks(x.reshape(contexts * first, *x.shape[2:]), others)
         return step(self.inside[0], rows.reshape(contexts, first, *rows.shape[1:]), 1)
 
     def at_groups(self, x: Array, power: int = 1) -> Array:
@@ -103,7 +103,7 @@ class Slab:
         return found if self.reach is None else found * (self.reach**power)[:, None]
 
 
-def _in_parts(x: Array, carry: Callable[[Array], Array]) -> Array:
+def _apply_in_chunks(x: Array, carry: Callable[[Array], Array]) -> Array:
     """Return what an array becomes some rows at a time, written over it if they keep their shape."""
     size = max(1, BLOCK * len(x) // x.size)
     done = x
@@ -116,18 +116,18 @@ def _in_parts(x: Array, carry: Callable[[Array], Array]) -> Array:
     return done
 
 
-def inverse_of(released: Array) -> Array:
+def positive_inverse(released: Array) -> Array:
     """Return 1/lambda where it is positive, else 0, written over it."""
     if released.size and released.min() > 0:
         return np.reciprocal(released, out=released)
     return np.divide(1.0, released, out=released, where=released > 0)
 
 
-def _summed(position: Ints, weights: Array, cells: int) -> Array:
+def _sum_by_cell(position: Ints, weights: Array, cells: int) -> Array:
     return np.asarray(np.bincount(position, weights=weights, minlength=cells), dtype=np.float64)
 
 
-def matrix(axis: Axis) -> Array:
+def dense_matrix(axis: Axis) -> Array:
     """Return the dense matrix of one axis, (released, original); only of single axes, never of a product."""
     transition = cast("Transition", axis)
     dense = np.zeros((transition.released_size, axis.original_size))
@@ -137,12 +137,12 @@ def matrix(axis: Axis) -> Array:
     return dense
 
 
-def width_of(axis: Axis) -> int:
+def axis_width(axis: Axis) -> int:
     """Return how many cells an axis may take on either side of its matrix."""
     return max(axis.original_size, cast("Transition", axis).released_size)
 
 
-def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterator[Slab]:
+def released_slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterator[ReleasedSlab]:
     """Yield slabs that together make up the released domain of every context of several groups.
 
     Args:
@@ -153,17 +153,17 @@ def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterat
     if not evidence.mixed:
         return
     room = max(1, (most or max(SLAB, PER_GROUP * evidence.mixed * width)) // width)
-    outside = _outside([width_of(axis) for axis in evidence.axes], room)
+    outside = _sliced_axes([axis_width(axis) for axis in evidence.axes], room)
     inside = [i for i in range(len(evidence.axes)) if i not in outside]
     dims = tuple(evidence.axes[i].original_size for i in inside)
-    cells = math.prod(width_of(evidence.axes[i]) for i in inside)
+    cells = math.prod(axis_width(evidence.axes[i]) for i in inside)
     flat = np.zeros(evidence.mixed, dtype=np.int64)
     for i, size in zip(inside, dims, strict=True):
         flat *= size
         flat += evidence.codes[: evidence.mixed, i]
-    matrices = [matrix(evidence.axes[i]) for i in outside]
+    matrices = [dense_matrix(evidence.axes[i]) for i in outside]
     spanned = tuple(cast("Transition", evidence.axes[i]) for i in inside)
-    for first, last, contexts in _batches(evidence, max(1, room // cells)):
+    for first, last, contexts in _context_batches(evidence, max(1, room // cells)):
         here = slice(first, last)
         position = flat[here]
         if contexts > 1:
@@ -172,10 +172,10 @@ def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterat
         for released in itertools.product(*(range(len(m)) for m in matrices)):
             reach = [m[to][own] for m, to, own in zip(matrices, released, codes, strict=True)]
             chance = functools.reduce(np.multiply, reach) if reach else None
-            yield Slab(here, position, (contexts, *dims), spanned, chance)
+            yield ReleasedSlab(here, position, (contexts, *dims), spanned, chance)
 
 
-def reconstruction(evidence: Evidence, most: int | None = None) -> Array:
+def quasi_identifier_reconstruction(evidence: Evidence, most: int | None = None) -> Array:
     """Return R_QI of every group, (groups,): 1 where nothing is randomised.
 
     Args:
@@ -185,8 +185,8 @@ def reconstruction(evidence: Evidence, most: int | None = None) -> Array:
     pi = evidence.n / evidence.records
     total = np.zeros(len(pi))
     total[evidence.mixed :] = 1 / pi[evidence.mixed :]
-    for slab in slabs(evidence, most=most):
-        inverse = inverse_of(slab.forward(slab.scatter(pi)))
+    for slab in released_slabs(evidence, most=most):
+        inverse = positive_inverse(slab.forward(slab.scatter(pi)))
         total[slab.groups] += slab.at_groups(slab.back(inverse, 2), 2)
     return pi * total
 
@@ -219,7 +219,7 @@ def sensitive_reconstruction(shares: Array, axis: Axis, part: Ints | None = None
     return own
 
 
-def _outside(sizes: Sequence[int], room: int) -> tuple[int, ...]:
+def _sliced_axes(sizes: Sequence[int], room: int) -> tuple[int, ...]:
     """Return the axes that a slab does not span: the fewest slabs such that the others fit."""
     whole = math.prod(sizes)
     if whole <= room:
@@ -236,7 +236,7 @@ def _outside(sizes: Sequence[int], room: int) -> tuple[int, ...]:
     return min((slabs, c) for slabs, c in fitting if whole <= slabs * room)[1]
 
 
-def _batches(evidence: Evidence, most: int) -> Iterator[tuple[int, int, int]]:
+def _context_batches(evidence: Evidence, most: int) -> Iterator[tuple[int, int, int]]:
     """Yield (first group, last group, contexts) of runs of at most `most` contexts of several groups."""
     for start in range(0, evidence.contexts, most):
         end = min(evidence.contexts, start + most)

@@ -25,7 +25,7 @@ import numpy as np
 
 from rrpolicy.channels.base import Transition
 from rrpolicy.finding import Basis, Companion, Measure
-from rrpolicy.privacy.disclosure.exact import Integers, integers
+from rrpolicy.privacy.disclosure.exact_risks import Integers, integer_matrix
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
@@ -45,7 +45,7 @@ Chances: TypeAlias = dict[tuple[int, ...], int]
 """Released counts of every cell -> their chance, likewise."""
 
 
-def finite_link(evidence: Evidence, group: Ints) -> tuple[Companion, ...]:
+def finite_linkage_measure(evidence: Evidence, group: Ints) -> tuple[Companion, ...]:
     """Return the largest chance of some groups, to stand beside the one by expected shares; nothing of larger tables.
 
     Args:
@@ -61,23 +61,23 @@ def finite_link(evidence: Evidence, group: Ints) -> tuple[Companion, ...]:
     for context in np.unique(evidence.context[group[group < evidence.mixed]]):
         first, last = (int(at) for at in np.searchsorted(evidence.context, [context, context + 1]))
         people = [int(n) for n in evidence.n[first:last]]
-        left -= _products(sum(people), len(people), cells)
+        left -= _product_count(sum(people), len(people), cells)
         if left < 0:
             return ()
-        matrices = [integers(axis)[0] for axis in evidence.axes]
-        laws = [_law(matrices, codes) for codes in evidence.codes[first:last]]
+        matrices = [integer_matrix(axis)[0] for axis in evidence.axes]
+        laws = [_released_distribution(matrices, codes) for codes in evidence.codes[first:last]]
         asked = group[(group >= first) & (group < last)] - first
-        largest = max(largest, *links(laws, people, asked.tolist()))
+        largest = max(largest, *exact_linkage_chances(laws, people, asked.tolist()))
     return (Companion(NAME, Measure(float(largest)), Basis.ORIGINAL, MEANING),)
 
 
-def _products(people: int, groups: int, cells: int) -> int:
+def _product_count(people: int, groups: int, cells: int) -> int:
     """Return how many products it takes, at most; what is beyond `MOST_PRODUCTS` anyway is not counted."""
     steps = people * cells * (1 + groups)
     return steps if steps > MOST_PRODUCTS else steps * comb(people + cells - 1, people)
 
 
-def links(laws: list[Law], people: list[int], groups: list[int]) -> Iterator[Fraction]:
+def exact_linkage_chances(laws: list[Law], people: list[int], groups: list[int]) -> Iterator[Fraction]:
     """Yield the chance of each of some groups that one of its people is linked.
 
     Args:
@@ -87,9 +87,9 @@ def links(laws: list[Law], people: list[int], groups: list[int]) -> Iterator[Fra
     """
     cells = 1 + max(cell for law in laws for cell in law)
     scale = sum(laws[0].values()) ** sum(people)
-    whole = _counts(laws, people, cells)
+    whole = _released_table_probabilities(laws, people, cells)
     for group in groups:
-        others = _counts(laws, [n - (at == group) for at, n in enumerate(people)], cells)
+        others = _released_table_probabilities(laws, [n - (at == group) for at, n in enumerate(people)], cells)
         total = Fraction(0)
         for counts, chance in whole.items():
             for cell, own in laws[group].items():
@@ -99,7 +99,7 @@ def links(laws: list[Law], people: list[int], groups: list[int]) -> Iterator[Fra
         yield total / scale
 
 
-def _counts(laws: list[Law], people: list[int], cells: int) -> Chances:
+def _released_table_probabilities(laws: list[Law], people: list[int], cells: int) -> Chances:
     """Return how likely each table of released counts is."""
     found: Chances = {(0,) * cells: 1}
     for law, n in zip(laws, people, strict=True):
@@ -113,7 +113,7 @@ def _counts(laws: list[Law], people: list[int], cells: int) -> Chances:
     return found
 
 
-def _law(matrices: Sequence[Integers], codes: Codes) -> Law:
+def _released_distribution(matrices: Sequence[Integers], codes: Codes) -> Law:
     """Return what the people of one group may be released as, of every axis together."""
     columns = [matrix[:, code] for matrix, code in zip(matrices, codes, strict=True)]
     chance = np.ravel(reduce(np.multiply.outer, columns, np.array(1, dtype=object)))

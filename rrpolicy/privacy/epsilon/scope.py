@@ -8,14 +8,14 @@ from typing import Any, Literal, TypeAlias
 from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.epsilon.assessor import assessor
+from rrpolicy.privacy.epsilon.ratio_assessor import ratio_assessor
 from rrpolicy.privacy.model import Assessor, Order
 
 Scope: TypeAlias = Literal["record", "attribute"]
 MEANING = "record: every released attribute counts; attribute: what is released unchanged is public context."
 
 
-def across(order: Order, old: Scope, new: Scope) -> Order:
+def compare_with_scope(order: Order, old: Scope, new: Scope) -> Order:
     """Return how a requirement stands to another one of its model, by their limits and scopes.
 
     Args:
@@ -26,7 +26,7 @@ def across(order: Order, old: Scope, new: Scope) -> Order:
     return Order.together(order, Order.by((new == "record") - (old == "record")))
 
 
-def scoped(  # noqa: PLR0917 those of `assessor`
+def scoped_assessor(  # noqa: PLR0917 those of `assessor`
     name: str,
     reference: str,
     assess: Callable[..., Finding],
@@ -44,7 +44,7 @@ def scoped(  # noqa: PLR0917 those of `assessor`
         words: options in words.
         cap: of a requirement on the logarithm of the ratio of a record.
     """
-    return assessor(
+    return ratio_assessor(
         name,
         reference,
         assess,
@@ -53,10 +53,10 @@ def scoped(  # noqa: PLR0917 those of `assessor`
         record=lambda requirement: requirement.options.scope == "record",
         words=lambda requirement: words(requirement.options),
         cap=lambda requirement, _: cap(requirement),
-        ratio=_ratio,
+        ratio=_axis_ratio,
     )
 
 
-def _ratio(axis: Axis) -> float | None:
+def _axis_ratio(axis: Axis) -> float | None:
     ratio = axis.max_ratio()
     return None if ratio is None else float(ratio)

@@ -23,18 +23,18 @@ from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import (
+from rrpolicy.privacy.classes.class_model import (
     ClassModel,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
+    class_outcomes,
     conclude,
-    of_each_attribute,
-    outcomes_of,
+    split_by_attribute,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, MORE_RECORDS, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive
-from rrpolicy.privacy.promised import chance, of
+from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -47,10 +47,10 @@ NOT_COVERED = (
     MORE_RECORDS,
     *EVERY_MODEL,
 )
-WORDS = Words(NAME, "alpha", "largest share of a sensitive value in a class", REFERENCE, least=False)
+WORDS = ModelWording(NAME, "alpha", "largest share of a sensitive value in a class", REFERENCE, least=False)
 
 
-class Options(BaseModel):
+class AlphaKAnonymityOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -87,34 +87,34 @@ class AlphaKAnonymity:
     """The privacy model `alpha-k-anonymity`."""
 
     name = NAME
-    options = Options
+    options = AlphaKAnonymityOptions
     not_covered = NOT_COVERED
     example = "alpha = 0.5\nk = 5"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: AlphaKAnonymityOptions) -> str:
         """Return such as `alpha <= 1/2, k >= 5`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"alpha <= {exact(options.alpha)}, k >= {options.k}{of}"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: AlphaKAnonymityOptions) -> str | None:
         """Return that alpha = 1, k = 1 limit nothing."""
         nothing = options.alpha >= 1 and options.k == 1
         return "limits nothing: no share exceeds 1, and every class has one record" if nothing else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: AlphaKAnonymityOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
             f"Each record agrees with at least {options.k - 1} others in every quasi-identifier, and no sensitive "
-            f"value{of(options.sensitive)} makes up more than {chance(options.alpha)} of such a group; suppressed "
-            "records excepted."
+            f"value{attribute_phrase(options.sensitive)} makes up more than {percent_rounded_up(options.alpha)} of "
+            "such a group; suppressed records excepted."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: AlphaKAnonymityOptions, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, attributes that are not sensitive, and a k out of reach."""
         if not policy.with_role(Role.QUASI_IDENTIFIER):
             return "the policy names no quasi-identifier"
@@ -122,9 +122,9 @@ class AlphaKAnonymity:
         if least is not None and options.k > least:
             told = f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
             return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
-        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+        return not_sensitive_reason(Requirement(NAME, options).protects(policy), policy)
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: AlphaKAnonymityOptions, new: AlphaKAnonymityOptions) -> Order:
         """Compare alpha and k: the smaller alpha and the greater k are stronger."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
@@ -133,10 +133,10 @@ class AlphaKAnonymity:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def layout(requirement: Requirement[AlphaKAnonymityOptions], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse an alpha below one in the number of categories of an attribute."""
     del axes
     alpha = requirement.options.alpha
@@ -148,26 +148,26 @@ def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> t
     return None
 
 
-def satisfied(options: Options, histograms: Histograms) -> Mask:
+def classes_satisfying(options: AlphaKAnonymityOptions, histograms: Histograms) -> Mask:
     """Return (classes,) which satisfy the requirement; an empty class does."""
-    from rrpolicy.privacy.classes.histograms import at_most
+    from rrpolicy.privacy.classes.histograms import ratio_at_most
 
-    rare = at_most(histograms.commonest, histograms.sizes, options.alpha)
+    rare = ratio_at_most(histograms.commonest, histograms.sizes, options.alpha)
     mask: Mask = rare & ((histograms.sizes >= options.k) | (histograms.sizes == 0))
     return mask
 
 
-def achieved(histograms: Histograms, among: Mask) -> Measure:
+def achieved_alpha(histograms: Histograms, among: Mask) -> Measure:
     """Return the largest share of a value in some classes (classes,)."""
-    from rrpolicy.privacy.classes.histograms import largest
+    from rrpolicy.privacy.classes.histograms import largest_ratio
 
-    share = largest(histograms.commonest, histograms.sizes, among & (histograms.sizes > 0))
+    share = largest_ratio(histograms.commonest, histograms.sizes, among & (histograms.sizes > 0))
     return Measure(0.0 if share is None else round_up(share))
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: AlphaKAnonymityOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against alpha and k."""
-    reached = outcomes_of(columns, classes, achieved, partial(satisfied, options))
+    reached = class_outcomes(columns, classes, achieved_alpha, partial(classes_satisfying, options))
     return conclude(WORDS, reached, classes, options.alpha)
 
 
@@ -175,18 +175,18 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the largest share of a value in a class; the smallest class stands beside it."""
     if column is None:
         return
-    found = conclude(WORDS, outcomes_of([column], classes, achieved), classes, None)
+    found = conclude(WORDS, class_outcomes([column], classes, achieved_alpha), classes, None)
     yield replace(found, requirement=f"alpha of {column.name}")
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[AlphaKAnonymityOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes.
 
     Monotone, as a share in merged classes is a mean of theirs; not so if failing classes may be suppressed, or if some
     need not satisfy it.
     """
-    fine = partial(satisfied, requirement.options)
-    return of_each_attribute(requirement, policy, fine, monotone=not requirement.where)
+    fine = partial(classes_satisfying, requirement.options)
+    return split_by_attribute(requirement, policy, fine, monotone=not requirement.where)
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="alpha", layout=layout)
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="alpha", layout=layout)

@@ -14,11 +14,18 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.escaping.printable import listed
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, OTHERS_KNOWN, Limited, Options
+from rrpolicy.privacy.disclosure.attribute_options import (
+    ADVERSARY,
+    NAME,
+    ONE_EVENT_NOTE,
+    OTHERS_KNOWN_PHRASE,
+    AttributeDisclosureOptions,
+    LimitKind,
+)
+from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
-from rrpolicy.privacy.models.coupling import coupled
-from rrpolicy.privacy.promised import chance, of
+from rrpolicy.privacy.models.coupling import coupling_problem
+from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ANOTHER_RECORD = (
@@ -48,16 +55,16 @@ class AttributeDisclosure:
     """The privacy model `attribute-disclosure`."""
 
     name = NAME
-    options = Options
+    options = AttributeDisclosureOptions
     not_covered = NOT_COVERED
     measures: ClassVar = {
-        f"{NAME}/{Limited.CORRECT_READING}": NOT_COVERED_BY_A_READING,
-        f"{NAME}/{Limited.BEST_GUESS}": NOT_COVERED_BY_A_GUESS,
-        f"{NAME}/{Limited.GAIN}": NOT_COVERED_BY_A_GUESS,
+        f"{NAME}/{LimitKind.CORRECT_READING}": NOT_COVERED_BY_A_READING,
+        f"{NAME}/{LimitKind.BEST_GUESS}": NOT_COVERED_BY_A_GUESS,
+        f"{NAME}/{LimitKind.GAIN}": NOT_COVERED_BY_A_GUESS,
     }
     example = 'threshold = "1/3"'
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: AttributeDisclosureOptions) -> str:
         """Return such as `risk <= 1/3`."""
         parts = [] if options.threshold is None else [f"{options.quantity} <= {options.threshold}"]
         parts += [f"{options.quantity} of {value} <= {t}" for value, t in options.thresholds.items()]
@@ -65,50 +72,50 @@ class AttributeDisclosure:
         return (
             ", ".join(parts)
             + of
-            + (f", {OTHERS_KNOWN}" if options.known_sensitive else "")
+            + (f", {OTHERS_KNOWN_PHRASE}" if options.known_sensitive else "")
             + (", decided by an estimate" if options.decided_by == "estimate" else "")
         )
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: AttributeDisclosureOptions) -> str | None:
         """Return that all values may be read with certainty."""
         limits = [*options.thresholds.values(), *(() if options.threshold is None else (options.threshold,))]
         return "limits nothing: no probability exceeds 1" if all(limit >= 1 for limit in limits) else None
 
-    def without_limit(self, options: Options) -> str | None:
+    def without_limit(self, options: AttributeDisclosureOptions) -> str | None:
         """Return which values may be read with certainty."""
         free = [value for value, limit in options.thresholds.items() if limit >= 1]
         return f"sets no limit for {listed(free)}: no probability exceeds 1" if free else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: AttributeDisclosureOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         attacker, reading = {
-            Limited.RISK: (
+            LimitKind.RISK: (
                 "draws a record that fits a person",
                 "hits one with the person's own attributes and reads the",
             ),
-            Limited.CORRECT_READING: ("draws a record that fits a person", "reads the"),
-            Limited.BEST_GUESS: ("knows which record is a person's", "guesses the"),
-            Limited.GAIN: (
+            LimitKind.CORRECT_READING: ("draws a record that fits a person", "reads the"),
+            LimitKind.BEST_GUESS: ("knows which record is a person's", "guesses the"),
+            LimitKind.GAIN: (
                 "knows which record is a person's",
                 "gains, over naming the commonest value unseen, in guessing the",
             ),
         }[options.measure]
-        limits = [] if options.threshold is None else [f"at most {chance(options.threshold)}"]
+        limits = [] if options.threshold is None else [f"at most {percent_rounded_up(options.threshold)}"]
         limits += [
-            f"at most {chance(t)} for `{value}`" if t < 1 else f"no limit for `{value}`"
+            f"at most {percent_rounded_up(t)} for `{value}`" if t < 1 else f"no limit for `{value}`"
             for value, t in options.thresholds.items()
         ]
         risk = (
             "Guessing the value"
-            if options.measure in {Limited.BEST_GUESS, Limited.GAIN}
+            if options.measure in {LimitKind.BEST_GUESS, LimitKind.GAIN}
             else "Finding the record and reading it"
         )
         return (
-            f"{risk}: an attacker who {attacker} {reading} true value{of(options.sensitive)} with a "
+            f"{risk}: an attacker who {attacker} {reading} true value{attribute_phrase(options.sensitive)} with a "
             f"probability of {', '.join(limits)}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: AttributeDisclosureOptions, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, and thresholds of values that do not exist."""
         sensitive = Requirement(NAME, options).protects(policy)
         if not sensitive:
@@ -124,7 +131,7 @@ class AttributeDisclosure:
                     return f"`thresholds` names '{value}', which is no category of {', '.join(sensitive)}"
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: AttributeDisclosureOptions, new: AttributeDisclosureOptions) -> Order:
         """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger.
 
         A limit of the best guess implies the same of risk and gain, which never exceed it; other measures are
@@ -141,18 +148,18 @@ class AttributeDisclosure:
             orders += [Order.STRONGER for a in new.sensitive if a not in old.sensitive]
         if old.measure is not new.measure:
             both = {old.measure, new.measure}
-            if Limited.BEST_GUESS not in both or Limited.CORRECT_READING in both:
+            if LimitKind.BEST_GUESS not in both or LimitKind.CORRECT_READING in both:
                 return Order.INCOMPARABLE
-            orders.append(Order.STRONGER if new.measure is Limited.BEST_GUESS else Order.WEAKER)
+            orders.append(Order.STRONGER if new.measure is LimitKind.BEST_GUESS else Order.WEAKER)
         return Order.together(*orders)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
-    return (DISCLOSURE.assessor(),)
+    return (DISCLOSURE_MODEL.assessor(),)
 
 
-def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
+def subgroup_problem(requirement: Requirement[AttributeDisclosureOptions], policy: Policy) -> str | None:
     """Refuse subgroups by what the attacker does not know."""
     protected = requirement.protects(policy)
     for name in requirement.where:
@@ -166,15 +173,23 @@ def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
     return None
 
 
-def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def layout(
+    requirement: Requirement[AttributeDisclosureOptions], policy: Policy, axes: Layout
+) -> tuple[str, str] | None:
     """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
     measure = requirement.options.measure
-    refuse = _unguessed if measure.guessed else coupled if measure is Limited.RISK else _unread
+    refuse = (
+        _unsupported_guess_problem
+        if measure.guessed
+        else coupling_problem
+        if measure is LimitKind.RISK
+        else unreadable_value_problem
+    )
     refused = (refuse(axes, policy, name) for name in requirement.protects(policy))
     return next((reason for reason in refused if reason is not None), None)
 
 
-def _unread(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
+def unreadable_value_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
     """Return why the value that is read of an attribute cannot be limited, and what helps."""
     for attributes, kind in axes:
         if sensitive in attributes and len(attributes) > 1 and lists_values(kind):
@@ -182,14 +197,14 @@ def _unread(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | N
                 f"one matrix randomises '{sensitive}' with others: what is read is limited on an axis of its own",
                 f"randomise '{sensitive}' by itself, or limit the risk",
             )
-    return coupled(axes, policy, sensitive)
+    return coupling_problem(axes, policy, sensitive)
 
 
-def _unguessed(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
+def _unsupported_guess_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
     """Return why no best guess can be told of an attribute, and what helps."""
     own = next((axis for axis in axes if sensitive in axis[0]), None)
     if own is None:
-        return coupled(axes, policy, sensitive)
+        return coupling_problem(axes, policy, sensitive)
     attributes, kind = own
     if len(attributes) > 1:
         others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
@@ -202,55 +217,59 @@ def _unguessed(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] 
     return None
 
 
-def foreseen(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def refuse_certain_guess(
+    requirement: Requirement[AttributeDisclosureOptions], policy: Policy, axes: Layout
+) -> tuple[str, str] | None:
     """Refuse a limit of the best guess of what is released as it is."""
-    if requirement.options.measure is not Limited.BEST_GUESS:
+    if requirement.options.measure is not LimitKind.BEST_GUESS:
         return None
     plain = {name for names, kind in axes for name in names if issubclass(kind, Identity)}
     open_to_all = [name for name in requirement.protects(policy) if name in plain]
     return (
-        (certain(open_to_all[0]), f"randomise '{open_to_all[0]}', or hide it in sets or groups")
+        (certain_guess_reason(open_to_all[0]), f"randomise '{open_to_all[0]}', or hide it in sets or groups")
         if open_to_all
         else None
     )
 
 
-def certain(sensitive: str) -> str:
+def certain_guess_reason(sensitive: str) -> str:
     """Return why the best guess of what is released as it is has a probability of 1."""
     return f"'{sensitive}' is released as it is: who knows which record is a person's reads it, a best guess of 1"
 
 
-def _computed(requirement: Requirement[Options]) -> Computed:
+def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:
     if requirement.options.measure.guessed:
-        from rrpolicy.privacy.limits import cap, guesses
+        from rrpolicy.privacy.limits import best_guess, retention_cap
 
-        return Computed(
-            guesses.assess,
-            guesses.holds,
-            cap.guess_constraint,
-            cap.guess_minimum,
+        return DisclosureFunctions(
+            best_guess.assess,
+            best_guess.guess_verdict,
+            retention_cap.guess_constraint,
+            retention_cap.guess_minimum,
             lambda *_: (),
-            guesses.least,
+            best_guess.unreachable_limit,
         )
-    if requirement.options.measure is Limited.CORRECT_READING:
-        from rrpolicy.privacy.limits import reading_slopes, readings
+    if requirement.options.measure is LimitKind.CORRECT_READING:
+        from rrpolicy.privacy.limits import correct_inference, correct_inference_gradients
 
-        return Computed(
-            readings.assess,
-            readings.holds,
-            reading_slopes.reading_constraint,
-            readings.reading_minimum,
-            readings.no_share_over,
+        return DisclosureFunctions(
+            correct_inference.assess,
+            correct_inference.inference_verdict,
+            correct_inference_gradients.correct_inference_constraint,
+            correct_inference.correct_inference_minimum,
+            correct_inference.class_share_tests,
         )
     from rrpolicy.privacy.disclosure import attribute, constraint, minimum_risk
 
-    return Computed(
+    return DisclosureFunctions(
         attribute.assess_attribute,
-        attribute.holds_attribute,
+        attribute.attribute_verdict,
         constraint.attribute_constraint,
         minimum_risk.attribute_minimum,
-        constraint.no_value_over,
+        constraint.value_share_tests,
     )
 
 
-DISCLOSURE = DisclosureModel(NAME, REFERENCE, ADVERSARY, (ONE_EVENT,), unfit, _computed, layout, foreseen)
+DISCLOSURE_MODEL = DisclosureModel(
+    NAME, REFERENCE, ADVERSARY, (ONE_EVENT_NOTE,), subgroup_problem, _disclosure_functions, layout, refuse_certain_guess
+)

@@ -28,19 +28,19 @@ from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import (
+from rrpolicy.privacy.classes.class_model import (
     ClassModel,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
+    class_outcomes,
     conclude,
-    named,
-    of_each_attribute,
-    outcomes_of,
+    rename_finding,
+    split_by_attribute,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive
-from rrpolicy.privacy.promised import of
+from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.wording import attribute_phrase
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ NOT_COVERED = (
 )
 
 
-class Likeness(StrEnum):
+class LikenessKind(StrEnum):
     """How far a value's share may grow."""
 
     BASIC = "basic"
     ENHANCED = "enhanced"
 
 
-class Options(BaseModel):
+class BetaLikenessOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -76,9 +76,9 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     beta: Annotated[Rational, Field(description="by how much of itself a value's share may grow in a class, over 0")]
-    likeness: Annotated[Likeness, Field(description="basic, or enhanced: by -ln p of a share p at most as well")] = (
-        Likeness.BASIC
-    )
+    likeness: Annotated[
+        LikenessKind, Field(description="basic, or enhanced: by -ln p of a share p at most as well")
+    ] = LikenessKind.BASIC
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
 
     @field_validator("beta")
@@ -98,96 +98,98 @@ class BetaLikeness:
     """The privacy model `beta-likeness`."""
 
     name = NAME
-    options = Options
+    options = BetaLikenessOptions
     not_covered = NOT_COVERED
     example = "beta = 2"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: BetaLikenessOptions) -> str:
         """Return such as `basic beta <= 2`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.likeness.value} beta <= {exact(options.beta)}{of}"
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: BetaLikenessOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Guessing the value: no sensitive value{of(options.sensitive)} is more than "
+            f"Guessing the value: no sensitive value{attribute_phrase(options.sensitive)} is more than "
             f"{figure(float(1 + options.beta))} times as frequent in a group that agrees in the quasi-identifiers as "
             "in the whole release."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: BetaLikenessOptions, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive."""
-        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+        return not_sensitive_reason(Requirement(NAME, options).protects(policy), policy)
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: BetaLikenessOptions, new: BetaLikenessOptions) -> Order:
         """Compare beta: the smaller is stronger, and enhanced implies basic."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
-        enhanced = Order.by((new.likeness is Likeness.ENHANCED) - (old.likeness is Likeness.ENHANCED))
+        enhanced = Order.by((new.likeness is LikenessKind.ENHANCED) - (old.likeness is LikenessKind.ENHANCED))
         return Order.together(Order.by(old.beta - new.beta), enhanced)
 
 
-def words(likeness: Likeness) -> Words:
+def likeness_wording(likeness: LikenessKind) -> ModelWording:
     """Return how a likeness speaks of itself."""
     meaning = "by how much of itself a value's share grows from the whole release to a class, where it grows most"
-    if likeness is Likeness.ENHANCED:
+    if likeness is LikenessKind.ENHANCED:
         meaning += "; infinite if some share p grows by more than -ln p of itself"
-    return Words(NAME, f"{likeness.value} beta", meaning, REFERENCE, least=False)
+    return ModelWording(NAME, f"{likeness.value} beta", meaning, REFERENCE, least=False)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def satisfied(options: Options, histograms: Histograms) -> Mask:
+def classes_satisfying(options: BetaLikenessOptions, histograms: Histograms) -> Mask:
     """Return (classes,) which satisfy the requirement; an empty class does."""
-    from rrpolicy.privacy.classes.likeness import Ratios
+    from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios
 
-    ratios = Ratios.of(histograms)
+    ratios = FrequencyRatios.of(histograms)
     fine = ratios.gains_at_most(options.beta)
-    return fine & ratios.gains_by_rarity() if options.likeness is Likeness.ENHANCED else fine
+    return fine & ratios.gains_by_rarity() if options.likeness is LikenessKind.ENHANCED else fine
 
 
-def achieved(likeness: Likeness, histograms: Histograms, among: Mask) -> Measure:
+def achieved_beta(likeness: LikenessKind, histograms: Histograms, among: Mask) -> Measure:
     """Return the smallest beta that some classes (classes,) satisfy; infinity if none is."""
-    from rrpolicy.privacy.classes.likeness import Ratios
+    from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios
 
-    ratios = Ratios.of(histograms)
-    if likeness is Likeness.ENHANCED and not ratios.gains_by_rarity()[among].all():
+    ratios = FrequencyRatios.of(histograms)
+    if likeness is LikenessKind.ENHANCED and not ratios.gains_by_rarity()[among].all():
         return Measure(math.inf)
     return Measure(round_up(ratios.greatest(among) - 1))
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: BetaLikenessOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against beta."""
-    reached = outcomes_of(columns, classes, partial(achieved, options.likeness), partial(satisfied, options))
-    return conclude(words(options.likeness), reached, classes, options.beta)
+    reached = class_outcomes(
+        columns, classes, partial(achieved_beta, options.likeness), partial(classes_satisfying, options)
+    )
+    return conclude(likeness_wording(options.likeness), reached, classes, options.beta)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the smallest beta of each likeness."""
     if column is None:
         return
-    for likeness in Likeness:
-        reached = outcomes_of([column], classes, partial(achieved, likeness))
-        finding = named(conclude(words(likeness), reached, classes, None), likeness.value)
+    for likeness in LikenessKind:
+        reached = class_outcomes([column], classes, partial(achieved_beta, likeness))
+        finding = rename_finding(conclude(likeness_wording(likeness), reached, classes, None), likeness.value)
         yield replace(finding, requirement=f"{likeness.value} beta of {column.name}")
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[BetaLikenessOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
     Monotone, as the share of a value in merged classes is a mean of theirs; not so if classes may be suppressed, as
     those that are kept are then merged with others, or if some need not satisfy it.
     """
-    fine = partial(satisfied, requirement.options)
-    return of_each_attribute(requirement, policy, fine, monotone=not requirement.where)
+    fine = partial(classes_satisfying, requirement.options)
+    return split_by_attribute(requirement, policy, fine, monotone=not requirement.where)
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="beta", kind="likeness")
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="beta", kind="likeness")

@@ -6,7 +6,7 @@ from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Role
 
 
-def coupled(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
+def coupling_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
     """Return why a sensitive attribute cannot be assessed, and what helps.
 
     Its axis must be its own, or independence is lost. Of several sensitive attributes together one can be read out of

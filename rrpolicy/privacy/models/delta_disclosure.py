@@ -30,19 +30,19 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import (
+from rrpolicy.privacy.classes.class_model import (
     ClassModel,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
+    class_outcomes,
     conclude,
-    named,
-    of_each_attribute,
-    outcomes_of,
+    rename_finding,
+    split_by_attribute,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive
-from rrpolicy.privacy.promised import of
+from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.wording import attribute_phrase
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ NOT_COVERED = (
 )
 
 
-class Values(StrEnum):
+class ComparedValues(StrEnum):
     """Which values of a class are compared with the whole release."""
 
     ALL = "all"
     OCCURRING = "occurring"
 
 
-class Options(BaseModel):
+class DeltaDisclosureOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -78,9 +78,9 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     delta: Annotated[Rational, Field(description="|log2(q/p)| of each value's shares stays under it; over 0")]
-    values: Annotated[Values, Field(description="all that the release holds, or those that occur in a class alone")] = (
-        Values.ALL
-    )
+    values: Annotated[
+        ComparedValues, Field(description="all that the release holds, or those that occur in a class alone")
+    ] = ComparedValues.ALL
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
 
     @field_validator("delta")
@@ -100,97 +100,99 @@ class DeltaDisclosure:
     """The privacy model `delta-disclosure`."""
 
     name = NAME
-    options = Options
+    options = DeltaDisclosureOptions
     not_covered = NOT_COVERED
     example = "delta = 2"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: DeltaDisclosureOptions) -> str:
         """Return such as `delta < 2`, with which values and attributes where the entry names them."""
-        over = " over values that occur" if options.values is Values.OCCURRING else ""
+        over = " over values that occur" if options.values is ComparedValues.OCCURRING else ""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"delta < {exact(options.delta)}{over}{of}"
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: DeltaDisclosureOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Guessing the value: the shares of the sensitive values{of(options.sensitive)} in every group that agrees "
-            "in the quasi-identifiers differ from those of the whole release by a factor below "
+            f"Guessing the value: the shares of the sensitive values{attribute_phrase(options.sensitive)} in every "
+            "group that agrees in the quasi-identifiers differ from those of the whole release by a factor below "
             f"2^{figure(float(options.delta))}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: DeltaDisclosureOptions, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive."""
-        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+        return not_sensitive_reason(Requirement(NAME, options).protects(policy), policy)
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: DeltaDisclosureOptions, new: DeltaDisclosureOptions) -> Order:
         """Compare delta: the smaller is stronger, and all values imply those that occur."""
         if old.sensitive != new.sensitive:
             return Order.INCOMPARABLE
-        of_all = Order.by((new.values is Values.ALL) - (old.values is Values.ALL))
+        of_all = Order.by((new.values is ComparedValues.ALL) - (old.values is ComparedValues.ALL))
         return Order.together(Order.by(old.delta - new.delta), of_all)
 
 
-def words(values: Values) -> Words:
+def delta_wording(values: ComparedValues) -> ModelWording:
     """Return how it speaks of itself."""
     meaning = "bits by which a sensitive value's share differs between a class and the whole release, where it is most"
-    if values is Values.ALL:
+    if values is ComparedValues.ALL:
         meaning += "; infinite if a class lacks a value"
-    return Words(NAME, f"delta over {values.value} values", meaning, REFERENCE, least=False)
+    return ModelWording(NAME, f"delta over {values.value} values", meaning, REFERENCE, least=False)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def satisfied(options: Options, histograms: Histograms) -> Mask:
+def classes_satisfying(options: DeltaDisclosureOptions, histograms: Histograms) -> Mask:
     """Return (classes,) which satisfy the requirement; an empty class does."""
-    from rrpolicy.privacy.classes.likeness import Ratios
+    from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios
 
-    ratios = Ratios.of(histograms)
+    ratios = FrequencyRatios.of(histograms)
     fine = ratios.within_bits(options.delta)
-    return fine & ratios.complete() if options.values is Values.ALL else fine
+    return fine & ratios.complete() if options.values is ComparedValues.ALL else fine
 
 
-def achieved(values: Values, histograms: Histograms, among: Mask) -> Measure:
+def achieved_delta(values: ComparedValues, histograms: Histograms, among: Mask) -> Measure:
     """Return the delta over which some classes (classes,) satisfy every one; infinity if there is none."""
-    from rrpolicy.privacy.classes.likeness import Ratios, bits_up
+    from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios, log2_rounded_up
 
-    ratios = Ratios.of(histograms)
-    if values is Values.ALL and not ratios.complete()[among].all():
+    ratios = FrequencyRatios.of(histograms)
+    if values is ComparedValues.ALL and not ratios.complete()[among].all():
         return Measure(math.inf)
-    return Measure(bits_up(ratios.furthest(among)))
+    return Measure(log2_rounded_up(ratios.furthest(among)))
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: DeltaDisclosureOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against delta."""
-    reached = outcomes_of(columns, classes, partial(achieved, options.values), partial(satisfied, options))
-    return conclude(words(options.values), reached, classes, options.delta)
+    reached = class_outcomes(
+        columns, classes, partial(achieved_delta, options.values), partial(classes_satisfying, options)
+    )
+    return conclude(delta_wording(options.values), reached, classes, options.delta)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the bits over all values, and over those that occur in a class."""
     if column is None:
         return
-    for values in Values:
-        reached = outcomes_of([column], classes, partial(achieved, values))
-        finding = named(conclude(words(values), reached, classes, None), values.value)
+    for values in ComparedValues:
+        reached = class_outcomes([column], classes, partial(achieved_delta, values))
+        finding = rename_finding(conclude(delta_wording(values), reached, classes, None), values.value)
         yield replace(finding, requirement=f"delta over {values.value} values of {column.name}")
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[DeltaDisclosureOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
     Over all values it is monotone, as a share in merged classes is a mean of theirs. Over those that occur it is not: a
     class that lacks a value, and is not asked about it, makes it rarer in what it is merged with.
     """
-    monotone = requirement.options.values is Values.ALL and not requirement.where
-    return of_each_attribute(requirement, policy, partial(satisfied, requirement.options), monotone=monotone)
+    monotone = requirement.options.values is ComparedValues.ALL and not requirement.where
+    return split_by_attribute(requirement, policy, partial(classes_satisfying, requirement.options), monotone=monotone)
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="delta", kind="values")
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="delta", kind="values")

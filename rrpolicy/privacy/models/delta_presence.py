@@ -25,26 +25,26 @@ from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes import assessor as class_assessor
-from rrpolicy.privacy.classes.assessor import (
-    SEARCHED,
+from rrpolicy.privacy.classes import class_model as class_assessor
+from rrpolicy.privacy.classes.class_model import (
+    POPULATION_ADVERSARY,
     SUPPRESSED,
     ClassModel,
-    Outcome,
+    ClassOutcome,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
     conclude,
-    of_people,
-    uncounted,
+    population_obstacle,
+    with_population_assumptions,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
-from rrpolicy.privacy.promised import chance
+from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
-    from rrpolicy.privacy.classes.people import Population
     from rrpolicy.source.counts import Ints
 
 NAME = "delta-presence"
@@ -59,12 +59,12 @@ HIDDEN = (
 )
 ABSENT = "people of the population whose class the table lacks"
 LEAST = "least probability that somebody of the population is in the table"
-WORDS = Words(
+WORDS = ModelWording(
     NAME, "presence", "largest probability that somebody of the population is in the table", REFERENCE, least=False
 )
 
 
-class Options(BaseModel):
+class DeltaPresenceOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -100,82 +100,86 @@ class DeltaPresence:
     """The privacy model `delta-presence`."""
 
     name = NAME
-    options = Options
+    options = DeltaPresenceOptions
     not_covered = NOT_COVERED
     example = "max = 0.5"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: DeltaPresenceOptions) -> str:
         """Return such as `presence in [1/10, 1/2]`."""
         return f"presence in [{exact(options.min)}, {exact(options.max)}]"
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: DeltaPresenceOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
-        least = f" or below {chance(options.min)}" if options.min else ""
+        least = f" or below {percent_rounded_up(options.min)}" if options.min else ""
         return (
             "Presence: nobody who has a list of the population says of a person on it that they are in the table with "
-            f"a probability above {chance(options.max)}{least}."
+            f"a probability above {percent_rounded_up(options.max)}{least}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: DeltaPresenceOptions, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers."""
         del options
         return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: DeltaPresenceOptions, new: DeltaPresenceOptions) -> Order:
         """Compare the limits: the narrower are stronger."""
         return Order.together(Order.by(old.max - new.max), Order.by(new.min - old.min))
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (replace(assessor(NAME, OF_CLASSES), supports=supports, adversary=SEARCHED),)
+    return (replace(class_model_assessor(NAME, CLASS_MODEL), supports=supports, adversary=POPULATION_ADVERSARY),)
 
 
-def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+def supports(requirement: Requirement[DeltaPresenceOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse a policy for which nobody can be counted, what no classes tell, and `min` of a subgroup."""
     if requirement.where and requirement.options.min > 0:
         return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
-    return class_assessor.supports(requirement, policy, axes) or uncounted(policy)
+    return class_assessor.supports(requirement, policy, axes) or population_obstacle(policy)
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach, held against both limits; undecided if nothing is known of the population."""
     del columns
-    return _reached(classes, options)
+    return _presence_outcome(classes, options)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the largest presence, with the least beside it, where the population was counted."""
     counted = classes.population is not None and classes.population.standing is Standing.EXACT
     if column is None and counted:
-        yield replace(_reached(classes, None), requirement="presence")
+        yield replace(_presence_outcome(classes, None), requirement="presence")
 
 
-def _reached(classes: Classes, options: Options | None) -> Finding:
-    from rrpolicy.privacy.classes.histograms import largest
+def _presence_outcome(classes: Classes, options: DeltaPresenceOptions | None) -> Finding:
+    from rrpolicy.privacy.classes.histograms import largest_ratio
 
     limit, known = None if options is None else options.max, classes.population
     if known is None:
-        return of_people(conclude(WORDS, [Outcome("", Measure(0.0), None)], classes, limit), classes)
+        return with_population_assumptions(
+            conclude(WORDS, [ClassOutcome("", Measure(0.0), None)], classes, limit), classes
+        )
     if known.standing is not Standing.EXACT:
         raise TypeError("delta-presence needs a reference table")
     records, people, concerned = _with_suppressed(classes, known)
-    most = largest(records, people, concerned)
-    inverse = largest(people, records, concerned)
+    most = largest_ratio(records, people, concerned)
+    inverse = largest_ratio(people, records, concerned)
     least = Fraction(0) if known.elsewhere or inverse is None else 1 / inverse
     beside = [
         Companion("least presence", Measure(round_down(least)), Basis.ORIGINAL, LEAST),
         Companion("absent", Measure(known.elsewhere), Basis.ORIGINAL, ABSENT),
     ]
-    passes = None if options is None else within(options, records, people)
+    passes = None if options is None else presence_within(options, records, people)
     each = None if passes is None else passes[: len(classes.sizes)]
     achieved = Measure(0.0 if most is None else round_up(most))
-    found = of_people(conclude(WORDS, [Outcome("", achieved, each)], classes, limit, beside), classes)
+    found = with_population_assumptions(
+        conclude(WORDS, [ClassOutcome("", achieved, each)], classes, limit, beside), classes
+    )
     if len(records) > len(classes.sizes):
         found = replace(found, assumptions=tuple(HIDDEN if a == SUPPRESSED else a for a in found.assumptions))
     elsewhere = options is not None and options.min > 0 and known.elsewhere
@@ -194,15 +198,15 @@ def _with_suppressed(classes: Classes, known: Population) -> tuple[Integers, Int
     return records, people, concerned
 
 
-def within(options: Options, records: Integers, people: Integers) -> Mask:
+def presence_within(options: DeltaPresenceOptions, records: Integers, people: Integers) -> Mask:
     """Return (classes,) whether min <= records/people <= max, in integers; 0/0 is in any limits."""
-    from rrpolicy.privacy.classes.histograms import at_most
+    from rrpolicy.privacy.classes.histograms import ratio_at_most
 
     below, above = people * options.min.numerator, records * options.min.denominator
-    return at_most(records, people, options.max) & at_most(below, above, Fraction(1))
+    return ratio_at_most(records, people, options.max) & ratio_at_most(below, above, Fraction(1))
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[DeltaPresenceOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes: merged, they have a presence between theirs."""
     del policy
     asked = requirement.options
@@ -212,13 +216,13 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
         return mask
 
     def held(records: Ints, people: Ints) -> Mask:
-        return within(asked, records, people)
+        return presence_within(asked, records, people)
 
     of_all = PerClass(None, whoever, monotone=True, monotone_with_suppression=False, where=requirement.where)
     return (replace(of_all, people=held, hidden=True),)
 
 
-OF_CLASSES = ClassModel(
+CLASS_MODEL = ClassModel(
     *(REFERENCE, find, measure, per_class),
     asks="max",
     called={"max": "presence_max", "min": "presence_min"},

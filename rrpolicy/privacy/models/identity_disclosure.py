@@ -8,11 +8,17 @@
 from __future__ import annotations
 
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Options
-from rrpolicy.privacy.epsilon.exposure import ATTACKER_OF_ONE
-from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order, foreign
-from rrpolicy.privacy.promised import chance
+from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
+from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, IdentityDisclosureOptions
+from rrpolicy.privacy.epsilon.scope_loss import ATTACKER_OF_ONE
+from rrpolicy.privacy.model import (
+    EVERY_MODEL,
+    MORE_RECORDS,
+    Assessor,
+    Order,
+    subgroup_obstacle,
+)
+from rrpolicy.privacy.wording import percent_rounded_up
 
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
 NOT_COVERED = (
@@ -30,33 +36,33 @@ class IdentityDisclosure:
     """The privacy model `identity-disclosure`."""
 
     name = NAME
-    options = Options
+    options = IdentityDisclosureOptions
     not_covered = NOT_COVERED
     example = 'threshold = "1/20"'
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: IdentityDisclosureOptions) -> str:
         """Return such as `link <= 1/100`."""
         if options.percentile is None:
             return f"link <= {options.threshold}"
         return f"mean link of the {options.percentile} % most at risk <= {options.threshold}"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: IdentityDisclosureOptions) -> str | None:
         """Return that a threshold of 1 limits nothing."""
         return "limits nothing: no probability exceeds 1" if options.threshold >= 1 else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: IdentityDisclosureOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"
         return (
             f"Re-identification: {ATTACKER_OF_ONE} picks that person's record with a probability of at most "
-            f"{chance(options.threshold)}{mean}."
+            f"{percent_rounded_up(options.threshold)}{mean}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:  # noqa: ARG002
+    def refuses(self, options: IdentityDisclosureOptions, policy: Policy) -> str | None:  # noqa: ARG002
         """Refuse a policy without quasi-identifiers."""
         return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: IdentityDisclosureOptions, new: IdentityDisclosureOptions) -> Order:
         """Compare thresholds; different percentiles are incomparable."""
         if old.percentile != new.percentile:
             return Order.INCOMPARABLE
@@ -65,26 +71,26 @@ class IdentityDisclosure:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
-    return (DISCLOSURE.assessor(),)
+    return (DISCLOSURE_MODEL.assessor(),)
 
 
-def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
+def subgroup_problem(requirement: Requirement[IdentityDisclosureOptions], policy: Policy) -> str | None:
     """Refuse subgroups by what the attacker does not know."""
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    return foreign(requirement, known, "which is no quasi-identifier")
+    return subgroup_obstacle(requirement, known, "which is no quasi-identifier")
 
 
-def _computed(requirement: Requirement[Options]) -> Computed:
+def _disclosure_functions(requirement: Requirement[IdentityDisclosureOptions]) -> DisclosureFunctions:
     del requirement
     from rrpolicy.privacy.disclosure import constraint, identity, minimum_risk
 
-    return Computed(
+    return DisclosureFunctions(
         identity.assess_linking,
-        identity.holds_linking,
+        identity.linkage_verdict,
         constraint.linking_constraint,
         lambda *asked: (minimum_risk.linking_minimum(*asked),),
-        constraint.large_enough,
+        constraint.class_size_test,
     )
 
 
-DISCLOSURE = DisclosureModel(NAME, REFERENCE, ADVERSARY, (), unfit, _computed)
+DISCLOSURE_MODEL = DisclosureModel(NAME, REFERENCE, ADVERSARY, (), subgroup_problem, _disclosure_functions)

@@ -16,8 +16,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
-from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, SHARED, Assessor, Order, PerClass
+from rrpolicy.privacy.classes.class_model import (
+    ClassModel,
+    ClassOutcome,
+    ModelWording,
+    Protected,
+    class_model_assessor,
+    conclude,
+)
+from rrpolicy.privacy.model import (
+    EVERY_MODEL,
+    MORE_RECORDS,
+    SHARED_VALUE_NOTE,
+    Assessor,
+    Order,
+    PerClass,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -26,15 +40,15 @@ if TYPE_CHECKING:
 NAME = "k-anonymity"
 REFERENCE = "Sweeney 2002, definition 2"
 NOT_COVERED = (
-    SHARED,
+    SHARED_VALUE_NOTE,
     "Attackers who know more than the released columns that are not sensitive.",
     MORE_RECORDS,
     *EVERY_MODEL,
 )
-WORDS = Words(NAME, "k", "records in the smallest equivalence class", REFERENCE, least=True)
+WORDS = ModelWording(NAME, "k", "records in the smallest equivalence class", REFERENCE, least=True)
 
 
-class Options(BaseModel):
+class KAnonymityOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -60,24 +74,24 @@ class KAnonymity:
     """The privacy model `k-anonymity`."""
 
     name = NAME
-    options = Options
+    options = KAnonymityOptions
     not_covered = NOT_COVERED
     example = "k = 5"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: KAnonymityOptions) -> str:
         """Return such as `k >= 5`."""
         return f"k >= {options.k}"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: KAnonymityOptions) -> str | None:
         """Return that k = 1 limits nothing."""
         return "limits nothing: every class has one record" if options.k == 1 else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: KAnonymityOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         if options.k == 1:
             return "Nothing: with k = 1 a record may be the only one of its kind."
@@ -86,7 +100,7 @@ class KAnonymity:
             "unless it is suppressed."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: KAnonymityOptions, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, and a k that no table of the least size reaches."""
         if not policy.with_role(Role.QUASI_IDENTIFIER):
             return "the policy names no quasi-identifier"
@@ -96,17 +110,17 @@ class KAnonymity:
             return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: KAnonymityOptions, new: KAnonymityOptions) -> Order:
         """Compare k: the greater is stronger."""
         return Order.by(new.k - old.k)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def find(options: Options | None, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: KAnonymityOptions | None, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach, held against k if there is one."""
     import numpy as np
 
@@ -115,7 +129,7 @@ def find(options: Options | None, columns: Sequence[Protected], classes: Classes
     achieved = float(sizes.min()) if len(sizes) else math.inf
     passes: Mask | None = None if options is None else np.asarray(classes.sizes >= options.k)
     limit = None if options is None else options.limit
-    return conclude(WORDS, [Outcome("", Measure(achieved), passes)], classes, limit)
+    return conclude(WORDS, [ClassOutcome("", Measure(achieved), passes)], classes, limit)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
@@ -124,7 +138,7 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
         yield replace(find(None, (), classes), requirement="k")
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[KAnonymityOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes: monotone, also with suppression."""
     del policy
     k = requirement.options.k
@@ -137,4 +151,4 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     return (PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where),)
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="k")
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="k")

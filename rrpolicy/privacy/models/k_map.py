@@ -22,19 +22,25 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes import assessor as class_assessor
-from rrpolicy.privacy.classes.assessor import (
-    SEARCHED,
+from rrpolicy.privacy.classes import class_model as class_assessor
+from rrpolicy.privacy.classes.class_model import (
+    POPULATION_ADVERSARY,
     ClassModel,
-    Outcome,
+    ClassOutcome,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
     conclude,
-    of_people,
-    uncounted,
+    population_obstacle,
+    with_population_assumptions,
 )
-from rrpolicy.privacy.model import EVERY_MODEL, SHARED, Assessor, Order, PerClass
+from rrpolicy.privacy.model import (
+    EVERY_MODEL,
+    SHARED_VALUE_NOTE,
+    Assessor,
+    Order,
+    PerClass,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -44,14 +50,14 @@ NAME = "k-map"
 REFERENCE = "Sweeney 2001, k-map"
 NOT_COVERED = (
     "Attackers who know that a person is in the table: k-anonymity limits what they find.",
-    SHARED,
+    SHARED_VALUE_NOTE,
     "Attackers who know more than the released columns that are not sensitive.",
     *EVERY_MODEL,
 )
-WORDS = Words(NAME, "k", "people of the population in the class of fewest", REFERENCE, least=True)
+WORDS = ModelWording(NAME, "k", "people of the population in the class of fewest", REFERENCE, least=True)
 
 
-class Options(BaseModel):
+class KMapOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -96,16 +102,16 @@ class KMap:
     """The privacy model `k-map`."""
 
     name = NAME
-    options = Options
+    options = KMapOptions
     not_covered = NOT_COVERED
     example = 'k = 5\nsampling_fraction = 0.01\ndecided_by = "estimate"'
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: KMapOptions) -> str:
         """Return such as `k >= 5 people of the population`, and that an estimate decides."""
         how = (
             ""
@@ -115,23 +121,23 @@ class KMap:
         decided = ", decided by an estimate" if options.decided_by == "estimate" else ""
         return f"k >= {options.k} people of the population{how}{decided}"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: KMapOptions) -> str | None:
         """Return that k = 1 limits nothing."""
         return "limits nothing: every class is of one person at least" if options.k == 1 else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: KMapOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
             f"Re-identification: each record fits at least {options.k} people of the population by its "
             "quasi-identifiers" + (", as an estimate has it." if options.decided_by == "estimate" else ".")
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: KMapOptions, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers."""
         del options
         return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: KMapOptions, new: KMapOptions) -> Order:
         """Compare k, the fraction and what decides: a greater k and fraction, and certainty, are stronger."""
         if (old.sampling_fraction is None) != (new.sampling_fraction is None):
             return Order.INCOMPARABLE
@@ -142,30 +148,34 @@ class KMap:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (replace(assessor(NAME, OF_CLASSES), supports=supports, estimates=True, adversary=SEARCHED),)
+    return (
+        replace(
+            class_model_assessor(NAME, CLASS_MODEL), supports=supports, estimates=True, adversary=POPULATION_ADVERSARY
+        ),
+    )
 
 
-def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+def supports(requirement: Requirement[KMapOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse an entry for which nobody can be counted, or estimated to decide, and what no classes tell."""
     refused = class_assessor.supports(requirement, policy, axes)
     asked = requirement.options
     if asked.needs_reference:
         other = '; or say `sampling_fraction` and `decided_by = "estimate"`'
-        return refused or (f"{why}{other}" if (why := uncounted(policy)) is not None else None)
+        return refused or (f"{why}{other}" if (why := population_obstacle(policy)) is not None else None)
     if refused is None and asked.decided_by != "estimate":
         return 'a sampling fraction gives an estimate, which decides only beside `decided_by = "estimate"`'
     return refused
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: KMapOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach, held against k; undecided where an estimate does not decide, or nothing is known."""
-    from rrpolicy.privacy.classes.people import Population
+    from rrpolicy.privacy.classes.class_population import Population
 
     del columns
     known = classes.population
     if known is None and options.sampling_fraction is not None:
         known = Population.sampled(classes.sizes, options.sampling_fraction)
-    found = _reached(replace(classes, population=known), options.k)
+    found = _population_outcome(replace(classes, population=known), options.k)
     if known is not None and known.standing is Standing.ESTIMATE and options.decided_by != "estimate":
         return replace(found, verdict=Verdict.UNDECIDED)
     return found
@@ -174,10 +184,10 @@ def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Fi
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the people in the class of fewest, where the population is known."""
     if column is None and classes.population is not None:
-        yield replace(_reached(classes, None), requirement="k people of the population")
+        yield replace(_population_outcome(classes, None), requirement="k people of the population")
 
 
-def _reached(classes: Classes, k: int | None) -> Finding:
+def _population_outcome(classes: Classes, k: int | None) -> Finding:
     import numpy as np
 
     known, achieved = classes.population, Measure(math.inf)
@@ -185,11 +195,11 @@ def _reached(classes: Classes, k: int | None) -> Finding:
         fewest = int(np.argmin(np.where(classes.concerned, known.n.astype(np.float64), np.inf)))
         achieved = Measure(float(known.n[fewest]), known.standing, float(known.errors(classes.sizes)[fewest]))
     passes: Mask | None = None if k is None or known is None else known.n >= k
-    found = conclude(WORDS, [Outcome("", achieved, passes)], classes, None if k is None else Fraction(k))
-    return of_people(found, classes)
+    found = conclude(WORDS, [ClassOutcome("", achieved, passes)], classes, None if k is None else Fraction(k))
+    return with_population_assumptions(found, classes)
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[KMapOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes: of people, or by the fraction; monotone, also with suppression."""
     del policy
     asked = requirement.options
@@ -210,4 +220,4 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     )
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="k", called={"k": "k_map"})
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="k", called={"k": "k_map"})

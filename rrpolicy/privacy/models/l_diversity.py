@@ -30,20 +30,20 @@ from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import (
+from rrpolicy.privacy.classes.class_model import (
     ClassModel,
-    Outcome,
+    ClassOutcome,
+    ModelWording,
     Protected,
-    Words,
-    assessor,
+    class_model_assessor,
+    class_outcomes,
     conclude,
-    named,
-    of_each_attribute,
-    outcomes_of,
+    rename_finding,
+    split_by_attribute,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive
-from rrpolicy.privacy.promised import chance, of
+from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ MEASURES = {
 _MOST_L = 10
 
 
-class Kind(StrEnum):
+class DiversityKind(StrEnum):
     """What is asked of a class's sensitive values."""
 
     DISTINCT = "distinct"
@@ -79,7 +79,7 @@ class Kind(StrEnum):
     RECURSIVE = "recursive"
 
 
-class Options(BaseModel):
+class LDiversityOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -91,7 +91,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Annotated[Kind, Field(description="what is asked of the sensitive values of an equivalence class")]
+    kind: Annotated[DiversityKind, Field(description="what is asked of the sensitive values of an equivalence class")]
     l: Annotated[Rational, Field(description="how many values, 1 at least; whole for `distinct` and `recursive`")]
     c: Annotated[Rational | None, Field(description="of `recursive`: r_1 < c (r_l + … + r_m)")] = None
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
@@ -100,9 +100,9 @@ class Options(BaseModel):
     def _stated(self) -> Self:
         if self.l < 1:
             raise ValueError(f"l must be 1 at least, got {exact(self.l)}")
-        if self.kind in {Kind.DISTINCT, Kind.RECURSIVE} and self.l.denominator != 1:
+        if self.kind in {DiversityKind.DISTINCT, DiversityKind.RECURSIVE} and self.l.denominator != 1:
             raise ValueError(f"l counts values in kind {self.kind.value}: a whole number, got {exact(self.l)}")
-        if (self.kind is Kind.RECURSIVE) != (self.c is not None):
+        if (self.kind is DiversityKind.RECURSIVE) != (self.c is not None):
             raise ValueError(
                 f"`c` belongs to `kind` recursive, not to {self.kind.value}"
                 if self.c is not None
@@ -120,12 +120,12 @@ class Options(BaseModel):
     @property
     def frequency(self) -> Fraction | None:
         """Return l of kind frequency."""
-        return self.l if self.kind is Kind.FREQUENCY else None
+        return self.l if self.kind is DiversityKind.FREQUENCY else None
 
     @property
     def implied_by(self) -> Fraction | None:
         """Return l, by whose frequency a class has l different values and entropy log l; None for `recursive`."""
-        return None if self.kind is Kind.RECURSIVE else self.l
+        return None if self.kind is DiversityKind.RECURSIVE else self.l
 
     @property
     def distinct(self) -> int:
@@ -140,7 +140,7 @@ class LDiversity:
     """The privacy model `l-diversity`."""
 
     name = NAME
-    options = Options
+    options = LDiversityOptions
     not_covered = NOT_COVERED
     measures = MEASURES
     example = 'kind = "frequency"\nl = 3'
@@ -148,36 +148,38 @@ class LDiversity:
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: LDiversityOptions) -> str:
         """Return such as `entropy l >= 3`, with the attributes where the entry names them."""
         words = f"{options.kind.value} l >= {exact(options.l)}"
         if options.c is not None:
             words = f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
         return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: LDiversityOptions) -> str | None:
         """Return that l = 1 limits nothing."""
         nothing = options.l == 1 and (options.c is None or options.c > 1)
         return "limits nothing: a class whose records all have one value complies" if nothing else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: LDiversityOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         told = {
-            Kind.DISTINCT: f"there are at least {figure(float(options.l))} different sensitive values",
-            Kind.ENTROPY: f"the sensitive values are as even as {figure(float(options.l))} equally frequent ones",
-            Kind.FREQUENCY: f"no sensitive value has a share above {chance(1 / options.l)}",
-            Kind.RECURSIVE: "the commonest sensitive value has less than "
+            DiversityKind.DISTINCT: f"there are at least {figure(float(options.l))} different sensitive values",
+            DiversityKind.ENTROPY: f"the sensitive values are as even as {figure(float(options.l))} equally "
+            "frequent ones",
+            DiversityKind.FREQUENCY: f"no sensitive value has a share above {percent_rounded_up(1 / options.l)}",
+            DiversityKind.RECURSIVE: "the commonest sensitive value has less than "
             f"{figure(float(options.c or 0))} times the records of all values from the {options.l}-th on together",
         }[options.kind]
-        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {told}{of(options.sensitive)}."
+        of = attribute_phrase(options.sensitive)
+        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {told}{of}."
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: LDiversityOptions, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""
-        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+        return not_sensitive_reason(Requirement(NAME, options).protects(policy), policy)
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: LDiversityOptions, new: LDiversityOptions) -> Order:
         """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
         if (old.sensitive, old.c is None) != (new.sensitive, new.c is None):
             return Order.INCOMPARABLE
@@ -185,29 +187,36 @@ class LDiversity:
         return Order.together(Order.by(new.l - old.l), kind, Order.by((old.c or 0) - (new.c or 0)))
 
 
-_STRENGTH = {Kind.DISTINCT: 1, Kind.ENTROPY: 2, Kind.FREQUENCY: 3, Kind.RECURSIVE: 0}
-
-
-MEANINGS = {
-    Kind.DISTINCT: "sensitive values in the class with the fewest",
-    Kind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so many times",
-    Kind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same entropy",
-    Kind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+_STRENGTH = {
+    DiversityKind.DISTINCT: 1,
+    DiversityKind.ENTROPY: 2,
+    DiversityKind.FREQUENCY: 3,
+    DiversityKind.RECURSIVE: 0,
 }
 
 
-def words(kind: Kind) -> Words:
+MEANINGS = {
+    DiversityKind.DISTINCT: "sensitive values in the class with the fewest",
+    DiversityKind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so "
+    "many times",
+    DiversityKind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same "
+    "entropy",
+    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+}
+
+
+def diversity_wording(kind: DiversityKind) -> ModelWording:
     """Return how a kind speaks of itself."""
-    quantity = "c" if kind is Kind.RECURSIVE else f"{kind.value} l"
-    return Words(NAME, quantity, MEANINGS[kind], REFERENCE, least=kind is not Kind.RECURSIVE)
+    quantity = "c" if kind is DiversityKind.RECURSIVE else f"{kind.value} l"
+    return ModelWording(NAME, quantity, MEANINGS[kind], REFERENCE, least=kind is not DiversityKind.RECURSIVE)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def layout(requirement: Requirement[LDiversityOptions], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse an l above the number of categories of an attribute: a class shows the values of each by itself."""
     del axes
     l = requirement.options.l
@@ -219,25 +228,25 @@ def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> t
     return None
 
 
-def satisfied(options: Options, histograms: Histograms) -> Mask:
+def classes_satisfying(options: LDiversityOptions, histograms: Histograms) -> Mask:
     """Return (classes,) which satisfy the requirement; an empty class does."""
-    from rrpolicy.privacy.classes.histograms import at_most
+    from rrpolicy.privacy.classes.histograms import ratio_at_most
 
-    if options.kind is Kind.DISTINCT:
+    if options.kind is DiversityKind.DISTINCT:
         mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
         return mask
-    if options.kind is Kind.FREQUENCY:
+    if options.kind is DiversityKind.FREQUENCY:
         return histograms.frequent(options.l)
-    if options.kind is Kind.ENTROPY:
+    if options.kind is DiversityKind.ENTROPY:
         return histograms.entropic(options.l)
     assert options.c is not None
     first, tail = histograms.recursive(int(options.l))
-    mask = at_most(first, tail, options.c, strictly=True)
+    mask = ratio_at_most(first, tail, options.c, strictly=True)
     mask |= histograms.sizes == 0
     return mask
 
 
-def achieved(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
+def achieved_diversity(kind: DiversityKind, histograms: Histograms, among: Mask, l: int) -> Measure:
     """Return what the worst of some classes reaches.
 
     Args:
@@ -246,29 +255,29 @@ def achieved(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure
         among: (classes,) those that count.
         l: of `recursive`, whose achieved number is c.
     """
-    from rrpolicy.privacy.classes.histograms import largest
+    from rrpolicy.privacy.classes.histograms import largest_ratio
 
-    nothing = Measure(0.0 if kind is Kind.RECURSIVE else math.inf)
+    nothing = Measure(0.0 if kind is DiversityKind.RECURSIVE else math.inf)
     among = among & (histograms.sizes > 0)
     if not among.any():
         return nothing
-    if kind is Kind.DISTINCT:
+    if kind is DiversityKind.DISTINCT:
         return Measure(float(histograms.distinct[among].min()))
-    if kind is Kind.ENTROPY:
+    if kind is DiversityKind.ENTROPY:
         number = histograms.least_effective_number(among)
         return nothing if number is None else Measure(number)
-    if kind is Kind.FREQUENCY:
-        share = largest(histograms.commonest, histograms.sizes, among)
+    if kind is DiversityKind.FREQUENCY:
+        share = largest_ratio(histograms.commonest, histograms.sizes, among)
         return nothing if share is None else Measure(round_down(1 / share))
-    ratio = largest(*histograms.recursive(l), among)
+    ratio = largest_ratio(*histograms.recursive(l), among)
     return Measure(math.inf if ratio is None else round_up(ratio))
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: LDiversityOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against the options."""
-    reach = partial(achieved, options.kind, l=int(options.l))
-    reached = outcomes_of(columns, classes, reach, partial(satisfied, options))
-    return conclude(words(options.kind), reached, classes, options.limit)
+    reach = partial(achieved_diversity, options.kind, l=int(options.l))
+    reached = class_outcomes(columns, classes, reach, partial(classes_satisfying, options))
+    return conclude(diversity_wording(options.kind), reached, classes, options.limit)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
@@ -279,27 +288,35 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     histograms = classes.histograms[name]
     distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]
     most = int(distinct.min()) if len(distinct) else 1
-    for kind in (Kind.DISTINCT, Kind.FREQUENCY, Kind.ENTROPY, Kind.RECURSIVE):
-        recursive = kind is Kind.RECURSIVE
+    for kind in (DiversityKind.DISTINCT, DiversityKind.FREQUENCY, DiversityKind.ENTROPY, DiversityKind.RECURSIVE):
+        recursive = kind is DiversityKind.RECURSIVE
         beside = [
-            Companion(f"c at l = {l}", achieved(kind, histograms, classes.concerned, l), Basis.RELEASE, MEANINGS[kind])
+            Companion(
+                f"c at l = {l}",
+                achieved_diversity(kind, histograms, classes.concerned, l),
+                Basis.RELEASE,
+                MEANINGS[kind],
+            )
             for l in (range(1, min(most, _MOST_L + 1)) if recursive else ())
         ]
-        outcome = Outcome(name, achieved(kind, histograms, classes.concerned, most), None)
-        finding = conclude(words(kind), [outcome], classes, None, beside)
+        outcome = ClassOutcome(name, achieved_diversity(kind, histograms, classes.concerned, most), None)
+        finding = conclude(diversity_wording(kind), [outcome], classes, None, beside)
         told = f"recursive c at l = {most} of {name}" if recursive else f"{kind.value} l of {name}"
-        yield replace(named(finding, kind.value), requirement=told)
+        yield replace(rename_finding(finding, kind.value), requirement=told)
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[LDiversityOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes.
 
     All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
     suppressed, or if classes without a record of the subgroup need not satisfy it: what is merged with them may fail.
     """
-    distinct, fine = requirement.options.kind is Kind.DISTINCT, partial(satisfied, requirement.options)
+    distinct, fine = (
+        requirement.options.kind is DiversityKind.DISTINCT,
+        partial(classes_satisfying, requirement.options),
+    )
     monotone = distinct or not requirement.where
-    return of_each_attribute(requirement, policy, fine, monotone=monotone, monotone_with_suppression=distinct)
+    return split_by_attribute(requirement, policy, fine, monotone=monotone, monotone_with_suppression=distinct)
 
 
-OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="l", kind="kind", layout=layout)
+CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="l", kind="kind", layout=layout)

@@ -18,17 +18,28 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.exposure import (
-    attribute_epsilon,
-    epsilon,
-    exposure,
-    k_companions,
-    record_epsilon,
-    unlinkable_companions,
+from rrpolicy.privacy.epsilon.scope import (
+    MEANING,
+    Scope,
+    compare_with_scope,
+    scoped_assessor,
 )
-from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
-from rrpolicy.privacy.model import MORE_RECORDS, OF_GROUPS, Assessor, Order, conclude
-from rrpolicy.privacy.units import k_of_units, unit_sizes
+from rrpolicy.privacy.epsilon.scope_loss import (
+    attribute_epsilon_measure,
+    epsilon_of_ratio,
+    k_measures,
+    record_epsilon_measure,
+    scope_loss,
+    unlinkable_measures,
+)
+from rrpolicy.privacy.model import (
+    GROUP_KNOWLEDGE_NOTE,
+    MORE_RECORDS,
+    Assessor,
+    Order,
+    conclude,
+)
+from rrpolicy.privacy.units import count_unit_sizes, k_of_units
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
@@ -49,7 +60,7 @@ NOT_COVERED = (
         "epsilon is then marked conditional. An attacker who knows all other records may exclude candidates with "
         "certainty."
     ),
-    OF_GROUPS,
+    GROUP_KNOWLEDGE_NOTE,
 )
 REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
@@ -70,7 +81,7 @@ MOST_EPSILON = 20
 """Above it odds may change by more than e^20, about 500,000,000: 1 in 1,000,000 becomes 500 to 1."""
 
 
-def _factor(epsilon: Fraction) -> str:
+def _likelihood_factor(epsilon: Fraction) -> str:
     """Return e^epsilon with three digits, rounded up."""
     if epsilon > _OVERFLOW:
         return f"e^{figure(float(epsilon))}"
@@ -79,7 +90,7 @@ def _factor(epsilon: Fraction) -> str:
     return figure(math.ceil(factor / step) * step, 3)
 
 
-class Options(BaseModel):
+class LocalDPOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "local-dp"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -108,46 +119,46 @@ class LocalDP:
     """The privacy model `local-dp`."""
 
     name = NAME
-    options = Options
+    options = LocalDPOptions
     not_covered = NOT_COVERED
     example = "epsilon = 4"
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: LocalDPOptions) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""
         return f"epsilon <= {exact(options.epsilon)} ({options.scope} scope)"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: LocalDPOptions) -> str | None:
         """Return that an epsilon above `MOST_EPSILON` limits nothing in practice."""
         nothing = options.epsilon > MOST_EPSILON
         return (
-            f"limits nothing in practice: odds may change by a factor of {_factor(options.epsilon)}"
+            f"limits nothing in practice: odds may change by a factor of {_likelihood_factor(options.epsilon)}"
             if nothing
             else None
         )
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: LocalDPOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         what = "what is released" if options.scope == "record" else "what is released at random"
         nothing = ": no protection in practice" if options.epsilon > MOST_EPSILON else ""
         return (
             f"Whatever an attacker knew before, {what} of a person changes the odds between any two values by a factor "
-            f"of at most {_factor(options.epsilon)} (epsilon {figure(float(options.epsilon))}){nothing}."
+            f"of at most {_likelihood_factor(options.epsilon)} (epsilon {figure(float(options.epsilon))}){nothing}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: LocalDPOptions, policy: Policy) -> str | None:
         """Return None: a positive epsilon can be asked of any policy."""
         del options, policy
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: LocalDPOptions, new: LocalDPOptions) -> Order:
         """Return how the new requirement stands to the old one; record scope implies attribute scope."""
-        return across(Order.by(old.epsilon - new.epsilon), old.scope, new.scope)
+        return compare_with_scope(Order.by(old.epsilon - new.epsilon), old.scope, new.scope)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        scoped(
+        scoped_assessor(
             NAME,
             REFERENCE,
             assess,
@@ -158,7 +169,7 @@ def assessors() -> tuple[Assessor, ...]:
     )
 
 
-def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
+def assess(requirement: Requirement[LocalDPOptions], channel: Product, original: Original | int) -> Finding:
     """Decide epsilon exactly; the channel is enough.
 
     Args:
@@ -167,23 +178,23 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
     """
     options = requirement.options
-    exposed = exposure(channel, requirement.max_records)
-    sizes = unit_sizes(requirement, original)
+    exposed = scope_loss(channel, requirement.max_records)
+    sizes = count_unit_sizes(requirement, original)
     basis_of_k = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
     in_record = options.scope == "record"
     ratio = exposed.record if in_record else exposed.attribute
     scope = exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are
     return conclude(
         requirement,
-        epsilon(ratio),
+        epsilon_of_ratio(ratio),
         log_at_most(ratio, options.epsilon),
         Basis.CHANNEL,
         ADVERSARY[options.scope] + scope + exposed.linked,
         exposed.assumptions if in_record else (),
         (
-            attribute_epsilon(exposed) if in_record else record_epsilon(exposed),
-            *(() if sizes is None else k_companions(k_of_units(exposed.cross, sizes), basis_of_k)),
-            *unlinkable_companions(exposed, original),
+            attribute_epsilon_measure(exposed) if in_record else record_epsilon_measure(exposed),
+            *(() if sizes is None else k_measures(k_of_units(exposed.cross, sizes), basis_of_k)),
+            *unlinkable_measures(exposed, original),
         ),
         compares_tables=True,
     )

@@ -20,20 +20,26 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.assessor import assessor
-from rrpolicy.privacy.epsilon.cap import UNREACHABLE
-from rrpolicy.privacy.epsilon.exposure import (
+from rrpolicy.privacy.epsilon.epsilon_cap import UNREACHABLE
+from rrpolicy.privacy.epsilon.ratio_assessor import ratio_assessor
+from rrpolicy.privacy.epsilon.scope_loss import (
     ATTACKER,
     PUBLIC_RECORDS,
-    attribute_epsilon,
-    exposure,
-    link_bound,
-    record_epsilon,
-    unlinkable_companions,
+    attribute_epsilon_measure,
+    linkage_bound_measure,
+    record_epsilon_measure,
+    scope_loss,
+    unlinkable_measures,
 )
-from rrpolicy.privacy.model import MORE_RECORDS, OF_GROUPS, Assessor, Order, conclude
-from rrpolicy.privacy.promised import chance
-from rrpolicy.privacy.units import k_of_units, unit_sizes
+from rrpolicy.privacy.model import (
+    GROUP_KNOWLEDGE_NOTE,
+    MORE_RECORDS,
+    Assessor,
+    Order,
+    conclude,
+)
+from rrpolicy.privacy.units import count_unit_sizes, k_of_units
+from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -54,7 +60,7 @@ NOT_COVERED = (
         "What the published parameters tell of a value: k holds whatever they were chosen from, as its attacker knows "
         "all original records anyway; an epsilon of the same release does not."
     ),
-    OF_GROUPS,
+    GROUP_KNOWLEDGE_NOTE,
 )
 ADVERSARY = (
     "Knows every person's original values, all transition matrices and the whole release, but not whose record is "
@@ -62,7 +68,7 @@ ADVERSARY = (
 )
 
 
-class Options(BaseModel):
+class PkAnonymityOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "pk-anonymity"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -90,22 +96,22 @@ class PkAnonymity:
     """The privacy model `pk-anonymity`."""
 
     name = NAME
-    options = Options
+    options = PkAnonymityOptions
     not_covered = NOT_COVERED
     example = "k = 2"
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: PkAnonymityOptions) -> str:
         """Return the requirement in words, such as `k >= 2`."""
         return f"k >= {exact(options.k)}"
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: PkAnonymityOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
             f"Re-identification: no attacker, not even one {ATTACKER.removeprefix('an attacker ')}, links a person to "
-            f"a record with a probability above {chance(1 / options.k)}."
+            f"a record with a probability above {percent_rounded_up(1 / options.k)}."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: PkAnonymityOptions, policy: Policy) -> str | None:
         """Return why k is out of reach for a table that the policy admits: it never exceeds the number of records."""
         least = policy.source.min_rows
         if least is not None and options.k >= least:
@@ -113,14 +119,14 @@ class PkAnonymity:
             return f"{told}: ask for a k below {least}, or release more records under a larger `min_rows`"
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: PkAnonymityOptions, new: PkAnonymityOptions) -> Order:
         """Return how the new requirement stands to the old one: the greater k is stronger."""
         return Order.by(new.k - old.k)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
-    made = assessor(
+    made = ratio_assessor(
         NAME,
         REFERENCE,
         assess,
@@ -128,13 +134,13 @@ def assessors() -> tuple[Assessor, ...]:
         everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
         record=lambda _: True,
         words=lambda requirement: PkAnonymity().describe(requirement.options),
-        cap=cap,
-        ratio=_half_inverse,
+        cap=epsilon_constraint,
+        ratio=_inverse_root_cross_ratio,
     )
     return (replace(made, adversary=ADVERSARY, assumptions=(PUBLIC_RECORDS,)),)
 
 
-def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
+def assess(requirement: Requirement[PkAnonymityOptions], channel: Product, original: Original | int) -> Finding:
     """Decide k by exact rationals; N and the channel are enough where a unit is one record.
 
     Args:
@@ -142,8 +148,8 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         channel: of the axes that are handled.
         original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
     """
-    exposed = exposure(channel, requirement.max_records)
-    sizes = unit_sizes(requirement, original)
+    exposed = scope_loss(channel, requirement.max_records)
+    sizes = count_unit_sizes(requirement, original)
     basis = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
     k = None if sizes is None else k_of_units(exposed.cross, sizes)
     return conclude(
@@ -154,29 +160,29 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         ADVERSARY + exposed.record_of + exposed.why_infinite + exposed.linked,
         (*exposed.assumptions, PUBLIC_RECORDS),
         (
-            *(() if k is None else (link_bound(k, basis),)),
-            record_epsilon(exposed),
-            attribute_epsilon(exposed),
-            *unlinkable_companions(exposed, original),
+            *(() if k is None else (linkage_bound_measure(k, basis),)),
+            record_epsilon_measure(exposed),
+            attribute_epsilon_measure(exposed),
+            *unlinkable_measures(exposed, original),
         ),
     )
 
 
-def cap(requirement: Requirement[Options], original: Original | int) -> float:
+def epsilon_constraint(requirement: Requirement[PkAnonymityOptions], original: Original | int) -> float:
     """Return the cap on -log(prod cross ratio)/2, for retention the epsilon that k is equal to: log((N-1)/(k-1))/2.
 
     Of M units with s records each it is log((M-1)/(k-1))/(2 s), the least over all s that occur.
     """
     k = requirement.options.k
-    caps = (_cap(k, size, units) for size, units in (unit_sizes(requirement, original) or {}).items())
+    caps = (_epsilon_cap(k, size, units) for size, units in (count_unit_sizes(requirement, original) or {}).items())
     return min(caps, default=-UNREACHABLE)
 
 
-def _cap(k: Fraction, size: int, units: int) -> float:
+def _epsilon_cap(k: Fraction, size: int, units: int) -> float:
     return math.log(Fraction(units - 1) / (k - 1)) / (2 * size) if units > 1 else -UNREACHABLE
 
 
-def _half_inverse(axis: Axis) -> float | None:
+def _inverse_root_cross_ratio(axis: Axis) -> float | None:
     """Return the exponential of minus half the logarithm of the smallest cross ratio."""
     cross = axis.min_cross_ratio()
     return float(cross) ** -0.5 if cross else None

@@ -29,17 +29,27 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.exposure import (
-    Exposure,
-    attribute_epsilon,
-    exposure,
-    record_epsilon,
-    unlinkable_companions,
+from rrpolicy.privacy.epsilon.scope import (
+    MEANING,
+    Scope,
+    compare_with_scope,
+    scoped_assessor,
 )
-from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
-from rrpolicy.privacy.model import OF_GROUPS, Assessor, Order, conclude
+from rrpolicy.privacy.epsilon.scope_loss import (
+    ScopeLoss,
+    attribute_epsilon_measure,
+    record_epsilon_measure,
+    scope_loss,
+    unlinkable_measures,
+)
+from rrpolicy.privacy.model import (
+    GROUP_KNOWLEDGE_NOTE,
+    Assessor,
+    Order,
+    conclude,
+)
 from rrpolicy.privacy.models.local_dp import ADVERSARY
-from rrpolicy.privacy.promised import chance
+from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -57,13 +67,13 @@ NOT_COVERED = (
         "bound on rho2 is then marked conditional. An attacker who knows all other records may exclude candidates with "
         "certainty."
     ),
-    OF_GROUPS,
+    GROUP_KNOWLEDGE_NOTE,
 )
-FALLEN = "the smallest probability, after the release, of a property that had at least rho2 before"
+LOWEST_POSTERIOR = "the smallest probability, after the release, of a property that had at least rho2 before"
 AMPLIFIED = "the largest ratio of the chances of one released value, of two originals: e^epsilon of this scope"
 
 
-class Options(BaseModel):
+class Rho1ToRho2Options(BaseModel):
     """What a policy may say under [[privacy]] with model = "rho1-to-rho2"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -98,37 +108,37 @@ class Rho1ToRho2:
     """The privacy model `rho1-to-rho2`."""
 
     name = NAME
-    options = Options
+    options = Rho1ToRho2Options
     not_covered = NOT_COVERED
     example = 'rho1 = "1/10"\nrho2 = "1/2"'
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: Rho1ToRho2Options) -> str:
         """Return the requirement in words, such as `posterior <= 1/2 after a prior of at most 1/10 (record scope)`."""
         said = f"posterior <= {exact(options.rho2)} after a prior of at most {exact(options.rho1)}"
         return f"{said} ({options.scope} scope)"
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: Rho1ToRho2Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         what = "" if options.scope == "record" else " of what is randomised"
         return (
-            f"What{what} an attacker gave a probability of at most {chance(options.rho1)} before the release has one "
-            f"of at most {chance(options.rho2)} after it."
+            f"What{what} an attacker gave a probability of at most {percent_rounded_up(options.rho1)} before the "
+            f"release has one of at most {percent_rounded_up(options.rho2)} after it."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: Rho1ToRho2Options, policy: Policy) -> str | None:
         """Return None: it can be asked of any policy."""
         del options, policy
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: Rho1ToRho2Options, new: Rho1ToRho2Options) -> Order:
         """Return how the new requirement stands to the old one, by gamma; record scope implies attribute scope."""
-        return across(Order.by(old.amplification - new.amplification), old.scope, new.scope)
+        return compare_with_scope(Order.by(old.amplification - new.amplification), old.scope, new.scope)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        scoped(
+        scoped_assessor(
             NAME,
             REFERENCE,
             assess,
@@ -139,7 +149,7 @@ def assessors() -> tuple[Assessor, ...]:
     )
 
 
-def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
+def assess(requirement: Requirement[Rho1ToRho2Options], channel: Product, original: Original | int) -> Finding:
     """Decide exactly, in fractions; the channel is enough.
 
     Args:
@@ -148,10 +158,10 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
     """
     options = requirement.options
-    exposed = exposure(channel, requirement.max_records)
+    exposed = scope_loss(channel, requirement.max_records)
     in_record = options.scope == "record"
     gamma = exposed.record if in_record else exposed.attribute
-    after = risen(gamma, options.rho1)
+    after = largest_posterior(gamma, options.rho1)
     fallen = Fraction(0) if gamma is None else options.rho2 / (options.rho2 + gamma * (1 - options.rho2))
     scope = exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are
     amplified = math.inf if gamma is None else round_up(gamma)
@@ -163,16 +173,18 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         ADVERSARY[options.scope] + scope + exposed.linked,
         exposed.assumptions if in_record else (),
         (
-            Companion("smallest posterior", Measure(round_down(fallen)), Basis.CHANNEL, FALLEN, compares_tables=True),
+            Companion(
+                "smallest posterior", Measure(round_down(fallen)), Basis.CHANNEL, LOWEST_POSTERIOR, compares_tables=True
+            ),
             Companion("amplification", Measure(amplified), Basis.CHANNEL, AMPLIFIED, compares_tables=True),
-            _epsilon(exposed, in_record=in_record),
-            *unlinkable_companions(exposed, original),
+            _epsilon_measure(exposed, in_record=in_record),
+            *unlinkable_measures(exposed, original),
         ),
         compares_tables=True,
     )
 
 
-def risen(gamma: Fraction | None, prior: Fraction) -> Fraction:
+def largest_posterior(gamma: Fraction | None, prior: Fraction) -> Fraction:
     """Return the largest posterior of a property with a prior of at most so much.
 
     Args:
@@ -182,5 +194,5 @@ def risen(gamma: Fraction | None, prior: Fraction) -> Fraction:
     return Fraction(1) if gamma is None else gamma * prior / (gamma * prior + 1 - prior)
 
 
-def _epsilon(exposed: Exposure, *, in_record: bool) -> Companion:
-    return record_epsilon(exposed) if in_record else attribute_epsilon(exposed)
+def _epsilon_measure(exposed: ScopeLoss, *, in_record: bool) -> Companion:
+    return record_epsilon_measure(exposed) if in_record else attribute_epsilon_measure(exposed)

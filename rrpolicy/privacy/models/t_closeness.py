@@ -21,11 +21,19 @@ from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
-from rrpolicy.privacy.classes.distance import Distance
+from rrpolicy.privacy.classes.class_model import (
+    ClassModel,
+    ClassOutcome,
+    ModelWording,
+    Protected,
+    class_model_assessor,
+    conclude,
+    rename_finding,
+)
+from rrpolicy.privacy.classes.distance import ValueDistance
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive
-from rrpolicy.privacy.promised import of
+from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.wording import attribute_phrase
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ NOT_COVERED = (
 )
 
 
-class Options(BaseModel):
+class TClosenessOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -55,7 +63,9 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     t: Annotated[Rational, Field(description="the largest distance of a class from the whole release, in [0, 1]")]
-    distance: Annotated[Distance, Field(description="how far two values are from each other")] = Distance.VARIATIONAL
+    distance: Annotated[ValueDistance, Field(description="how far two values are from each other")] = (
+        ValueDistance.VARIATIONAL
+    )
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
 
     @field_validator("t")
@@ -75,36 +85,36 @@ class TCloseness:
     """The privacy model `t-closeness`."""
 
     name = NAME
-    options = Options
+    options = TClosenessOptions
     not_covered = NOT_COVERED
     example = "t = 0.2"
 
     @property
     def of_classes(self) -> ClassModel:
         """Return how it is told of classes."""
-        return OF_CLASSES
+        return CLASS_MODEL
 
-    def describe(self, options: Options) -> str:
+    def describe(self, options: TClosenessOptions) -> str:
         """Return such as `variational distance <= 1/5`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.distance.value} distance <= {exact(options.t)}{of}"
 
-    def limits_nothing(self, options: Options) -> str | None:
+    def limits_nothing(self, options: TClosenessOptions) -> str | None:
         """Return that t = 1 limits nothing."""
         return "limits nothing: no distance exceeds 1" if options.t >= 1 else None
 
-    def promise(self, options: Options) -> str:
+    def promise(self, options: TClosenessOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""
         return (
-            f"Guessing the value: the sensitive values{of(options.sensitive)} of every group that agrees in the "
-            "quasi-identifiers are spread nearly as those of the whole release, at most "
+            f"Guessing the value: the sensitive values{attribute_phrase(options.sensitive)} of every group that agrees "
+            "in the quasi-identifiers are spread nearly as those of the whole release, at most "
             f"{figure(float(options.t))} apart on a scale from 0 to 1."
         )
 
-    def refuses(self, options: Options, policy: Policy) -> str | None:
+    def refuses(self, options: TClosenessOptions, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, have no order, or no hierarchy, where the distance needs it."""
         names = Requirement(NAME, options).protects(policy)
-        reason = not_sensitive(names, policy)
+        reason = not_sensitive_reason(names, policy)
         if reason is not None:
             return reason
         for name in names:
@@ -113,59 +123,61 @@ class TCloseness:
                 return "; ".join(lacking)
         return None
 
-    def compare(self, old: Options, new: Options) -> Order:
+    def compare(self, old: TClosenessOptions, new: TClosenessOptions) -> Order:
         """Compare t: the smaller is stronger; other distances or attributes are incomparable."""
         if (old.distance, old.sensitive) != (new.distance, new.sensitive):
             return Order.INCOMPARABLE
         return Order.by(old.t - new.t)
 
 
-def words(distance: Distance) -> Words:
+def distance_wording(distance: ValueDistance) -> ModelWording:
     """Return how a distance speaks of itself."""
     meaning = "distance of the sensitive values from those of the whole release, in the class where it is largest"
-    return Words(NAME, f"{distance.value} t", meaning, REFERENCE, least=False)
+    return ModelWording(NAME, f"{distance.value} t", meaning, REFERENCE, least=False)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, OF_CLASSES),)
+    return (class_model_assessor(NAME, CLASS_MODEL),)
 
 
-def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+def find(options: TClosenessOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach of each column by itself, held against t."""
-    return _reached(options.distance, columns, classes, options.t)
+    return _distance_outcome(options.distance, columns, classes, options.t)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield what classes reach by each distance that the column's values have."""
     if column is None:
         return
-    for distance in Distance:
+    for distance in ValueDistance:
         if not distance.lacks(column) and not (distance.placed and column.unlisted):
-            finding = named(_reached(distance, [column], classes, None), distance.value)
+            finding = rename_finding(_distance_outcome(distance, [column], classes, None), distance.value)
             yield replace(finding, requirement=f"{distance.value} t of {column.name}")
 
 
-def _reached(distance: Distance, columns: Sequence[Protected], classes: Classes, t: Fraction | None) -> Finding:
+def _distance_outcome(
+    distance: ValueDistance, columns: Sequence[Protected], classes: Classes, t: Fraction | None
+) -> Finding:
     """Return what classes reach, held against t if there is one."""
-    from rrpolicy.privacy.classes.histograms import at_most, largest
+    from rrpolicy.privacy.classes.histograms import largest_ratio, ratio_at_most
 
     outcomes = []
     for column in columns:
         apart, whole = distance.of(classes.histograms[column.name], column.hierarchy)
-        worst = largest(apart, whole, classes.concerned)
-        passes = None if t is None else at_most(apart, whole, t)
-        outcomes.append(Outcome(column.name, Measure(0.0 if worst is None else round_up(worst)), passes))
-    return conclude(words(distance), outcomes, classes, t)
+        worst = largest_ratio(apart, whole, classes.concerned)
+        passes = None if t is None else ratio_at_most(apart, whole, t)
+        outcomes.append(ClassOutcome(column.name, Measure(0.0 if worst is None else round_up(worst)), passes))
+    return conclude(distance_wording(distance), outcomes, classes, t)
 
 
-def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[TClosenessOptions], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
     Monotone, as a distance is convex (Li et al. 2007, section 3); not so if classes may be suppressed, as kept ones are
     then merged with others, or if some need not satisfy it.
     """
-    from rrpolicy.privacy.classes.histograms import Histograms, at_most
+    from rrpolicy.privacy.classes.histograms import Histograms, ratio_at_most
 
     options = requirement.options
 
@@ -173,7 +185,7 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
         hierarchy = policy.attributes[name].hierarchy
 
         def holds(histograms: Ints) -> Mask:
-            return at_most(*options.distance.of(Histograms.of_dense(histograms), hierarchy), options.t)
+            return ratio_at_most(*options.distance.of(Histograms.of_dense(histograms), hierarchy), options.t)
 
         return PerClass(
             name, holds, monotone=not requirement.where, monotone_with_suppression=False, where=requirement.where
@@ -182,7 +194,7 @@ def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerCla
     return tuple(one(name) for name in requirement.protects(policy))
 
 
-OF_CLASSES = ClassModel(
+CLASS_MODEL = ClassModel(
     *(REFERENCE, find, measure, per_class),
     asks="t",
     kind="distance",

@@ -22,53 +22,61 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.privacy.classes.assessor import SEARCHED
-from rrpolicy.privacy.population.measured import beside, measured, told
-from rrpolicy.privacy.population.posterior import INDEPENDENT, POSTERIOR, Posterior
+from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY
+from rrpolicy.privacy.population.inverse_size import INDEPENDENT, POSTERIOR, InverseSizePosterior
+from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_measure, related_number
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
+    from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes
-    from rrpolicy.privacy.classes.people import Population
 
 REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"
-PROSECUTED = "Knows that the person is in the table, and everything that makes a class."
-SOLD = "Links every record of the table to somebody of the population, and is content with a share."
+PROSECUTOR_ADVERSARY = "Knows that the person is in the table, and everything that makes a class."
+MARKETER_ADVERSARY = "Links every record of the table to somebody of the population, and is content with a share."
 
 
-def without_population(classes: Classes) -> Iterator[Finding]:
+def class_size_findings(classes: Classes) -> Iterator[Finding]:
     """Yield what class sizes alone say; nothing for a table without records."""
     f, n = classes.sizes, classes.records
     if not n:
         return
     alone, pairs = int((f == 1).sum()), int((f == 2).sum()) * 2  # noqa: PLR2004 pairs
-    yield measured(
-        *("sample-uniques", "records alone in their class", Measure(float(alone)), PROSECUTED, ()),
+    yield measure_finding(
+        *("sample-uniques", "records alone in their class", Measure(float(alone)), PROSECUTOR_ADVERSARY, ()),
         [
-            beside("share", alone / n, "of all records, those alone in their class"),
-            beside("in pairs", pairs, "records in a class of two"),
+            related_number("share", alone / n, "of all records, those alone in their class"),
+            related_number("in pairs", pairs, "records in a class of two"),
         ],
         "Skinner, Elliot 2002",
     )
-    yield measured(
-        *("prosecutor-risk", "highest probability of a right link", Measure(1 / int(f.min())), PROSECUTED, ()),
+    yield measure_finding(
+        *(
+            "prosecutor-risk",
+            "highest probability of a right link",
+            Measure(1 / int(f.min())),
+            PROSECUTOR_ADVERSARY,
+            (),
+        ),
         [
-            beside("average", len(f) / n, "probability of a right link on average over records"),
-            beside("lowest", 1 / int(f.max()), "probability in the largest class"),
-            beside("at the highest", int(f.min()) * int((f == f.min()).sum()), "records in the smallest classes"),
+            related_number("average", len(f) / n, "probability of a right link on average over records"),
+            related_number("lowest", 1 / int(f.max()), "probability in the largest class"),
+            related_number(
+                "at the highest", int(f.min()) * int((f == f.min()).sum()), "records in the smallest classes"
+            ),
         ],
         REFERENCE,
     )
 
 
-def with_population(classes: Classes, population: Population) -> Iterator[Finding]:
+def population_findings(classes: Classes, population: Population) -> Iterator[Finding]:
     """Yield what the population adds; nothing for a table without records."""
     f, n = classes.sizes, classes.records
     if not n:
         return
     people, standing = population.n, population.standing
-    posterior = Posterior.of(f, people) if standing is Standing.ESTIMATE else None
+    posterior = InverseSizePosterior.of(f, people) if standing is Standing.ESTIMATE else None
     rests = (population.assumption, *((POSTERIOR, INDEPENDENT) if posterior is not None else ()))
 
     def one(place: int) -> Measure:
@@ -80,38 +88,40 @@ def with_population(classes: Classes, population: Population) -> Iterator[Findin
         value = float((f / people).sum()) / of
         return Measure(value, standing, 0.0 if posterior is None else posterior.off(f / of, value))
 
-    rate, picked = right(n), _picked(classes, population)
+    rate, picked = right(n), _marketer_risk(classes, population)
     average = picked if picked.value > rate.value else rate
     smallest = people.min()
-    yield measured(
+    yield measure_finding(
         *("journalist-risk", "highest probability of a right link", one(int(people.argmin()))),
-        *(SEARCHED, rests),
+        *(POPULATION_ADVERSARY, rests),
         [
-            told("average", average, "the greater of the averages over people and over records"),
-            told("lowest", one(int(people.argmax())), "probability in the class of most people"),
-            beside("at the highest", int(f[people == smallest].sum()), "records of highest probability", standing),
+            related_measure("average", average, "the greater of the averages over people and over records"),
+            related_measure("lowest", one(int(people.argmax())), "probability in the class of most people"),
+            related_number(
+                "at the highest", int(f[people == smallest].sum()), "records of highest probability", standing
+            ),
         ],
         REFERENCE,
     )
-    likely = [told("right links", right(1), "records linked rightly, in expectation")]
+    likely = [related_measure("right links", right(1), "records linked rightly, in expectation")]
     said = "expected share of right links"
-    yield measured("marketer-risk", said, rate, SOLD, rests, likely, MARKETER)
+    yield measure_finding("marketer-risk", said, rate, MARKETER_ADVERSARY, rests, likely, MARKETER)
     if standing is Standing.EXACT:
         alone = int((people == 1).sum())
-        yield measured(
+        yield measure_finding(
             *(
                 "population-uniques",
                 "records of people alone in the population",
                 Measure(float(alone)),
-                SEARCHED,
+                POPULATION_ADVERSARY,
                 rests,
             ),
-            [beside("share", alone / n, "of all records, those of people alone in the population")],
+            [related_number("share", alone / n, "of all records, those of people alone in the population")],
             "Skinner, Elliot 2002",
         )
 
 
-def _picked(classes: Classes, population: Population) -> Measure:
+def _marketer_risk(classes: Classes, population: Population) -> Measure:
     """Return J/ΣF, of who picks a person; its error to the first order in that of ΣF."""
     total, value = float(population.n.sum()), len(classes.sizes) / float(population.n.sum())
     spread = population.errors(classes.sizes)

@@ -32,8 +32,8 @@ import numpy as np
 
 from rrpolicy.finding import VALUE, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.population.attackers import PROSECUTED
-from rrpolicy.privacy.population.measured import beside, measured
+from rrpolicy.privacy.population.attackers import PROSECUTOR_ADVERSARY
+from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Companion, Finding
@@ -46,7 +46,7 @@ _DENSE = 4
 
 
 @frozen
-class Combinations:
+class DistinctCombinations:
     """The distinct combinations of a table's attributes.
 
     Attributes:
@@ -68,7 +68,7 @@ class Combinations:
 
 
 @frozen
-class Special:
+class SpecialUniques:
     """The minimal sample uniques of the records that are alone with their combination; no other record has one.
 
     Attributes:
@@ -82,17 +82,17 @@ class Special:
     sizes: Ints
 
 
-def special_uniques(found: Combinations, most: int) -> Special:
+def find_special_uniques(found: DistinctCombinations, most: int) -> SpecialUniques:
     """Find the minimal sample uniques of at most so many attributes, and score them."""
     width, alone = found.codes.shape[1], found.uniques
     score, parts = np.zeros(len(alone)), np.zeros((len(alone), width))
     sizes = np.zeros(most, dtype=np.int64)
     unique: dict[tuple[int, ...], Mask] = {}
     for size in range(1, most + 1):
-        weight = _weight(size, most, width)
+        weight = _msu_weight(size, most, width)
         before, unique = unique, {}
         for places in combinations(range(width), size):
-            single = _single(found, places)[alone]
+            single = _is_single(found, places)[alone]
             unique[places] = single
             minimal = single.copy()
             for less in combinations(places, size - 1) if size > 1 else ():
@@ -100,7 +100,7 @@ def special_uniques(found: Combinations, most: int) -> Special:
             score[minimal] += weight
             parts[np.ix_(minimal, np.array(places))] += weight
             sizes[size - 1] += int(minimal.sum())
-    return Special(score, parts, sizes)
+    return SpecialUniques(score, parts, sizes)
 
 
 def dis_suda(score: Array, width: int, uniques: int, paired: int, fraction: Fraction) -> Array:
@@ -121,7 +121,7 @@ def dis_suda(score: Array, width: int, uniques: int, paired: int, fraction: Frac
     return found
 
 
-def finding(found: Combinations, most: int, fraction: Fraction | None, assumption: str) -> Finding:
+def suda_finding(found: DistinctCombinations, most: int, fraction: Fraction | None, assumption: str) -> Finding:
     """Return what the special uniques of a table say.
 
     Args:
@@ -130,30 +130,34 @@ def finding(found: Combinations, most: int, fraction: Fraction | None, assumptio
         fraction: the share of the population that is in the table; None if that is not known.
         assumption: what the fraction rests on.
     """
-    special = special_uniques(found, most)
+    special = find_special_uniques(found, most)
     highest = Measure(float(special.score.max(initial=0.0)))
     companions = [
-        beside("records with one", int((special.score > 0).sum()), f"with a unique in {most} attributes at most"),
+        related_number(
+            "records with one", int((special.score > 0).sum()), f"with a unique in {most} attributes at most"
+        ),
         *(
-            beside(f"uniques of {size}", n, f"minimal sample uniques of so many attributes ({size}), over all records")
+            related_number(
+                f"uniques of {size}", n, f"minimal sample uniques of so many attributes ({size}), over all records"
+            )
             for size, n in enumerate(special.sizes.tolist(), 1)
         ),
-        *_contributions(found, special),
+        *_score_contributions(found, special),
     ]
     if fraction is not None and len(special.score):
         paired = 2 * int((found.n == 2).sum())  # noqa: PLR2004 pairs
         likely = dis_suda(special.score, found.codes.shape[1], len(special.score), paired, fraction)
         meaning = "probability that a match with a unique record is right"
         companions += [
-            beside("DIS-SUDA, highest", likely.max(), meaning, Standing.ESTIMATE),
-            beside("DIS-SUDA, average", likely.mean(), f"{meaning}, over unique records", Standing.ESTIMATE),
+            related_number("DIS-SUDA, highest", likely.max(), meaning, Standing.ESTIMATE),
+            related_number("DIS-SUDA, average", likely.mean(), f"{meaning}, over unique records", Standing.ESTIMATE),
         ]
     rests = () if fraction is None else (assumption,)
     said = f"highest score over minimal sample uniques of {most} attributes at most"
-    return measured("suda2", said, highest, PROSECUTED, rests, companions, REFERENCE)
+    return measure_finding("suda2", said, highest, PROSECUTOR_ADVERSARY, rests, companions, REFERENCE)
 
 
-def _contributions(found: Combinations, special: Special) -> Iterator[Companion]:
+def _score_contributions(found: DistinctCombinations, special: SpecialUniques) -> Iterator[Companion]:
     """Yield the share of the total score by attribute, and of an attribute's by the values that take part."""
     total, by_attribute = special.score.sum(), special.parts.sum(axis=0)
     if not total:
@@ -162,20 +166,20 @@ def _contributions(found: Combinations, special: Special) -> Iterator[Companion]
     whole = "share of the sum of all scores that comes from uniques with this attribute; shares add up to more than one"
     level = "share of what the attribute contributes that records with this value do"
     for place, name in enumerate(found.names):
-        yield beside("contribution", by_attribute[place] / total, whole, of=name)
+        yield related_number("contribution", by_attribute[place] / total, whole, of=name)
         if not by_attribute[place]:
             continue
         by_value = np.bincount(codes[:, place], weights=special.parts[:, place], minlength=len(found.values[place]))
         for value, part in zip(found.values[place], by_value, strict=True):
             if part:
-                yield beside("contribution", part / by_attribute[place], level, of=f"{name}{VALUE}{value}")
+                yield related_number("contribution", part / by_attribute[place], level, of=f"{name}{VALUE}{value}")
 
 
-def _weight(size: int, most: int, width: int) -> float:
+def _msu_weight(size: int, most: int, width: int) -> float:
     return float(math.prod(width - i for i in range(size, min(most, width - 1) + 1)))
 
 
-def _single(found: Combinations, places: Sequence[int]) -> Mask:
+def _is_single(found: DistinctCombinations, places: Sequence[int]) -> Mask:
     """Return (combinations,) whether one record alone has a combination's values in some attributes."""
     key = np.zeros(len(found.n), dtype=np.int64)
     span = 1

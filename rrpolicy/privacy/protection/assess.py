@@ -30,14 +30,44 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.cells import occupied
-from rrpolicy.privacy.disclosure.reconstruction import reconstruction, width_of
-from rrpolicy.privacy.epsilon.exposure import epsilon, exposure, k_of
-from rrpolicy.privacy.evidence import Evidence, Sides, assumed_unlinkable, gather, sides
-from rrpolicy.privacy.protection.grade import CERTAIN, CHANCE, EPSILON, GROUPS, RECORD, RISE, Grade, Rule, worst
-from rrpolicy.privacy.protection.ladder import Assumption, Finding, Ladder, Protection, Rung, ValueLadder
-from rrpolicy.privacy.protection.reading import TIED, Reading, everything, guessed, read, read_dealt
-from rrpolicy.privacy.suppression.disclosure import parting
+from rrpolicy.privacy.cells import occupied_cells
+from rrpolicy.privacy.disclosure.reconstruction import axis_width, quasi_identifier_reconstruction
+from rrpolicy.privacy.epsilon.scope_loss import epsilon_of_ratio, k_of_cross_ratio, scope_loss
+from rrpolicy.privacy.evidence import (
+    Evidence,
+    KnownAndSensitive,
+    assumed_unlinkable_columns,
+    gather_evidence,
+    split_axes,
+)
+from rrpolicy.privacy.protection.grade import (
+    CERTAIN,
+    CHANCE,
+    EPSILON,
+    GROUPS,
+    POSTERIOR_RISE,
+    RECORD_CHANCE,
+    GradeRule,
+    ProtectionGrade,
+    worst_grade,
+)
+from rrpolicy.privacy.protection.guessing import (
+    TIE_TOLERANCE,
+    GuessOutcome,
+    certain_guess,
+    guess_from_group,
+    guess_from_record,
+    guess_without_record,
+)
+from rrpolicy.privacy.protection.result import (
+    ColumnInference,
+    InferenceLevel,
+    LinkageWithoutAssumption,
+    RecordLinkage,
+    ReleaseProtection,
+    ValueInference,
+)
+from rrpolicy.privacy.suppression.disclosure import suppressed_counts
 from rrpolicy.privacy.units import k_of_units
 from rrpolicy.source.counts import numbered
 
@@ -66,7 +96,7 @@ NO_TABLE = "only epsilon is known without the table"
 
 
 @frozen(slots=False)
-class People:
+class AttackerView:
     """The people of a table, by what an attacker knows and by the sensitive value.
 
     Attributes:
@@ -110,7 +140,7 @@ class People:
         return total
 
 
-def protection(channel: Channel, original: Original | int, policy: Policy) -> Protection:
+def assess_protection(channel: Channel, original: Original | int, policy: Policy) -> ReleaseProtection:
     """Return how strong a release is.
 
     Args:
@@ -120,17 +150,17 @@ def protection(channel: Channel, original: Original | int, policy: Policy) -> Pr
     """
     sensitive = [a for a in policy.released if a.role is Role.SENSITIVE]
     if isinstance(original, int) or not original.records:
-        grades = [_by_epsilon(_epsilon(channel, policy, a.name)) for a in sensitive]
-        return Protection(worst(grades) if grades else Grade.NONE, NO_TABLE, None, ())
-    linking = _linking(channel, original)
-    ladders = tuple(_ladder(channel, original, a.name) for a in sensitive)
+        grades = [_epsilon_grade(_joint_epsilon(channel, policy, a.name)) for a in sensitive]
+        return ReleaseProtection(worst_grade(grades) if grades else ProtectionGrade.NONE, NO_TABLE, None, ())
+    linking = _record_linkage(channel, original)
+    ladders = tuple(_column_inference(channel, original, a.name) for a in sensitive)
     if not ladders:
-        return Protection(linking.grade, linking.rule, linking, ())
+        return ReleaseProtection(linking.grade, linking.rule, linking, ())
     deciding = max(ladders, key=lambda ladder: ladder.grade.rank)
-    return Protection(deciding.grade, f"the grade is that of `{deciding.of}`: {deciding.rule}", linking, ladders)
+    return ReleaseProtection(deciding.grade, f"the grade is that of `{deciding.of}`: {deciding.rule}", linking, ladders)
 
 
-def _known(channel: Channel, policy: Policy) -> TypeGuard[Product]:
+def _is_category_product(channel: Channel, policy: Policy) -> TypeGuard[Product]:
     """Return whether a channel is a product of axes over the policy's categories; others are bounded."""
     if not isinstance(channel, Product):
         return False
@@ -138,110 +168,112 @@ def _known(channel: Channel, policy: Policy) -> TypeGuard[Product]:
     return all(axis.original_size == math.prod(sizes.get(n, 0) for n in axis.attributes) for axis in channel.axes)
 
 
-def _linking(channel: Channel, original: Original) -> Finding:
+def _record_linkage(channel: Channel, original: Original) -> RecordLinkage:
     """Return how well a record is found."""
-    chance, n, standing = _links(channel, original)
+    chance, n, standing = _linkage_chances(channel, original)
     most = float(chance.max())
-    return Finding(
+    return RecordLinkage(
         Measure(1 / original.records),
         Measure(float((chance * n).sum() / n.sum()), standing),
         Measure(most, standing),
         Measure(float(n[chance >= SURE].sum()), standing),
-        _unassumed(channel, original),
+        _linkage_without_assumption(channel, original),
         CHANCE.grade(most),
         CHANCE.decided(most),
     )
 
 
-def _unassumed(channel: Channel, original: Original) -> Assumption | None:
+def _linkage_without_assumption(channel: Channel, original: Original) -> LinkageWithoutAssumption | None:
     """Return how well a record is found by an attacker who knows all columns that are released exactly."""
     bounded = isinstance(channel, SuppressionChannel)
-    product = _as_it_is(original) if bounded else channel
+    product = _identity_release(original) if bounded else channel
     product = product.untouched() if isinstance(product, AnatomyChannel) else product
     if not isinstance(product, Product):
         return None
-    columns = assumed_unlinkable(product)
+    columns = assumed_unlinkable_columns(product)
     if not columns:
         return None
-    evidence = gather(original, sides(product, original.policy, None, assumptions=False))
-    chance, standing = _found(product, original, evidence)
+    evidence = gather_evidence(original, split_axes(product, original.policy, None, assumptions=False))
+    chance, standing = _finding_chances(product, original, evidence)
     standing = Standing.UPPER_BOUND if bounded else standing
     mean = float((chance * evidence.n).sum() / evidence.n.sum())
-    return Assumption(columns, Measure(mean, standing), Measure(float(chance.max()), standing))
+    return LinkageWithoutAssumption(columns, Measure(mean, standing), Measure(float(chance.max()), standing))
 
 
-def _links(channel: Channel, original: Original) -> tuple[Array, Ints, Standing]:
+def _linkage_chances(channel: Channel, original: Original) -> tuple[Array, Ints, Standing]:
     """Return the chance of being found of each kind of people, how many they are, and the standing of the chances."""
     if isinstance(channel, SuppressionChannel):
-        people = _suppressed(channel, original)
+        people = _suppressed_view(channel, original)
         kinds = people.counts > 0
         return people.link[kinds], people.counts[kinds], people.standing
     product = channel.untouched() if isinstance(channel, AnatomyChannel) else channel
-    if not _known(product, original.policy):
+    if not _is_category_product(product, original.policy):
         return np.ones(1), np.array([original.records]), Standing.UPPER_BOUND
-    evidence = gather(original, sides(product, original.policy, None))
-    chance, standing = _found(product, original, evidence)
+    evidence = gather_evidence(original, split_axes(product, original.policy, None))
+    chance, standing = _finding_chances(product, original, evidence)
     return chance, evidence.n, standing
 
 
-def _found(product: Product, original: Original, evidence: Evidence) -> tuple[Array, Standing]:
+def _finding_chances(product: Product, original: Original, evidence: Evidence) -> tuple[Array, Standing]:
     """Return (groups,) the chance that a record drawn by its posterior weight is the person's, and its standing."""
     most = original.policy.source.max_records
     if most > 1:
         units = original.units
-        cross = exposure(product).cross
+        cross = scope_loss(product).cross
         bound = 1.0 if units is None else float(1 / k_of_units(cross, units.sizes))
         return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
-    if math.prod(map(width_of, evidence.axes)) * evidence.contexts > MOST_CELLS:
-        bound = float(1 / k_of(exposure(product).cross, original.records))
+    if math.prod(map(axis_width, evidence.axes)) * evidence.contexts > MOST_CELLS:
+        bound = float(1 / k_of_cross_ratio(scope_loss(product).cross, original.records))
         return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
     standing = Standing.UPPER_BOUND if evidence.revealed else Standing.EXACT
-    return reconstruction(evidence) / evidence.n, standing
+    return quasi_identifier_reconstruction(evidence) / evidence.n, standing
 
 
-def _ladder(channel: Channel, original: Original, name: str) -> Ladder:
+def _column_inference(channel: Channel, original: Original, name: str) -> ColumnInference:
     """Return the ladder of one sensitive column."""
     if not original.policy.attributes[name].categorical:
-        return _of_numbers(channel, original, name)
+        return _numeric_column_inference(channel, original, name)
     reads = ""
     if isinstance(channel, SuppressionChannel):
-        people = _suppressed(channel, original)
-        reading = everything(people.counts)
+        people = _suppressed_view(channel, original)
+        reading = certain_guess(people.counts)
     elif isinstance(channel, AnatomyChannel):
-        people = _people(channel.untouched(*channel.sensitive), original, name)
+        people = _attacker_view(channel.untouched(*channel.sensitive), original, name)
         people = replace(people, exact=False)
         dealt = any(column.attribute == name for column in channel.sensitive)
-        reading = read_dealt(channel, people.counts, people.shares) if dealt else everything(people.counts)
-    elif not _known(channel, original.policy):
-        people = _people(_as_it_is(original), original, name)
+        reading = guess_from_group(channel, people.counts, people.shares) if dealt else certain_guess(people.counts)
+    elif not _is_category_product(channel, original.policy):
+        people = _attacker_view(_identity_release(original), original, name)
         people = replace(people, link=np.ones_like(people.link), standing=Standing.UPPER_BOUND, exact=False)
-        reading = everything(people.counts, Standing.UPPER_BOUND)
+        reading = certain_guess(people.counts, Standing.UPPER_BOUND)
     else:
-        people, reading, reads = _read(channel, original, name)
-    return _rungs(people, reading, name, _epsilon(channel, original.policy, name), reads)
+        people, reading, reads = _inference_with_best_column(channel, original, name)
+    return _inference_levels(people, reading, name, _joint_epsilon(channel, original.policy, name), reads)
 
 
-def _people(product: Product, original: Original, name: str) -> People:
+def _attacker_view(product: Product, original: Original, name: str) -> AttackerView:
     """Return the people of a table by all that an attacker knows and by the cells that release a sensitive column."""
-    told = sides(product, original.policy, name)
+    told = split_axes(product, original.policy, name)
     assert told.sensitive is not None
-    return _gathered(product, original, name, told)[0]
+    return _gather_view(product, original, name, told)[0]
 
 
-def _gathered(product: Product, original: Original, name: str, told: Sides) -> tuple[People, Evidence]:
+def _gather_view(
+    product: Product, original: Original, name: str, told: KnownAndSensitive
+) -> tuple[AttackerView, Evidence]:
     policy = original.policy
-    evidence = gather(original, told)
+    evidence = gather_evidence(original, told)
     axis = told.sensitive
     assert axis is not None
     domains = [policy.attributes[each].domain or () for each in axis.attributes]
     evidence = evidence.of(name, [len(domain) for domain in domains])
-    link, standing = _found(product, original, evidence)
+    link, standing = _finding_chances(product, original, evidence)
     part = np.arange(axis.original_size) if evidence.part is None else evidence.part
-    people = People(
+    people = AttackerView(
         evidence.joint,
         part,
         tuple(map(category_text, policy.attributes[name].domain or ())),
-        _statistics(evidence, told, policy),
+        _visible_group_sizes(evidence, told, policy),
         link[:, None],
         standing,
         exact=isinstance(axis, Identity) and not evidence.axes,
@@ -249,7 +281,7 @@ def _gathered(product: Product, original: Original, name: str, told: Sides) -> t
     return people, evidence
 
 
-def _statistics(evidence: Evidence, told: Sides, policy: Policy) -> Ints:
+def _visible_group_sizes(evidence: Evidence, told: KnownAndSensitive, policy: Policy) -> Ints:
     """Return (groups,) the number of the people whose quasi-identifiers are released alike, where that is certain."""
     columns: list[Ints] = []
     start = 0
@@ -264,33 +296,39 @@ def _statistics(evidence: Evidence, told: Sides, policy: Policy) -> Ints:
     return numbered(columns, len(evidence.n))[0]
 
 
-def _read(product: Product, original: Original, name: str) -> tuple[People, Reading, str]:
+def _inference_with_best_column(
+    product: Product, original: Original, name: str
+) -> tuple[AttackerView, GuessOutcome, str]:
     """Return the people, what is read of a known record, and the column, released exactly, that helps to read it."""
-    told = sides(product, original.policy, name)
+    told = split_axes(product, original.policy, name)
     axis = told.sensitive
     assert axis is not None
-    people, evidence = _gathered(product, original, name, told)
-    plain = read(axis, people.pooled(people.like), people.shares, people.part).of_groups(people.like)
+    people, evidence = _gather_view(product, original, name, told)
+    plain = guess_from_record(axis, people.pooled(people.like), people.shares, people.part).of_groups(people.like)
     if isinstance(axis, Identity):
         return people, plain, ""
     best, reads = float((people.counts * plain.probability).sum()) / original.records, None
-    for column in _exact(product, original.policy, axis.attributes):
-        counts = _by_column(original, column, axis.attributes)
-        found = read(axis, counts, people.shares, people.part)
+    for column in _exact_columns(product, original.policy, axis.attributes):
+        counts = _count_by_column(original, column, axis.attributes)
+        found = guess_from_record(axis, counts, people.shares, people.part)
         attained = float((counts * found.probability).sum()) / original.records
         if attained > best + BARELY:
             best, reads = attained, column
     if reads is None:
         return people, plain, ""
-    finer, known = _gathered(product, original, name, _with(told, product, reads))
+    finer, known = _gather_view(product, original, name, _add_known_column(told, product, reads))
     place = known.names.index(reads.attribute)
-    link, standing = _as_without(people, evidence, known, place)
+    link, standing = _chances_without_column(people, evidence, known, place)
     finer = replace(finer, link=link, standing=standing)
     which, _ = numbered([known.values[:, place]], len(known.n))
-    return finer, read(axis, finer.pooled(which), finer.shares, finer.part).of_groups(which), reads.attribute
+    return (
+        finer,
+        guess_from_record(axis, finer.pooled(which), finer.shares, finer.part).of_groups(which),
+        reads.attribute,
+    )
 
 
-def _exact(product: Product, policy: Policy, own: tuple[str, ...]) -> Iterator[Column]:
+def _exact_columns(product: Product, policy: Policy, own: tuple[str, ...]) -> Iterator[Column]:
     """Yield the columns that are released exactly and are no quasi-identifiers."""
     exact = [axis.released for axis in product.axes if isinstance(axis, Identity)]
     for column in (*exact, *product.carried):
@@ -298,18 +336,18 @@ def _exact(product: Product, policy: Policy, own: tuple[str, ...]) -> Iterator[C
             yield column
 
 
-def _by_column(original: Original, column: Column, own: tuple[str, ...]) -> Ints:
+def _count_by_column(original: Original, column: Column, own: tuple[str, ...]) -> Ints:
     """Return (values of the column, cells) people."""
     domains = [len(original.policy.attributes[name].domain or ()) for name in own]
     listed = [column.attribute] if column.labels else []
-    codes, n, _ = occupied(original, listed, [] if listed else [column.attribute], own)
+    codes, n, _ = occupied_cells(original, listed, [] if listed else [column.attribute], own)
     which, values = numbered([codes[:, 0]], len(codes))
     counts = np.zeros((values, int(np.prod(domains))), dtype=np.int64)
     np.add.at(counts, (which, np.ravel_multi_index(tuple(codes[:, 1:].T), domains)), n)
     return counts
 
 
-def _with(told: Sides, product: Product, column: Column) -> Sides:
+def _add_known_column(told: KnownAndSensitive, product: Product, column: Column) -> KnownAndSensitive:
     """Return what is known, with a column that is released exactly."""
     if not column.labels:
         return told if column in told.carried else replace(told, carried=(*told.carried, column))
@@ -317,7 +355,9 @@ def _with(told: Sides, product: Product, column: Column) -> Sides:
     return told if axis in told.known else replace(told, known=(*told.known, axis))
 
 
-def _as_without(people: People, coarse: Evidence, fine: Evidence, place: int) -> tuple[Array, Standing]:
+def _chances_without_column(
+    people: AttackerView, coarse: Evidence, fine: Evidence, place: int
+) -> tuple[Array, Standing]:
     """Return (groups, 1) the chances of people who are told apart by one more column, as if it were not known.
 
     Args:
@@ -331,10 +371,10 @@ def _as_without(people: People, coarse: Evidence, fine: Evidence, place: int) ->
     others = np.delete(fine.values, place, axis=1)
     if [*fine.labels[:place], *fine.labels[place + 1 :]] != [*coarse.labels]:
         return np.ones((len(others), 1)), Standing.UPPER_BOUND
-    return _looked_up(coarse.values, people.link[:, 0], others)[:, None], people.standing
+    return _look_up_rows(coarse.values, people.link[:, 0], others)[:, None], people.standing
 
 
-def _looked_up(rows: Codes, numbers: Array, wanted: Codes) -> Array:
+def _look_up_rows(rows: Codes, numbers: Array, wanted: Codes) -> Array:
     """Return the number of each wanted row, which is one of the rows that have numbers."""
     every = np.concatenate((rows, wanted))
     number, distinct = numbered(list(every.T), len(every))
@@ -343,22 +383,24 @@ def _looked_up(rows: Codes, numbers: Array, wanted: Codes) -> Array:
     return found[number[len(rows) :]]
 
 
-def _suppressed(channel: SuppressionChannel, original: Original) -> People:
+def _suppressed_view(channel: SuppressionChannel, original: Original) -> AttackerView:
     """Return the people of a table of which some are suppressed."""
-    parted = parting(channel, original)
+    parted = suppressed_counts(channel, original)
     top, bottom = parted.chance
     counts = parted.evidence.histograms
     link = np.divide(top, bottom[:, None] * counts, out=np.zeros(counts.shape), where=counts > 0)
     every = np.arange(counts.shape[1])
     labels = tuple(map(category_text, channel.sensitive.labels))
-    return People(counts, every, labels, np.arange(len(counts)), link, Standing.EXACT, exact=True)
+    return AttackerView(counts, every, labels, np.arange(len(counts)), link, Standing.EXACT, exact=True)
 
 
-def _rungs(people: People, reading: Reading, name: str, total: Measure | None, reads: str) -> Ladder:
+def _inference_levels(
+    people: AttackerView, reading: GuessOutcome, name: str, total: Measure | None, reads: str
+) -> ColumnInference:
     """Return the ladder of what people are read by."""
     n = people.counts.sum()
     overall = people.by_value(np.ones(people.counts.shape)) / n
-    statistics = guessed(people.pooled(people.like), people.shares, people.part).of_groups(people.like)
+    statistics = guess_without_record(people.pooled(people.like), people.shares, people.part).of_groups(people.like)
     right = people.link * reading.right + (1 - people.link) * statistics.right
     given = people.link * reading.probability + (1 - people.link) * statistics.probability
     of_value = people.of_value
@@ -374,10 +416,10 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
     error = 0.0 if reading.error is None else float((people.counts * reading.error).sum() / n)
     of_worst = 0.0 if reading.error is None else float(reading.error[worst_off])
 
-    def rung(found: Array, probability: Array, certain: float, standing: Standing) -> Rung:
+    def rung(found: Array, probability: Array, certain: float, standing: Standing) -> InferenceLevel:
         attained = float((people.counts * found).sum() / n)
         errors = (error, of_worst) if standing is Standing.ESTIMATE else (0.0, 0.0)
-        return Rung(
+        return InferenceLevel(
             Measure(attained, standing, errors[0]),
             Measure(float(probability[worst_off]), standing, errors[1]),
             Measure(float(certain)),
@@ -385,7 +427,7 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
 
     totals = people.pooled(people.like)
     one = len(occurs) == 1
-    alike = (_of_values(totals, people) > 0).sum(axis=1) == 1
+    alike = (_sum_by_value(totals, people) > 0).sum(axis=1) == 1
     homogeneous = int(totals[alike & (totals.sum(axis=1) > 1)].sum())
     sure = (reading.probability >= SURE) & (reading.standing is not Standing.ESTIMATE)
     known = float(people.counts[sure].sum())
@@ -396,13 +438,13 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
     most = int(by_record.argmax())
     deviation = 0.0 if reading.error is None else float(reading.error.flat[most])
     record_rise = Measure(max(float(by_record.flat[most]), 0.0), reading.standing, deviation)
-    numbers = [(RISE, rise.end("max")), (CERTAIN, 0.0 if one else found / n), (GROUPS, given_away / n)]
-    numbers.append((RECORD, record_rise.end("max")))
-    grade, rule = _graded(numbers, None if reads else total)
-    return Ladder(
+    numbers = [(POSTERIOR_RISE, rise.end("max")), (CERTAIN, 0.0 if one else found / n), (GROUPS, given_away / n)]
+    numbers.append((RECORD_CHANCE, record_rise.end("max")))
+    grade, rule = _column_grade(numbers, None if reads else total)
+    return ColumnInference(
         name,
         people.labels[value],
-        Rung(Measure(float(overall.max())), Measure(float(overall[value])), Measure(float(n if one else 0))),
+        InferenceLevel(Measure(float(overall.max())), Measure(float(overall[value])), Measure(float(n if one else 0))),
         rung(statistics.right, statistics.probability, homogeneous, Standing.EXACT),
         rung(reading.right, reading.probability, known, reading.standing),
         rung(right, given, found + given_away, bound),
@@ -410,21 +452,25 @@ def _rungs(people: People, reading: Reading, name: str, total: Measure | None, r
         record_rise,
         total,
         given_away,
-        _values(people, risen, overall, [*map(by_value, (statistics.probability, reading.probability, given))]),
+        _value_inferences(
+            people, risen, overall, [*map(by_value, (statistics.probability, reading.probability, given))]
+        ),
         reads,
         grade,
         rule,
     )
 
 
-def _values(people: People, risen: Array, overall: Array, means: Sequence[Array]) -> tuple[ValueLadder, ...]:
+def _value_inferences(
+    people: AttackerView, risen: Array, overall: Array, means: Sequence[Array]
+) -> tuple[ValueInference, ...]:
     """Return the values of a column, those first of which a person's probability rises most."""
     most = np.full(len(people.labels), -1.0)
     np.maximum.at(most, people.part, risen.max(axis=0))
     order = [u for u in np.argsort(-most, kind="stable").tolist() if people.of_value[u]]
     before, record, person = means
     return tuple(
-        ValueLadder(
+        ValueInference(
             people.labels[u],
             int(people.of_value[u]),
             float(overall[u]),
@@ -437,33 +483,35 @@ def _values(people: People, risen: Array, overall: Array, means: Sequence[Array]
     )
 
 
-def _of_values(cells: Ints, people: People) -> Ints:
+def _sum_by_value(cells: Ints, people: AttackerView) -> Ints:
     """Return (groups, values) sums of (groups, cells) people."""
     total = np.zeros((len(cells), len(people.labels)), dtype=np.int64)
     np.add.at(total.T, people.part, cells.T)
     return total
 
 
-def _as_it_is(original: Original) -> Product:
+def _identity_release(original: Original) -> Product:
     """Return the release of all columns as they are, which bounds that of a channel that is not known here."""
     return Product.of(original.policy.released, ())
 
 
-def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
+def _numeric_column_inference(channel: Channel, original: Original, name: str) -> ColumnInference:
     """Return the ladder of a column without categories, which is released as it is: counted value by value."""
-    product = channel if isinstance(channel, Product) else _as_it_is(original)
-    told = sides(product, original.policy, name)
-    evidence = gather(original, replace(told, sensitive=None))
-    chance, standing = _found(product, original, evidence)
+    product = channel if isinstance(channel, Product) else _identity_release(original)
+    told = split_axes(product, original.policy, name)
+    evidence = gather_evidence(original, replace(told, sensitive=None))
+    chance, standing = _finding_chances(product, original, evidence)
     attributes = [each for axis in told.known for each in axis.attributes]
     carried = [column.attribute for column in told.carried]
-    codes, n, labels = occupied(original, attributes, [*carried, name], [])
+    codes, n, labels = occupied_cells(original, attributes, [*carried, name], [])
     if not isinstance(channel, Product) or [*evidence.labels] != labels[:-1]:
         chance, standing = np.ones(len(evidence.n)), Standing.UPPER_BOUND
-    link = _looked_up(evidence.values, chance, codes[:, :-1]) if standing is Standing.EXACT else np.ones(len(n))
-    like = _looked_up(evidence.values, _statistics(evidence, told, original.policy).astype(np.float64), codes[:, :-1])
+    link = _look_up_rows(evidence.values, chance, codes[:, :-1]) if standing is Standing.EXACT else np.ones(len(n))
+    like = _look_up_rows(
+        evidence.values, _visible_group_sizes(evidence, told, original.policy).astype(np.float64), codes[:, :-1]
+    )
     value = codes[:, -1].astype(np.int64)
-    right, probability, alone = _by_others(like.astype(np.int64), value, n)
+    right, probability, alone = _guess_by_others(like.astype(np.int64), value, n)
     total, people = int(n.sum()), np.bincount(value, weights=n)
     person = link + (1 - link) * probability
     worst_off = int(np.argmax(np.round(person - probability, DIGITS)))
@@ -476,16 +524,16 @@ def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
     given_away = int(n[alone].sum()) if len(people) > 1 else 0
     rise = Measure(float(person[worst_off] - probability[worst_off]), standing)
     record_rise = Measure(float((1 - probability).max()))
-    numbers = [(RISE, rise.value), (CERTAIN, found / total), (GROUPS, given_away / total)]
-    grade, rule = _graded([*numbers, (RECORD, record_rise.value)])
+    numbers = [(POSTERIOR_RISE, rise.value), (CERTAIN, found / total), (GROUPS, given_away / total)]
+    grade, rule = _column_grade([*numbers, (RECORD_CHANCE, record_rise.value)])
     one = Measure(1.0)
-    return Ladder(
+    return ColumnInference(
         name,
         category_text(labels[-1][rarest]) if labels[-1][rarest] is not None else "missing",
-        Rung(Measure(float(people.max() / total)), Measure(float(people[rarest] / total)), Measure(0.0)),
-        Rung(Measure(mean(right)), Measure(float(probability[worst_off])), Measure(float(given_away))),
-        Rung(one, one, Measure(float(total))),
-        Rung(
+        InferenceLevel(Measure(float(people.max() / total)), Measure(float(people[rarest] / total)), Measure(0.0)),
+        InferenceLevel(Measure(mean(right)), Measure(float(probability[worst_off])), Measure(float(given_away))),
+        InferenceLevel(one, one, Measure(float(total))),
+        InferenceLevel(
             Measure(mean(link + (1 - link) * right), standing),
             Measure(float(person[worst_off]), standing),
             Measure(found + given_away, standing),
@@ -501,7 +549,7 @@ def _of_numbers(channel: Channel, original: Original, name: str) -> Ladder:
     )
 
 
-def _by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
+def _guess_by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
     """Return what `reading.guessed` does, of cells of a table with very many values, one by one.
 
     Args:
@@ -533,8 +581,11 @@ def _by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
     elsewhere = np.where(shares[what] == common[-1], common[0] if len(common) > 1 else 0.0, common[-1])
     others = np.maximum(np.where(first[of] == np.arange(distinct), second[of], best[of]), elsewhere)
     own = weight - 1
-    alike = np.abs(own - others) <= TIED * others
-    inside, outside = _as_many(of, weight, of, own), _as_many(0 * np.arange(len(shares)), shares, 0 * of, own)
+    alike = np.abs(own - others) <= TIE_TOLERANCE * others
+    inside, outside = (
+        _count_equal_weights(of, weight, of, own),
+        _count_equal_weights(0 * np.arange(len(shares)), shares, 0 * of, own),
+    )
     tied = np.where(held > 1, inside, outside - 1)
     right = np.where(alike, 1 / (1 + np.maximum(tied, 1)), (own > others).astype(np.float64))
     people = np.bincount(group, weights=n)
@@ -542,7 +593,7 @@ def _by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
     return right[number], (own / people[of])[number], same[number]
 
 
-def _as_many(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> Ints:
+def _count_equal_weights(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> Ints:
     """Return how many entries of the wanted groups have the weights that are wanted of them."""
     levels = np.unique(np.round(np.concatenate((weight, wanted)), DIGITS))
     here, there = (np.searchsorted(levels, np.round(x, DIGITS)) for x in (weight, wanted))
@@ -553,7 +604,9 @@ def _as_many(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> I
     return found
 
 
-def _graded(numbers: Sequence[tuple[Rule, float]], total: Measure | None = None) -> tuple[Grade, str]:
+def _column_grade(
+    numbers: Sequence[tuple[GradeRule, float]], total: Measure | None = None
+) -> tuple[ProtectionGrade, str]:
     """Return the grade of a column, and the rule that decided: people hide among others, or their values do.
 
     Args:
@@ -569,11 +622,11 @@ def _graded(numbers: Sequence[tuple[Rule, float]], total: Measure | None = None)
     return hidden, deciding[0].decided(deciding[1])
 
 
-def _by_epsilon(total: Measure | None) -> Grade:
-    return Grade.NONE if total is None else EPSILON.grade(total.value)
+def _epsilon_grade(total: Measure | None) -> ProtectionGrade:
+    return ProtectionGrade.NONE if total is None else EPSILON.grade(total.value)
 
 
-def _epsilon(channel: Channel, policy: Policy, name: str) -> Measure | None:
+def _joint_epsilon(channel: Channel, policy: Policy, name: str) -> Measure | None:
     """Return epsilon of all sensitive columns of a person together; None where one is released exactly."""
     if not isinstance(channel, Product) or any(c.attribute == name for c in channel.carried):
         return None
@@ -585,4 +638,4 @@ def _epsilon(channel: Channel, policy: Policy, name: str) -> Measure | None:
             ratio = None if own is None or ratio is None else ratio * own
     if ratio is None:
         return None
-    return epsilon(ratio**policy.source.max_records)
+    return epsilon_of_ratio(ratio**policy.source.max_records)

@@ -22,7 +22,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.report_blocks import percent
 
 
-class Grade(StrEnum):
+class ProtectionGrade(StrEnum):
     """How strongly people are protected, from the best to the worst."""
 
     STRONG = "strong"
@@ -33,23 +33,23 @@ class Grade(StrEnum):
     @property
     def rank(self) -> int:
         """Return its place from the best, 0."""
-        return list(Grade).index(self)
+        return list(ProtectionGrade).index(self)
 
-    def reaches(self, demanded: Grade) -> bool:
+    def reaches(self, demanded: ProtectionGrade) -> bool:
         """Return whether the grade is as good as another, or better."""
         return self.rank <= demanded.rank
 
 
-def worst(grades: Iterable[Grade]) -> Grade:
+def worst_grade(grades: Iterable[ProtectionGrade]) -> ProtectionGrade:
     """Return the worst grade; strong if there are none."""
-    return max(grades, key=lambda grade: grade.rank, default=Grade.STRONG)
+    return max(grades, key=lambda grade: grade.rank, default=ProtectionGrade.STRONG)
 
 
-Kind = Literal["chance", "rise", "record", "certain", "epsilon"]
+RuleKind = Literal["chance", "rise", "record", "certain", "epsilon"]
 
 
 @frozen
-class Rule:
+class GradeRule:
     """One row of the table of rules.
 
     Attributes:
@@ -60,23 +60,23 @@ class Rule:
         source: where the limits come from.
     """
 
-    name: Kind
+    name: RuleKind
     what: str
     words: str
     limits: tuple[Fraction, Fraction, Fraction]
     source: str
 
-    def grade(self, number: float) -> Grade:
+    def grade(self, number: float) -> ProtectionGrade:
         """Return the grade of a number; a limit itself still has its grade, up to rounding errors."""
-        for limit, grade in zip(self.limits, Grade, strict=False):
+        for limit, grade in zip(self.limits, ProtectionGrade, strict=False):
             if number <= float(limit) * (1 + ROUNDING):
                 return grade
-        return Grade.NONE
+        return ProtectionGrade.NONE
 
     def decided(self, number: float) -> str:
         """Return a number in words, with its grade and the limit that it is held against."""
         grade = self.grade(number)
-        end = "above" if grade is Grade.NONE else "up to"
+        end = "above" if grade is ProtectionGrade.NONE else "up to"
         limit = self.figure(float(self.limits[min(grade.rank, len(self.limits) - 1)]))
         return f"{self.words.format(self.figure(number))} ({grade.value}: {end} {limit})"
 
@@ -91,21 +91,21 @@ class Rule:
 ROUNDING = 1e-9
 """Relative excess over a limit that is taken for a rounding error."""
 _EMA = "EMA and Health Canada: 0.09, groups of 11; statistical offices: groups of 5 and more; 1/2 is a coin's toss"
-CHANCE = Rule(
+CHANCE = GradeRule(
     "chance",
     "the largest chance that an attacker who knows a person's quasi-identifiers finds the person's record",
     "somebody's record is found with a chance of {}",
     (Fraction(1, 11), Fraction(1, 5), Fraction(1, 2)),
     _EMA,
 )
-RISE = Rule(
+POSTERIOR_RISE = GradeRule(
     "rise",
     "how much the records raise the probability that an attacker gives to the true value, for the person worst off",
     "the records raise the probability of one person's true value by {}",
     (Fraction(1, 11), Fraction(1, 5), Fraction(1, 2)),
     _EMA,
 )
-RECORD = Rule(
+RECORD_CHANCE = GradeRule(
     "record",
     "how much the person's own record raises that probability if the attacker knows which record it is",
     "an attacker who knows which record is a person's raises the probability of the true value by {}",
@@ -113,14 +113,14 @@ RECORD = Rule(
     "the attacker of differential privacy (Dwork et al. 2006); 1/2 is a coin's toss; regulators accept exact values "
     "where nobody finds the record, so that this rule alone never gives less than limited",
 )
-CERTAIN = Rule(
+CERTAIN = GradeRule(
     "certain",
     "the share of people whose record is found for certain and whose value follows from it",
     "{} of the people are found for certain, with their value",
     (Fraction(0), Fraction(0), Fraction(1, 20)),
     "a value that is known for certain is a disclosure (Machanavajjhala et al. 2007, section 2)",
 )
-GROUPS = Rule(
+GROUPS = GradeRule(
     "certain",
     "the share of people in released groups in which everybody has the same value",
     "{} of the people are in released groups in which everybody has the same value",
@@ -128,7 +128,7 @@ GROUPS = Rule(
     "homogeneity attack (Machanavajjhala et al. 2007, section 2); it shows a statistic of people who look alike, so "
     "that this rule alone never gives none",
 )
-EPSILON = Rule(
+EPSILON = GradeRule(
     "epsilon",
     "epsilon of all sensitive columns of a person together",
     "epsilon of all sensitive columns together is {}",

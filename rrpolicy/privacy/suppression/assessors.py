@@ -14,10 +14,10 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.assessor import READER, SEARCHED, ClassModel
-from rrpolicy.privacy.classes.assessor import supports as of_classes
+from rrpolicy.privacy.classes.class_model import CLASS_ADVERSARY, POPULATION_ADVERSARY, ClassModel
+from rrpolicy.privacy.classes.class_model import supports as of_classes
 from rrpolicy.privacy.disclosure import attribute_options
-from rrpolicy.privacy.disclosure.assessor import DisclosureModel
+from rrpolicy.privacy.disclosure.disclosure_model import DisclosureModel
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models import (
     alpha_k_anonymity,
@@ -39,51 +39,53 @@ if TYPE_CHECKING:
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity."""
-    return (_of_classes(k_anonymity.NAME, k_anonymity.OF_CLASSES),)
+    return (_class_assessor(k_anonymity.NAME, k_anonymity.CLASS_MODEL),)
 
 
 def l_diversity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of l-diversity."""
-    return (_of_classes(l_diversity.NAME, l_diversity.OF_CLASSES),)
+    return (_class_assessor(l_diversity.NAME, l_diversity.CLASS_MODEL),)
 
 
 def t_closeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of t-closeness."""
-    return (_of_classes(t_closeness.NAME, t_closeness.OF_CLASSES),)
+    return (_class_assessor(t_closeness.NAME, t_closeness.CLASS_MODEL),)
 
 
 def alpha_k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of (alpha, k)-anonymity."""
-    return (_of_classes(alpha_k_anonymity.NAME, alpha_k_anonymity.OF_CLASSES),)
+    return (_class_assessor(alpha_k_anonymity.NAME, alpha_k_anonymity.CLASS_MODEL),)
 
 
 def beta_likeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of beta-likeness."""
-    return (_of_classes(beta_likeness.NAME, beta_likeness.OF_CLASSES),)
+    return (_class_assessor(beta_likeness.NAME, beta_likeness.CLASS_MODEL),)
 
 
 def delta_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of delta-disclosure privacy."""
-    return (_of_classes(delta_disclosure.NAME, delta_disclosure.OF_CLASSES),)
+    return (_class_assessor(delta_disclosure.NAME, delta_disclosure.CLASS_MODEL),)
 
 
 def k_map_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-map: a suppressed record agrees with everybody."""
-    found = _of_classes(k_map.NAME, k_map.OF_CLASSES)
-    return (replace(found, supports=k_map.supports, estimates=True, adversary=SEARCHED),)
+    found = _class_assessor(k_map.NAME, k_map.CLASS_MODEL)
+    return (replace(found, supports=k_map.supports, estimates=True, adversary=POPULATION_ADVERSARY),)
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
-    return (_of_disclosure(attribute_disclosure.DISCLOSURE, no_value_over),)
+    return (_disclosure_assessor(attribute_disclosure.DISCLOSURE_MODEL, diversity_for_shares),)
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure."""
-    return (_of_disclosure(identity_disclosure.DISCLOSURE, large_enough),)
+    return (_disclosure_assessor(identity_disclosure.DISCLOSURE_MODEL, diversity_for_linkage),)
 
 
-def no_value_over(requirement: Requirement[attribute_options.Options], sensitive: Attribute) -> Fraction:
+def diversity_for_shares(
+    requirement: Requirement[attribute_options.AttributeDisclosureOptions], sensitive: Attribute
+) -> Fraction:
     """Return the l by frequency from which on no risk exceeds its limit, whatever is suppressed to reach it.
 
     Of n people with the same quasi-identifiers k are kept, k_u of them with the value u, and m, m_u suppressed among M.
@@ -92,7 +94,9 @@ def no_value_over(requirement: Requirement[attribute_options.Options], sensitive
     return max((1 / requirement.options.limit_of(label) for label in sensitive.domain or ()), default=Fraction(1))
 
 
-def large_enough(requirement: Requirement[identity_options.Options], sensitive: Attribute) -> Fraction:
+def diversity_for_linkage(
+    requirement: Requirement[identity_options.IdentityDisclosureOptions], sensitive: Attribute
+) -> Fraction:
     """Return the l by frequency from which on the chance to be linked stays within an entry.
 
     Whoever is kept has l people beside him at least, and so is whoever is suppressed: the chance is at most 1/l.
@@ -101,15 +105,15 @@ def large_enough(requirement: Requirement[identity_options.Options], sensitive: 
     return 1 / requirement.options.threshold
 
 
-def guessed(requirement: Requirement, policy: Policy) -> str | None:
+def refuse_guess_limits(requirement: Requirement, policy: Policy) -> str | None:
     """Refuse limits of the best guess: what is suppressed are quasi-identifiers."""
     options = requirement.options
-    if not isinstance(options, attribute_options.Options) or not options.measure.guessed:
+    if not isinstance(options, attribute_options.AttributeDisclosureOptions) or not options.measure.guessed:
         return None
-    return attribute_disclosure.certain(", ".join(requirement.protects(policy)))
+    return attribute_disclosure.certain_guess_reason(", ".join(requirement.protects(policy)))
 
 
-def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Attribute], Fraction]) -> Assessor:
+def _disclosure_assessor(model: DisclosureModel, frequency: Callable[[Requirement, Attribute], Fraction]) -> Assessor:
     """Return the assessor of a model of disclosure, which needs to know who was suppressed."""
 
     def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
@@ -120,10 +124,10 @@ def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Att
     def holds(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
         from rrpolicy.privacy.suppression import disclosure
 
-        return disclosure.holds(requirement, channel, original)
+        return disclosure.disclosure_verdict(requirement, channel, original)
 
     def fits(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        return guessed(requirement, policy) or model.supports(requirement, policy, axes)
+        return refuse_guess_limits(requirement, policy) or model.supports(requirement, policy, axes)
 
     return Assessor(
         *(model.name, SuppressionChannel, (), Basis.ORIGINAL, model.reference, assess, fits),
@@ -134,22 +138,22 @@ def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Att
     )
 
 
-def _of_classes(model: str, told: ClassModel) -> Assessor:
+def _class_assessor(model: str, told: ClassModel) -> Assessor:
     def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
         from rrpolicy.privacy.suppression.classes import planned_classes
 
         return told.held(requirement, original.policy, planned_classes(requirement, channel, original))
 
     def measure(requirement: Requirement, policy: Policy, channel: SuppressionChannel, written: Written) -> Finding:
-        from rrpolicy.privacy.suppression.classes import written_classes
+        from rrpolicy.privacy.suppression.classes import empirical_classes
 
-        return told.held(requirement, policy, written_classes(requirement, channel, written))
+        return told.held(requirement, policy, empirical_classes(requirement, channel, written))
 
     return Assessor(
         *(model, SuppressionChannel, (), Basis.RELEASE, told.reference, assess, supports),
         measure=measure,
         layout=told.layout,
-        adversary=READER,
+        adversary=CLASS_ADVERSARY,
     )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
-from rrpolicy.privacy.classes.people import Population
 from rrpolicy.source.counts import numbered
 
 if TYPE_CHECKING:
@@ -30,17 +30,19 @@ def planned_classes(requirement: Requirement, channel: SuppressionChannel, origi
     histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
     concerned = np.ones(classes, dtype=bool)
     for place, column in enumerate(channel.known):
-        wanted = labels_within(requirement, column.attribute)
+        wanted = subgroup_labels(requirement, column.attribute)
         if wanted:
             codes = [column.labels.index(label) for label in wanted]
             concerned[group[~np.isin(rows[:, place], codes)]] = False
     population = None
     if requirement.needs_reference and original.reference is not None:
-        population = _people(channel, original.reference, rows, group, classes)
+        population = _people_by_class(channel, original.reference, rows, group, classes)
     return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned, population=population)
 
 
-def _people(channel: SuppressionChannel, reference: Original, rows: Codes, group: Ints, classes: int) -> Population:
+def _people_by_class(
+    channel: SuppressionChannel, reference: Original, rows: Codes, group: Ints, classes: int
+) -> Population:
     """Return the people of a reference table by class: those of the same values, and all for what is suppressed.
 
     Args:
@@ -61,14 +63,14 @@ def _people(channel: SuppressionChannel, reference: Original, rows: Codes, group
     return Population.counted(people[:-1], 0 if stars.any() else int(people[-1]))
 
 
-def written_classes(requirement: Requirement, channel: SuppressionChannel, written: Written) -> Classes:
+def empirical_classes(requirement: Requirement, channel: SuppressionChannel, written: Written) -> Classes:
     """Return the classes of a written release, from its table and the published channel alone."""
-    within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
+    within = {c.name: labels for c in channel.known if (labels := subgroup_labels(requirement, c.attribute))}
     column = channel.sensitive
     found = written.classes("data", [c.name for c in channel.known], [column.name], within, None)
     return replace(found, histograms={column.attribute: found.histograms[column.name]})
 
 
-def labels_within(requirement: Requirement, attribute: str) -> tuple[Value, ...]:
+def subgroup_labels(requirement: Requirement, attribute: str) -> tuple[Value, ...]:
     """Return the labels that a record of the subgroup may have in a column; none if it does not limit it."""
     return (requirement.where[attribute], ANYTHING) if attribute in requirement.where else ()

@@ -25,11 +25,11 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure import identity as linking
-from rrpolicy.privacy.disclosure.attribute import Risks, chosen
-from rrpolicy.privacy.disclosure.attribute_options import Limited
-from rrpolicy.privacy.disclosure.identity import Links
-from rrpolicy.privacy.evidence import Evidence, Sides, gather
-from rrpolicy.privacy.limits.readings import Readings
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, subgroup_mask
+from rrpolicy.privacy.disclosure.attribute_options import LimitKind
+from rrpolicy.privacy.disclosure.identity import LinkageChances
+from rrpolicy.privacy.evidence import Evidence, KnownAndSensitive, gather_evidence
+from rrpolicy.privacy.limits.correct_inference import CorrectInferences
 from rrpolicy.privacy.suppression.classes import planned_classes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ CLASS = (
 
 
 @frozen(slots=False)
-class Parting:
+class SuppressedCounts:
     """Who was suppressed, group by group.
 
     Attributes:
@@ -82,10 +82,10 @@ class Parting:
 
 
 @frozen(slots=False)
-class SuppressionRisks(Risks):
+class SuppressionRisks(AttributeRisks):
     """Risks with who was suppressed."""
 
-    parting: Parting
+    parting: SuppressedCounts
 
     @cached_property
     def risk(self) -> Array:
@@ -124,11 +124,11 @@ class SuppressionRisks(Risks):
 
     def exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a risk exactly."""
-        return _exactly(self.parting, self.group, self.value, each=False)
+        return _exact_risk(self.parting, self.group, self.value, each=False)
 
 
 @frozen(slots=False)
-class SuppressionLinks(Links):
+class SuppressionLinks(LinkageChances):
     """Chances of linking with who was suppressed: people who agree in all that is known differ in how many of them are.
 
     Attributes:
@@ -137,7 +137,7 @@ class SuppressionLinks(Links):
     """
 
     value: Ints
-    parting: Parting
+    parting: SuppressedCounts
 
     @cached_property
     def link(self) -> Array:
@@ -148,10 +148,10 @@ class SuppressionLinks(Links):
 
     def exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a chance exactly."""
-        return _exactly(self.parting, self.group, self.value, each=True)
+        return _exact_risk(self.parting, self.group, self.value, each=True)
 
 
-def _exactly(parting: Parting, group: Ints, value: Ints, *, each: bool) -> Callable[[int], Fraction | None]:
+def _exact_risk(parting: SuppressedCounts, group: Ints, value: Ints, *, each: bool) -> Callable[[int], Fraction | None]:
     top, bottom = parting.chance
 
     def chance(i: int) -> Fraction:
@@ -164,44 +164,48 @@ def _exactly(parting: Parting, group: Ints, value: Ints, *, each: bool) -> Calla
 
 def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
     """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
-    further = smallest(requirement, channel, original)
-    if isinstance(requirement.options, attribute.Options):
-        return disclosure.conclude(requirement, (_held(requirement, channel, original),), (), further)
-    return linking.conclude(requirement, links(requirement, channel, original), (), further)
+    further = smallest_class_measure(requirement, channel, original)
+    if isinstance(requirement.options, attribute.AttributeDisclosureOptions):
+        return disclosure.attribute_finding(
+            requirement, (_limited_numbers(requirement, channel, original),), (), further
+        )
+    return linking.linkage_finding(requirement, linkage_chances(requirement, channel, original), (), further)
 
 
-def holds(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
+def disclosure_verdict(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
     """Return the verdict alone."""
-    if isinstance(requirement.options, attribute.Options):
-        return not _held(requirement, channel, original).over().any()
-    return linking.within(links(requirement, channel, original), requirement)
+    if isinstance(requirement.options, attribute.AttributeDisclosureOptions):
+        return not _limited_numbers(requirement, channel, original).over().any()
+    return linking.chances_within_limit(linkage_chances(requirement, channel, original), requirement)
 
 
-def _held(requirement: Requirement, channel: SuppressionChannel, original: Original) -> disclosure.Held:
-    found = risks(requirement, channel, original)
-    return Readings.of_risks(found) if requirement.options.measure is Limited.CORRECT_READING else found
+def _limited_numbers(
+    requirement: Requirement, channel: SuppressionChannel, original: Original
+) -> disclosure.LimitedNumbers:
+    found = attribute_risks(requirement, channel, original)
+    return CorrectInferences.of_risks(found) if requirement.options.measure is LimitKind.CORRECT_READING else found
 
 
-def risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
+def attribute_risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
     """Return every risk that an entry of `attribute-disclosure` speaks of."""
-    parted = parting(channel, original)
+    parted = suppressed_counts(channel, original)
     evidence, column = parted.evidence, channel.sensitive
-    group, value = np.nonzero(chosen(evidence, requirement, column.attribute, column.labels))
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, column.attribute, column.labels))
     people = evidence.histograms[group, value]
     limits = tuple(requirement.options.limit_of(label) for label in column.labels)
     share = people / evidence.n[group]
     return SuppressionRisks(column.attribute, evidence, column.labels, group, value, people, share, limits, parted)
 
 
-def links(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionLinks:
+def linkage_chances(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionLinks:
     """Return every chance of being linked that an entry of `identity-disclosure` speaks of."""
-    parted = parting(channel, original)
+    parted = suppressed_counts(channel, original)
     evidence = parted.evidence
-    group, value = np.nonzero(chosen(evidence, requirement, None, ()))
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, None, ()))
     return SuppressionLinks(evidence, group, evidence.histograms[group, value], value, parted)
 
 
-def parting(channel: SuppressionChannel, original: Original) -> Parting:
+def suppressed_counts(channel: SuppressionChannel, original: Original) -> SuppressedCounts:
     """Return who was suppressed.
 
     Raises:
@@ -209,15 +213,19 @@ def parting(channel: SuppressionChannel, original: Original) -> Parting:
     """
     channel.released(original)
     known = tuple(Identity.of(c.attribute, c.labels[:-1]) for c in channel.known)
-    evidence = gather(original, Sides(known, (), Identity.of(channel.sensitive.attribute, channel.sensitive.labels)))
+    evidence = gather_evidence(
+        original, KnownAndSensitive(known, (), Identity.of(channel.sensitive.attribute, channel.sensitive.labels))
+    )
     place = {codes: group for group, codes in enumerate(map(tuple, evidence.values.tolist()))}
     moved = np.zeros_like(evidence.histograms)
     for *codes, value, n in channel.moved or ():
         moved[place[tuple(codes)], value] += n
-    return Parting(evidence, moved)
+    return SuppressedCounts(evidence, moved)
 
 
-def smallest(requirement: Requirement, channel: SuppressionChannel, original: Original) -> tuple[Companion, ...]:
+def smallest_class_measure(
+    requirement: Requirement, channel: SuppressionChannel, original: Original
+) -> tuple[Companion, ...]:
     """Return 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table)."""
     sizes = planned_classes(requirement, channel, original).sizes
     least = float(1 / sizes.min()) if len(sizes) else 0.0

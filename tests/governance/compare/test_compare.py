@@ -21,7 +21,7 @@ from rrpolicy.finding import Measure, Standing, Verdict
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult
 from rrpolicy.reports.alternatives import Quantity
 from rrpolicy.utility.distances import TotalVariation
-from rrpolicy.utility.marginal import Options
+from rrpolicy.utility.table_metric import TableMetricOptions
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "rrpolicy" / "schemas" / "rrpolicy.comparison-1.json").read_text())
@@ -150,7 +150,9 @@ def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
     made = planned.opened
     with scratch_folder() as spilled, open_original(made.policy, made.registry.sources, spilled.folder) as original:
         each = [
-            TotalVariation().expected(Options(attributes=pair, draws=20, seed=1), planned.plan.channel, original)
+            TotalVariation().expected(
+                TableMetricOptions(attributes=pair, draws=20, seed=1), planned.plan.channel, original
+            )
             for pair in (("sex", "age"), ("sex", "disease"), ("age", "disease"))
         ]
 
@@ -320,13 +322,15 @@ def test_the_front_is_that_of_a_search_over_all_pairs():
 
 def graded(rise: float, grade: str, error: float, *, usable: bool = True) -> CandidateResult:
     """Return a candidate with a grade, a rise and an error."""
-    from rrpolicy.privacy.protection.grade import Grade
-    from rrpolicy.privacy.protection.ladder import Ladder, Protection, Rung
+    from rrpolicy.privacy.protection.grade import ProtectionGrade
+    from rrpolicy.privacy.protection.result import ColumnInference, InferenceLevel, ReleaseProtection
 
-    rung = Rung(Measure(0.5), Measure(0.5), Measure(0))
-    ladder = Ladder("d", "x", rung, rung, rung, rung, Measure(rise), Measure(rise), None, 0, (), "", Grade(grade), "r")
+    rung = InferenceLevel(Measure(0.5), Measure(0.5), Measure(0))
+    ladder = ColumnInference(
+        "d", "x", rung, rung, rung, rung, Measure(rise), Measure(rise), None, 0, (), "", ProtectionGrade(grade), "r"
+    )
     row = made((0.5, error, 0.0, True)).rows[0]
-    return replace(row, protection=Protection(Grade(grade), "r", None, (ladder,)), usable=usable)
+    return replace(row, protection=ReleaseProtection(ProtectionGrade(grade), "r", None, (ladder,)), usable=usable)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from rrpolicy.governance.ledger.composition import (
 )
 from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import assess_attribute
-from rrpolicy.privacy.disclosure.attribute_options import Options
-from rrpolicy.privacy.epsilon.exposure import exposure, k_of
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio, scope_loss
 from rrpolicy.testing import policies
 from rrpolicy.testing.memory import TableInMemory
 
@@ -123,22 +123,22 @@ def best_link(law: Law, tables: Iterable[Sequence[int]]) -> Fraction:
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=IDS)
 def test_epsilon_and_k_of_linked_rows_of_one_table_are_those_of_enumeration(first, second):
-    together = exposure(link_same_values([part(first), part(second)]).channel)
+    together = scope_loss(link_same_values([part(first), part(second)]).channel)
     law = law_of(first, second)
 
     assert together.record == ratio(law)
     tables = itertools.product(range(first.original_size), repeat=3)
-    assert k_of(together.cross, 3) == 1 / best_link(law, tables)
+    assert k_of_cross_ratio(together.cross, 3) == 1 / best_link(law, tables)
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS[:5], ids=IDS[:5])
 def test_epsilon_and_k_of_values_that_may_change_are_those_of_enumeration(first, second):
-    together = exposure(link_changing_values([part(first), part(second)]))
+    together = scope_loss(link_changing_values([part(first), part(second)]))
     law = changing(first, second)
 
     assert together.record == ratio(law)
     tables = itertools.product(law, repeat=2)
-    assert k_of(together.cross, 2) == 1 / best_link(law, tables)
+    assert k_of_cross_ratio(together.cross, 2) == 1 / best_link(law, tables)
 
 
 def test_people_of_nested_tables_hide_among_those_who_are_in_the_same_releases():
@@ -151,10 +151,12 @@ def test_people_of_nested_tables_hide_among_those_who_are_in_the_same_releases()
     groups = overlap.combine_releases([everybody, some], LedgerSettings("", "nested"), [earlier], 2).groups  # type: ignore[list-item]
 
     assert [group.people for group in groups] == [2, 2]
-    ks = [k_of(exposure(group.channel).cross, 2) for group in groups]  # type: ignore[arg-type]
+    ks = [k_of_cross_ratio(scope_loss(group.channel).cross, 2) for group in groups]  # type: ignore[arg-type]
     both, alone = changing(first, second), law_of(first)
     assert ks == [1 / best_link(law, itertools.product(law, repeat=2)) for law in (both, alone)]
-    assert min(ks) < k_of(first.min_cross_ratio() * second.min_cross_ratio(), 4)  # all four, as if nobody had left
+    assert min(ks) < k_of_cross_ratio(
+        first.min_cross_ratio() * second.min_cross_ratio(), 4
+    )  # all four, as if nobody had left
 
 
 def test_wrong_rules_are_caught_by_the_enumeration():
@@ -166,8 +168,8 @@ def test_wrong_rules_are_caught_by_the_enumeration():
     first, second = matrix("x", "9 1 5", "1 9 5"), matrix("x", "5 9 1", "5 1 9")
     cross = [axis.min_cross_ratio() for axis in (first, second)]
     k = 1 / best_link(law_of(first, second), itertools.product(range(3), repeat=3))
-    assert k != k_of(min(cross), 3)  # the worse of both
-    assert k > k_of(cross[0] * cross[1], 3)  # multiplied, where no two values are the worst of both
+    assert k != k_of_cross_ratio(min(cross), 3)  # the worse of both
+    assert k > k_of_cross_ratio(cross[0] * cross[1], 3)  # multiplied, where no two values are the worst of both
 
 
 def test_epsilons_of_attributes_that_do_not_overlap_add_and_of_one_that_does_only_in_its_product():
@@ -179,7 +181,7 @@ def test_epsilons_of_attributes_that_do_not_overlap_add_and_of_one_that_does_onl
     }
 
     assert together.exact
-    assert exposure(together.channel).record == ratio(law)  # type: ignore[arg-type]
+    assert scope_loss(together.channel).record == ratio(law)  # type: ignore[arg-type]
     added = [a.max_ratio() or Fraction(0) for a in (SKEW, OTHER, y)]
     assert (ratio(law) or 0) < math.prod(added, start=Fraction(1))
 
@@ -233,10 +235,10 @@ def posteriors(law: Law, prior: Sequence[Fraction]) -> dict[tuple[Fraction, ...]
 def test_a_constant_release_changes_nothing_and_the_same_again_never_tells_less():
     constant = matrix("x", "3 3", "7 7")
     assert posteriors(law_of(SKEW, constant), [Fraction(1)] * 2) == posteriors(law_of(SKEW), [Fraction(1)] * 2)
-    assert exposure(link_same_values([part(SKEW), part(constant)]).channel) == exposure(
+    assert scope_loss(link_same_values([part(SKEW), part(constant)]).channel) == scope_loss(
         link_same_values([part(SKEW)]).channel
     )
-    once, twice = (exposure(link_same_values([part(SKEW)] * n).channel) for n in (1, 2))
+    once, twice = (scope_loss(link_same_values([part(SKEW)] * n).channel) for n in (1, 2))
     assert (once.record or 0) < (twice.record or 0)
     assert once.cross > twice.cross
 
@@ -248,22 +250,22 @@ def test_many_releases_of_one_plan_are_one_matrix_of_few_rows():
     assert rows is not None
     assert len(rows) == 21
     together = link_same_values([part(axis)] * 20)
-    assert exposure(together.channel).record == Fraction(3, 2) ** 20
+    assert scope_loss(together.channel).record == Fraction(3, 2) ** 20
     assert together.exact
 
 
 def test_what_is_too_wide_to_list_is_bounded_and_of_retention_exactly(monkeypatch):
     axes = [retention("x", 3, "0.5"), retention("x", 3, "0.6"), retention("x", 3, "0.7")]
-    exactly = exposure(link_same_values([part(a) for a in axes]).channel)
+    exactly = scope_loss(link_same_values([part(a) for a in axes]).channel)
     monkeypatch.setattr(composition, "MAX_LABELS", 20)
     bounded = link_same_values([part(a) for a in axes])
 
     assert not bounded.exact
     assert bounded.strange == ()
-    assert (exposure(bounded.channel).record, exposure(bounded.channel).cross) == (exactly.record, exactly.cross)
+    assert (scope_loss(bounded.channel).record, scope_loss(bounded.channel).cross) == (exactly.record, exactly.cross)
     skewed = link_same_values([part(SKEW), part(OTHER), part(SKEW), part(OTHER)])
     assert not skewed.exact
-    assert (exposure(skewed.channel).record or 0) >= (ratio(law_of(SKEW, OTHER, SKEW, OTHER)) or 0)
+    assert (scope_loss(skewed.channel).record or 0) >= (ratio(law_of(SKEW, OTHER, SKEW, OTHER)) or 0)
 
 
 @pytest.mark.slow
@@ -274,9 +276,9 @@ def test_generalisation_then_randomisation_hides_in_the_smallest_class():
     together = link_same_values([part(coarse, records=5), part(noisy, records=5)])
     smallest = smallest_class(TableInMemory.of(policy, {"x": table}), together.certain)
 
-    assert exposure(together.channel).cross == 0
+    assert scope_loss(together.channel).cross == 0
     assert smallest == 2
-    k = k_of(exposure(together.drawn).cross, smallest)
+    k = k_of_cross_ratio(scope_loss(together.drawn).cross, smallest)
     orders = [[table[i], *(v for j, v in enumerate(table) if j != i)] for i in range(5)]
     assert k == 1 / best_link(law_of(coarse, noisy), orders)
 
@@ -300,7 +302,7 @@ def test_attribute_disclosure_of_linked_rows_is_the_formula_over_the_written_out
     policy = policies.policy_of(attributes)
     original = TableInMemory.of(policy, {name: [r[name] for r in rows] for name in "xy"})
     parts = [part(x[0], y[0], records=len(rows)), part(x[1], *y[1:], records=len(rows))]
-    requirement = Requirement("attribute-disclosure", Options(threshold="1/2"))
+    requirement = Requirement("attribute-disclosure", AttributeDisclosureOptions(threshold="1/2"))
 
     laws = [{(v,): dict(column) for v, column in law_of(*axes).items()} for axes in (x, y)]
     expected = brute.Table(rows, [(("x",), laws[0])], sensitive="y", law=laws[1]).risks()
@@ -315,7 +317,7 @@ def test_an_attribute_with_other_categories_is_another_attribute_and_only_bounde
     together = link_same_values([first, again])
 
     assert together.strange
-    assert exposure(together.channel).record == Fraction(7, 3) ** 2
+    assert scope_loss(together.channel).record == Fraction(7, 3) ** 2
 
 
 def test_generalisation_of_several_attributes_is_taken_attribute_by_attribute():
@@ -348,7 +350,7 @@ def test_a_column_that_is_carried_in_any_release_counts_as_known():
     together = link_same_values([carrying, part(retention("x", 2, "0.7"))])
 
     assert together.carried == ("z",)
-    assert exposure(together.channel).record is None
+    assert scope_loss(together.channel).record is None
 
 
 def test_a_table_is_not_assessed_over_more_cells_than_can_be_looked_at(monkeypatch):

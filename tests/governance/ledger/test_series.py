@@ -24,7 +24,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.governance.ledger import overlap
 from rrpolicy.governance.ledger.composition import ReleaseComponent
 from rrpolicy.policy.model import Attribute, LedgerSettings, Role
-from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from tests.governance.ledger.office import DROP_ROOM, KEEP, LEDGER, Office, privacy
 from tests.release.forging import fill_again, refill_public, reseal_public, rewrite
 
@@ -259,7 +259,7 @@ def composed(axis, releases: int, declared: LedgerSettings) -> tuple[Fraction | 
     parts = [ReleaseComponent(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(releases)]
     entry = SimpleNamespace(overlap="nested", different_values=declared.different_values, series="s")
     (group,) = overlap.combine_releases(parts, declared, [entry] * (releases - 1), 3).groups  # type: ignore[arg-type]
-    return exposure(group.channel).record, group.people  # type: ignore[arg-type]
+    return scope_loss(group.channel).record, group.people  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("axis", "releases"), [(KEPT[2], 3), (KEPT[3], 2), (KEPT[3], 3), (SKEW, 3), (KEPT[2], 4)])
@@ -292,7 +292,7 @@ def test_a_release_outside_of_a_series_adds_to_what_the_series_declared():
     (group,) = overlap.combine_releases([*series, outside], LedgerSettings("", "nested"), [entry] * 4, 3).groups  # type: ignore[list-item]
     once = axis.max_ratio()
     assert once is not None
-    assert exposure(group.channel).record == once**3  # type: ignore[arg-type]
+    assert scope_loss(group.channel).record == once**3  # type: ignore[arg-type]
     assert group.people == 1
 
 

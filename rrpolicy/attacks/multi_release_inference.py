@@ -1,0 +1,161 @@
+"""Inference over releases: rows of several releases that can be told to be one person's, read together.
+
+Whose values that are released as they are nobody shares, has a row in each release that anybody finds. With c the
+shares of the sensitive values in the table, and P_t the matrix of release t, the attacker names, of a person whose rows
+show v_1, …, v_T,
+
+    argmax_u c_u prod_t P_t[v_t, u]
+
+and no guess from those rows and these shares is better (Bayes). Of a person of value u he is right with the chance
+
+    p_u = sum of prod_t P_t[v_t, u] over all v of which he names u
+
+independent of all others: his successes are a sum of Bernoulli variables. Of equal retention matrices and even shares
+he names the majority. Releases that share their draws tell no more than one, and fall short of what is predicted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.score_distribution import ScoreDistribution, apply_channel, compare_with_prediction
+from rrpolicy.attacks.target import (
+    MAX_ATTACK_CELLS,
+    TOO_LARGE,
+    AttackTarget,
+    can_list_axes,
+    count_attack_cells,
+    joint_table_size,
+)
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.product.released_counts import is_deterministic
+from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.evidence import split_axes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rrpolicy.attacks.target import AttackCells
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.source.counts import Array, Ints
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+
+JOINT_INFERENCE = "inference over releases"
+NOBODY = "nobody is alone in what is released as it is"
+OTHERWISE = "the releases put the records of the table into different categories"
+COUNTS = "people whom every release shows alone, and whose value the attacker names from all their rows"
+
+
+def infer_together(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
+    """Run the attack on all releases of each table, for each sensitive attribute that they release by themselves.
+
+    Releases of one series show the same draw, and count as one.
+    """
+    for table in sorted({target.table for target in targets}):
+        of_table = {i: target for i, target in enumerate(targets, 1) if target.table == table and not target.unfit}
+        first_of = {target.series or f"release {i}": i for i, target in reversed([*of_table.items()])}
+        yield from _infer_from_releases(targets, sorted(first_of.values()))
+
+
+def _infer_from_releases(targets: Sequence[AttackTarget], numbers: Sequence[int]) -> Iterator[AttackResult]:
+    """Run the attack on some releases of one table, by their numbers from 1."""
+    channels = [targets[i - 1].channel for i in numbers]
+    products = [channel for channel in channels if isinstance(channel, Product)]
+    if len(numbers) <= 1 or len(products) < len(numbers):
+        return
+    chosen, of = [targets[i - 1] for i in numbers], f"releases {in_words(map(str, numbers))}"
+    for name in (a.name for a in chosen[0].policy.with_role(Role.SENSITIVE)):
+        axes = [axis for product in products for axis in product.axes if axis.attributes == (name,)]
+        if len(axes) < len(products) or all(map(is_deterministic, axes)):
+            continue
+        shared = linking_axes(chosen[0], products, axes[0])
+        if shared:
+            yield _infer_attribute(chosen, products, [(*shared, axis) for axis in axes], f"{of}: {name}")
+
+
+def _infer_attribute(
+    chosen: Sequence[AttackTarget], products: Sequence[Product], axes: Sequence[tuple[Axis, ...]], of: str
+) -> AttackResult:
+    """Return the attack by the axes of each release that are known and shared, and the one that is attacked."""
+    *shared, _ = axes[0]
+    names = in_words([name for axis in shared for name in axis.attributes])
+    knows = f"{names} of everybody, the shares of the values in the table, and the channels"
+    domains = {each.policy.attributes[axes[0][-1].attributes[0]].domain for each in chosen}
+    if len(domains) > 1 or not all(can_list_axes(each[-1]) for each in axes):
+        return undecided_attack(
+            JOINT_INFERENCE, of, knows, "it is not released with the same categories, or there are too many sets"
+        )
+    if max(map(joint_table_size, axes)) > MAX_ATTACK_CELLS:
+        return undecided_attack(JOINT_INFERENCE, of, knows, TOO_LARGE)
+    counted = [count_attack_cells(t, p, each) for t, p, each in zip(chosen, products, axes, strict=True)]
+    if math.prod(each.released.shape[-1] for each in counted) * counted[0].original.shape[-1] > MAX_ATTACK_CELLS:
+        return undecided_attack(
+            JOINT_INFERENCE, of, knows, "what several rows may show has more than 1,048,576 combinations"
+        )
+    if not equal_original_counts(counted):
+        return undecided_attack(JOINT_INFERENCE, of, knows, OTHERWISE)
+    who = unique_combinations(counted[0])
+    people = int(who.sum())
+    if not people:
+        return undecided_attack(JOINT_INFERENCE, of, knows, NOBODY)
+    original = counted[0].original
+    shares = original.reshape(-1, original.shape[-1]).sum(axis=0)
+    named, right = best_guesses(shares, [each.axes[-1].forward(np.eye(len(shares)), 0) for each in counted])
+    own = np.argmax(apply_channel(counted[0].axes[:-1], original)[who], axis=-1)
+    shown = tuple(np.argmax(each.released[who], axis=-1) for each in counted)
+    p = right[own]
+    law = ScoreDistribution(float(p.sum()), float((p * (1 - p)).sum()), 1.0, float(people))
+    blind = float((own == int(np.argmax(shares))).sum())
+    words = AttackResult(JOINT_INFERENCE, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=people, without=blind)
+    return compare_with_prediction(
+        words, float((named[shown] == own).sum()), law, impossible=any(each.impossible for each in counted)
+    )
+
+
+def linking_axes(target: AttackTarget, products: Sequence[Product], sensitive: Axis) -> list[Axis]:
+    """Return the axes by which rows of several releases are told to be one person's: known, and released as they are.
+
+    Args:
+        target: the first release.
+        products: the channels of all.
+        sensitive: the axis of the first that is attacked.
+    """
+    known = split_axes(products[0], target.policy, sensitive.attributes[0]).known
+    return [
+        axis
+        for axis in known
+        if is_deterministic(axis) and can_list_axes(axis) and all(axis in p.axes for p in products)
+    ]
+
+
+def equal_original_counts(counted: Sequence[AttackCells]) -> bool:
+    """Return whether several releases put the same records of the table into the same categories."""
+    return all(np.array_equal(each.original, counted[0].original) for each in counted)
+
+
+def unique_combinations(counted: AttackCells) -> Mask:
+    """Return (released sizes but the last) where one record stands, which anybody finds who knows the person."""
+    alone: Mask = apply_channel(counted.axes[:-1], counted.original.sum(axis=-1)) == 1
+    return alone
+
+
+def best_guesses(shares: Array, matrices: Sequence[Array]) -> tuple[Ints, Array]:
+    """Return the value that is named of each combination of shown ones, and how often that is right, by value.
+
+    Args:
+        shares: (values,) in the table.
+        matrices: (released, values) each, column-stochastic.
+    """
+    chances = np.ones((len(shares),))
+    for matrix in matrices:
+        chances = chances[..., None, :] * matrix
+    named = np.argmax(shares * chances, axis=-1)
+    right = np.array([chances[..., u][named == u].sum() for u in range(len(shares))])
+    return named, right

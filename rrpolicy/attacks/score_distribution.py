@@ -1,0 +1,130 @@
+"""The success of an attack as a sum over released records, beside its exact law over all draws.
+
+Given the original, the released records are independent, each drawn from its own column of P. What an attacker attains
+who takes one released record after the other is T = sum over released records of f(record), where f is the chance that
+he succeeds with a record of these values, over his own choices. With o the released counts and c the original ones
+
+    T = sum f . o,    E T = sum f . (P c),    V = sum_v c_v ((P^T f^2)_v - (P^T f)_v^2)
+
+exact up to rounding, and Bennett's inequality bounds each tail at every sample size. No number of the attacker's own is
+drawn: T is the mean over all of his choices.
+
+References:
+    Bennett 1962, eq. 8b; Boucheron, Lugosi, Massart 2013, theorem 2.9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.product.goodness_of_fit import bennett_surprise
+from rrpolicy.frozen_dataclass import frozen
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array
+
+BASIS = "exact mean and variance given the original counts; Bennett's inequality, both tails"
+_ENOUGH = 60  # halvings of an interval, down to the last digits of a double
+
+
+@frozen
+class ScoreDistribution:
+    """How a sum over released records is distributed.
+
+    Attributes:
+        mean: its expectation.
+        variance: exact up to rounding.
+        width: how far a record's f may vary.
+        scale: what rounding errors are relative to.
+    """
+
+    mean: float
+    variance: float
+    width: float
+    scale: float
+
+    def tail(self, total: float) -> float:
+        """Return an upper bound of the chance that the sum is as far from its mean as this, in both directions."""
+        return min(1.0, 2 * math.exp(-self._surprise(total - self.mean)))
+
+    def reach(self, chance: float) -> float:
+        """Return how far from its mean the sum may be, so that `tail` is not below a chance."""
+        low, high = 0.0, self.scale * 2 + 1
+        for _ in range(_ENOUGH):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.tail(self.mean + middle) >= chance else (low, middle)
+        return low
+
+    def _surprise(self, deviation: float) -> float:
+        variance = np.array([self.variance])
+        return float(bennett_surprise(np.array([deviation]), variance, self.width or 1.0, np.array([self.scale]))[0])
+
+
+def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
+    """Return P x, axis by axis; further axes of x stay as they are."""
+    for place, axis in enumerate(axes):
+        x = axis.forward(x, place)
+    return x
+
+
+def apply_transpose(axes: Sequence[Transition], x: Array) -> Array:
+    """Return P^T x, axis by axis; further axes of x stay as they are."""
+    for place, axis in enumerate(axes):
+        x = axis.back(x, place)
+    return x
+
+
+def score_distribution(axes: Sequence[Transition], c: Array, f: Array) -> ScoreDistribution:
+    """Return the law of the sum of f over the released records.
+
+    Args:
+        axes: that f is a function of.
+        c: (original sizes) counts.
+        f: (released sizes) what each record adds.
+    """
+    expected = np.maximum(apply_channel(axes, c), 0.0)
+    variance = float((c * (apply_transpose(axes, f * f) - apply_transpose(axes, f) ** 2)).sum())
+    reached = f[expected > 0]
+    width = float(reached.max() - reached.min()) if reached.size else 0.0
+    scale = float(np.abs(f * expected).sum() + c.sum())
+    return ScoreDistribution(float((f * expected).sum()), max(variance, 0.0), width, scale)
+
+
+def compare_with_prediction(
+    attack: AttackResult,
+    successes: float,
+    expected: ScoreDistribution,
+    *,
+    impossible: bool,
+    unit: float = 1.0,
+    times: int = 1,
+) -> AttackResult:
+    """Return an attack with what it came to, held to its law.
+
+    Args:
+        attack: with its words; outcome, numbers and basis are filled in.
+        successes: the sum over the written release.
+        expected: its law.
+        impossible: whether the release holds what no original can become.
+        unit: what one success is of the sum.
+        times: attacks of this name that are looked at together (Bonferroni).
+    """
+    tail = 0.0 if impossible else min(1.0, times * expected.tail(successes))
+    reach = expected.reach(float(FALSE_ALARM) / times)
+    return replace(
+        attack,
+        outcome=AttackOutcome.AS_PREDICTED if tail >= FALSE_ALARM else AttackOutcome.NOT_AS_PREDICTED,
+        successes=successes / unit,
+        predicted=expected.mean / unit,
+        lowest=(expected.mean - reach) / unit,
+        highest=(expected.mean + reach) / unit,
+        tail=tail,
+        basis=BASIS,
+    )

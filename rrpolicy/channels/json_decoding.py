@@ -1,0 +1,83 @@
+"""Channels and axes from their JSON: the kinds that are loaded, each in the versions it reads, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from rrpolicy.canonical_json import Json
+from rrpolicy.channels.base import Axis, Channel
+from rrpolicy.errors import (
+    DataError,
+    MissingNameError,
+    Problem,
+    RefusedError,
+)
+from rrpolicy.serialization.reading import UnknownVersionError
+
+T = TypeVar("T")
+
+
+def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Channel:
+    """Read a channel.
+
+    Args:
+        document: what `Channel.to_json` or `to_public_json` wrote.
+        kinds: channel and axis classes by kind, of the loaded plugins.
+
+    Raises:
+        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
+        DataError: RR334 if the description contradicts itself.
+    """
+    description, kind, found = _find_kind(document, kinds, "channel")
+    if not issubclass(found, Channel):
+        raise _inconsistency_error(kind, "it names an axis where a channel stands")
+    return _decode_kind(kind, lambda: found.from_json(description, kinds))
+
+
+def axis_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Axis:
+    """Read an axis.
+
+    Args:
+        document: what `Axis.to_json` or `to_public_json` wrote.
+        kinds: channel and axis classes by kind, of the loaded plugins.
+
+    Raises:
+        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
+        DataError: RR334 if the description contradicts itself.
+    """
+    description, kind, found = _find_kind(document, kinds, "axis")
+    if not issubclass(found, Axis):
+        raise _inconsistency_error(kind, "it names a channel where an axis stands")
+    return _decode_kind(kind, lambda: found.from_json(description))
+
+
+def _find_kind(
+    document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]], what: str
+) -> tuple[Mapping[str, Json], str, type[Channel | Axis]]:
+    if not isinstance(document, Mapping) or not isinstance(kind := document.get("kind"), str):
+        raise _inconsistency_error(what, "it names no kind")
+    if kind not in kinds:
+        raise MissingNameError(f"{what} kind", kind, ", ".join(sorted(kinds)))
+    return document, kind, kinds[kind]
+
+
+def _decode_kind(kind: str, from_json: Callable[[], T]) -> T:
+    try:
+        return from_json()
+    except UnknownVersionError as error:
+        raise RefusedError(
+            Problem("RR404", str(error), hint="install the version of rrpolicy, or of the plugin, that wrote it")
+        ) from error
+    except ValueError as error:
+        raise _inconsistency_error(kind, str(error)) from error
+
+
+def _inconsistency_error(kind: str, why: str) -> DataError:
+    return DataError(
+        Problem(
+            "RR334",
+            f"the description of '{kind}' cannot be read: {why}",
+            hint="it was changed after it was written; take the file from the release or the plan again",
+        )
+    )

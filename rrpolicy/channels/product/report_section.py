@@ -1,0 +1,122 @@
+"""What the report says of generalised columns: what they became, what that lost, how large classes are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channels.axes.categories import certainty_penalty
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.class_sizes import class_section, count_class_sizes
+from rrpolicy.report_blocks import Section, figure
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+_SHOWN = 60
+HOW = (
+    "Nothing was drawn at random. Each value was released as the group that it lies in; records that agree in all that "
+    "may be known of a person make an equivalence class, and a class is all that anybody can be traced to."
+)
+LOST = (
+    "The loss (normalised certainty penalty, NCP) is the share of a column's categories that a released label stands "
+    "for, 0 where it is one category and 1 where it says nothing, on average over the records. All columns count alike "
+    "here, whatever weights the policy gives them in its choice."
+)
+
+
+def recode_sections(product: Product, original: Original | None) -> tuple[Section, ...]:
+    """Return the sections of a channel that recodes.
+
+    Args:
+        product: the channel.
+        original: the table, for the audit page: losses, class sizes and suppressed records; None for the public one.
+    """
+    recoded = [axis for axis in product.axes if isinstance(axis, Recode)]
+    if not recoded:
+        return ()
+    used = None if original is None else _ReleasedLabels(recoded, original)
+    losses = None if used is None else used.losses()
+    rows = [row for axis in recoded for row in _recoded_columns(axis)]
+    header = ["Column", "Categories", "Released labels", "Most categories in one label"]
+    if losses is not None:
+        header.append("Loss (NCP)")
+        rows = [(*row, figure(loss, 4)) for row, loss in zip(rows, losses, strict=True)]
+    how = (HOW,) if losses is None else (HOW, LOST)
+    sections = [Section("Generalisation", how, (), tuple(header), tuple(rows)), *_label_meanings(recoded, used)]
+    if used is not None and losses is not None:
+        sections.append(class_section(used.sizes, used.suppressed, used.records, sum(losses) / len(losses)))
+    return tuple(sections)
+
+
+class _ReleasedLabels:
+    """What the records of a table are released as.
+
+    Attributes:
+        records: N.
+        suppressed: records that are suppressed.
+        sizes: (classes,) records of each class of the others, by the recoded columns alone.
+    """
+
+    def __init__(self, recoded: Sequence[Recode], original: Original) -> None:
+        counts = original.counts(*(name for axis in recoded for name in axis.attributes))
+        parts, start = [], 0
+        for axis in recoded:
+            span = slice(start, start + len(axis.attributes))
+            start = span.stop
+            parts.append(axis.recode(counts.codes[:, span]))
+        self._recoded, self._codes, self._n = recoded, np.concatenate(parts, axis=1), counts.n
+        kept = np.ones(len(self._n), dtype=bool)
+        if len(recoded) == 1 and recoded[0].suppressed_row is not None and recoded[0].released_size > 1:
+            kept = (self._codes != [len(column.labels) - 1 for column in recoded[0].released]).any(axis=1)
+        self.records = original.records
+        self.suppressed = int(self._n[~kept].sum())
+        self.sizes = count_class_sizes(self._codes[kept], self._n[kept])
+
+    def of(self, column: int) -> Ints:
+        """Return (labels,) how many records are released with each label of a column."""
+        labels = [len(released.labels) for axis in self._recoded for released in axis.released][column]
+        return np.bincount(self._codes[:, column], weights=self._n, minlength=labels).astype(np.int64)
+
+    def losses(self) -> list[float]:
+        """Return the mean penalty of each column."""
+        found = []
+        columns = [pair for axis in self._recoded for pair in zip(axis.original, axis.of_labels, strict=True)]
+        for place, (domain, groups) in enumerate(columns):
+            penalties = np.array([certainty_penalty(len(group), len(domain.labels)) for group in groups])
+            found.append(float(penalties @ self.of(place)) / max(self.records, 1))
+        return found
+
+
+def _recoded_columns(axis: Recode) -> Iterator[tuple[str, ...]]:
+    suppressing = axis.suppressed_row is not None
+    for domain, column, groups in zip(axis.original, axis.released, axis.of_labels, strict=True):
+        own = groups[:-1] if suppressing and len(groups) > 1 else groups
+        yield column.name, figure(len(domain.labels)), figure(len(own)), figure(max(len(group) for group in own))
+
+
+def _label_meanings(recoded: Sequence[Recode], used: _ReleasedLabels | None) -> Iterator[Section]:
+    """Yield what each label stands for that is more than a category; on the audit page how common it is."""
+    rows, shares, place = [], [], 0
+    for axis in recoded:
+        for domain, column, groups in zip(axis.original, axis.released, axis.of_labels, strict=True):
+            people = None if used is None else used.of(place)
+            place += 1
+            for position, group in enumerate(groups):
+                if len(group) > 1 and (people is None or people[position]):
+                    every = len(group) == len(domain.labels)
+                    named = "every category" if every else ", ".join(str(domain.labels[code]) for code in group)
+                    rows.append((column.name, str(column.labels[position]), named))
+                    shares.append(0.0 if used is None or people is None else float(people[position]) / used.records)
+    if rows:
+        more = (f"{figure(len(rows) - _SHOWN)} more labels stand in release.json.",) if len(rows) > _SHOWN else ()
+        header, shown = ("Column", "Released label", "Stands for"), tuple(rows[:_SHOWN])
+        if used is None:
+            yield Section("What the labels stand for", more, (), header, shown)
+        else:
+            bars = tuple(shares[:_SHOWN])
+            yield Section("What the labels stand for", more, (), header, shown, bars, "Share of records")

@@ -1,0 +1,288 @@
+"""What a channel says of itself, held against the policy and against its own matrices.
+
+An axis tells what it does in several ways: columns of a matrix, a decoder, two ratios, names and labels. Assessors,
+decoders and reports each believe one of them. Nothing of this is taken on an axis' word that can be computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rrpolicy.canonical_json import Value, same_category
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.base import Axis, Channel, Transition
+from rrpolicy.channels.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Cell,
+    Decoder,
+    IdentityDecoder,
+    MatrixDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+    Rows,
+    WithheldDecoder,
+    label_cells,
+)
+from rrpolicy.channels.probability import largest_ratio, log_at_most, smallest_cross_ratio
+from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
+from rrpolicy.finding import Measure
+from rrpolicy.plugin_errors.distributions import GROUP
+from rrpolicy.plugin_errors.type_checks import check_return_type, check_type
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+LISTED = 250_000
+"""Entries of a matrix that are listed; ratios of larger ones rest on the word of who wrote the axis."""
+RANKED = 40_000
+"""Entries of a matrix whose rank is computed; of a larger one the decoder says whether it can be undone."""
+ROUNDING = Fraction(1, 10**12)
+"""A logarithm of somebody else's may be rounded, as a share of itself."""
+SINGULAR = "its matrix cannot be undone, as its columns are linearly dependent: no count could be estimated"
+CHANNEL: Mapping[str, Any] = {
+    "tables": tuple[TableSpec, ...],
+    "decoders": tuple[Decoder, ...],
+    "discloses": tuple[str, ...],
+}
+AXIS: Mapping[str, Any] = {
+    "attributes": tuple[str, ...],
+    "original_size": int,
+    "columns": tuple[Column, ...],
+    "decoder": Decoder,
+    "max_ratio": Fraction | None,
+    "log_ratio": Measure,
+    "min_cross_ratio": Fraction,
+    "discloses": tuple[str, ...],
+}
+"""What the members of a channel and of an axis are, or return."""
+
+
+class StatedAttribute(Protocol):
+    """An attribute as a policy or a manifest states it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name in the original."""
+        ...
+
+    @property
+    def release_as(self) -> str | None:
+        """Return its released name; None for the same."""
+        ...
+
+    @property
+    def domain(self) -> Sequence[Value] | None:
+        """Return its categories; None if it has no list of them."""
+        ...
+
+
+def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribute]) -> Iterator[str]:
+    """Yield where a channel says something else than the policy, or than itself.
+
+    Args:
+        channel: as planned or published.
+        attributes: those that are released, as stated.
+
+    Raises:
+        RefusedError: RR413 if one of its functions returns something else than its protocol says.
+    """
+    check_protocols(channel)
+    stated = {attribute.name: attribute for attribute in attributes}
+    released = [column for table in channel.tables() for column in table.columns]
+    for column in (column for column in released if column.attribute):
+        if column.attribute not in stated:
+            yield f"'{column.name}' is released of '{column.attribute}', which the policy does not release"
+            continue
+        name = stated[column.attribute].release_as or column.attribute
+        if column.name != name:
+            yield f"'{column.attribute}' is released as '{column.name}', and the policy says '{name}'"
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    empty = {axis.attributes for axis in axes if isinstance(axis, Matrix) and axis.invariant and is_built_in(axis)}
+    own = {axis.attributes for axis in axes if is_built_in(axis)}
+    for decoder in channel.decoders():
+        names = {column.name for column in released if column.attribute in decoder.attributes}
+        if set(decoder.columns) != names:
+            names_read, names_released = (_quoted_names(sorted(columns)) for columns in (decoder.columns, names))
+            what = f"the decoder reads {names_read}, and released is {names_released}"
+            yield f"{_quoted_names(decoder.attributes)}: {what}"
+        if isinstance(decoder, WithheldDecoder) and not isinstance(channel, UndisclosedChannel):
+            yield f"{_quoted_names(decoder.attributes)}: its decoder is withheld, which the policy alone decides"
+        partly = decoder.attributes in empty or isinstance(decoder, WithheldDecoder)
+        yield from _category_mismatches(decoder, stated, partly=partly)
+        if _is_singular(decoder, told=decoder.attributes in own):
+            yield f"{_quoted_names(decoder.attributes)}: {SINGULAR}"
+    for axis in axes:
+        if not is_built_in(axis):
+            yield from axis_contradictions(axis)
+
+
+def check_protocols(channel: Channel) -> None:
+    """Hold what a channel and its axes return to their protocols, where they are not built in.
+
+    Raises:
+        RefusedError: RR413.
+    """
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    spoken: list[tuple[Channel | Axis, Mapping[str, Any]]] = [(channel, CHANNEL), *((axis, AXIS) for axis in axes)]
+    for one, returns in spoken:
+        for name, kind in () if is_built_in(one) else returns.items():
+            value = getattr(one, name)
+            if callable(value):
+                check_return_type(kind, value)()
+            else:
+                check_type(value, kind, one, name)
+
+
+def finalised_channel(channel: Channel, original: Original) -> Channel:
+    """Return a channel as it will be drawn.
+
+    Raises:
+        RefusedError: RR413 if that of a plugin returns something else.
+    """
+    return check_return_type(Channel, channel.settle)(original)
+
+
+def axis_contradictions(axis: Axis) -> Iterator[str]:
+    """Yield where an axis contradicts its own matrix, if that can be listed: in its decoder, or in its ratios."""
+    if not isinstance(axis, Transition) or not _has_listed_values(axis):
+        return
+    name = _quoted_names(axis.attributes)
+    columns = [axis.column(code) for code in range(axis.original_size)]
+    for code, column in enumerate(columns):
+        inside = all(0 <= u < axis.released_size and p >= 0 for u, p in column.items())
+        if not inside or sum(column.values(), Fraction(0)) != 1:
+            yield f"{name}: column {code} of the matrix is no distribution over the released values"
+            return
+    rows = tuple(tuple(column.get(u, Fraction(0)) for column in columns) for u in range(axis.released_size))
+    undone = _decoder_matrix(axis)
+    if undone is not None and undone != rows:
+        yield f"{name}: the decoder undoes another matrix than that which is drawn from"
+    largest, claimed = largest_ratio(rows), axis.max_ratio()
+    if claimed is not None and (largest is None or claimed < largest):
+        yield f"{name}: its matrix has a larger ratio of probabilities than it says (max_ratio)"
+    elif claimed is not None and _is_understated(axis.log_ratio().value, claimed):
+        yield f"{name}: it says a smaller epsilon (log_ratio) than its largest ratio gives (max_ratio)"
+    if axis.min_cross_ratio() > smallest_cross_ratio(rows):
+        yield f"{name}: its matrix has a smaller cross ratio than it says (min_cross_ratio)"
+
+
+def _is_understated(epsilon: float, ratio: Fraction) -> bool:
+    """Return whether the logarithm of a ratio is larger than is said; exactly, as in doubles a small one is rounded."""
+    if math.isinf(epsilon):
+        return epsilon < 0
+    return math.isnan(epsilon) or not log_at_most(ratio, Fraction(epsilon) * (1 + ROUNDING))
+
+
+def unverified_components(channel: Channel) -> tuple[Channel | Axis, ...]:
+    """Return what is of others and cannot be recomputed.
+
+    That is a channel, which has no columns to compare its draws and decoders with, and axes whose matrix cannot be
+    listed, or is too large.
+    """
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    whole = () if is_built_in(channel) else (channel,)
+    return (*whole, *(axis for axis in axes if not is_built_in(axis) and not _has_listed_values(axis)))
+
+
+def is_built_in(axis: Axis | Channel) -> bool:
+    """Return whether an axis or a channel is rrpolicy's own; a class derived from one of those may say anything."""
+    return type(axis).__module__.partition(".")[0] == GROUP
+
+
+def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute], *, partly: bool) -> Iterator[str]:
+    """Yield what a decoder undoes into that are not the categories of the policy, in its order.
+
+    Args:
+        decoder: of some attributes.
+        stated: attributes by name.
+        partly: categories that are known to be empty may be left out.
+    """
+    for attributes, undone in _decoded_attributes(decoder):
+        domains = [stated[name].domain for name in attributes if name in stated]
+        known = [tuple(domain) for domain in domains if domain is not None]
+        if len(known) < len(attributes):
+            if undone:
+                yield f"{_quoted_names(attributes)}: categories are estimated of what has none in the policy"
+            continue
+        if math.prod(map(len, known)) != len(undone) and not partly:
+            yield f"{_quoted_names(attributes)}: other categories are estimated than the policy's"
+        elif not _is_ordered_subset(undone, product(*known)):
+            yield f"{_quoted_names(attributes)}: categories are estimated in another order than the policy's, or others"
+
+
+def _is_singular(decoder: Decoder, *, told: bool) -> bool:
+    """Return whether a matrix cannot be undone.
+
+    Args:
+        decoder: of a matrix; others say themselves what they tell.
+        told: whether the decoder's word is enough, as its axis is built in.
+    """
+    if not isinstance(decoder, (RetentionDecoder, MatrixDecoder)) or not decoder.unbiased:
+        return isinstance(decoder, (RetentionDecoder, MatrixDecoder))
+    listed = isinstance(decoder, MatrixDecoder) and len(decoder.released) * len(decoder.original) <= RANKED
+    return listed and not told and not full_column_rank(decoder.matrix())
+
+
+def _decoded_attributes(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Sequence[Cell]]]:
+    """Yield attributes that are undone together, and the original categories of them."""
+    match decoder:
+        case IdentityDecoder(labels=labels) | AnatomyDecoder(labels=labels):
+            yield decoder.attributes, label_cells(labels)
+        case MatrixDecoder(original=original) | WithheldDecoder(original=original):
+            yield decoder.attributes, original
+        case RetentionDecoder(labels=together) | AdditionDecoder(labels=together):
+            yield decoder.attributes, together
+        case RecodeDecoder(original=domains):
+            for name, labels in zip(decoder.attributes, domains, strict=True):
+                yield (name,), label_cells(labels)
+
+
+def _is_ordered_subset(some: Sequence[Cell], everything: Iterator[Cell]) -> bool:
+    """Return whether cells are among all cells, in their order."""
+    return all(any(_equal_cells(cell, other) for other in everything) for cell in some)
+
+
+def _equal_cells(one: Cell, other: Cell) -> bool:
+    """Return whether two cells are equal; 1 is not TRUE."""
+    return len(one) == len(other) and all(map(same_category, one, other))
+
+
+def _has_listed_values(axis: Axis) -> bool:
+    return isinstance(axis, Transition) and axis.released_size * axis.original_size <= LISTED
+
+
+def _decoder_matrix(axis: Axis) -> Rows | None:
+    """Return the matrix that a decoder undoes, in the axis' own order of released values; None for other forms.
+
+    It has no rows if a value can be drawn that the axis does not release.
+    """
+    decoder = axis.decoder()
+    released = {cell: u for u, cell in enumerate(product(*(column.labels for column in axis.columns())))}
+    match decoder:
+        case RetentionDecoder():
+            told, undone = decoder.labels, decoder.matrix()
+        case MatrixDecoder():
+            told, undone = decoder.released, decoder.matrix()
+        case IdentityDecoder():
+            told = label_cells(decoder.labels)
+            undone = tuple(tuple(Fraction(u == v) for v in range(len(told))) for u in range(len(told)))
+        case AdditionDecoder() | AnatomyDecoder() | RecodeDecoder() | WithheldDecoder():
+            return None
+    rows = [(Fraction(0),) * axis.original_size] * len(released)
+    for cell, row in zip(told, undone, strict=True):
+        if cell in released:
+            rows[released[cell]] = row
+        elif any(row):
+            return ()
+    return tuple(rows)
+
+
+def _quoted_names(attributes: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in attributes)

@@ -1,0 +1,284 @@
+"""The optimiser that mechanisms share: least expected error subject to every requirement. Deterministic.
+
+Sequential quadratic programming (SLSQP) in the logarithms of the retention probabilities, where the objective is
+nearly linear, on the active set of the largest constraint values, from several starts; then rounding down, and pulling
+back until the assessors accept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.channels.probability import retention_probability
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.optimize.retention.common_retention import largest_common_retention
+from rrpolicy.optimize.retention.constraints import MAX_RETENTION, MIN_RETENTION, CachedConstraints
+from rrpolicy.optimize.retention.feasible_search import feasible_point, largest_feasible_common
+from rrpolicy.optimize.retention.problem import (
+    Allocation,
+    AllocationSolution,
+    EvaluationCount,
+    infeasible_error,
+)
+from rrpolicy.optimize.retention.rounding import move_inside, pull_back, raise_to_limit
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from rrpolicy.source.counts import Array, Ints
+
+ACTIVE = 40
+"""Constraints added to the working set at a time, those with the largest values first."""
+DEFAULT_STARTS = 5
+FINE = 1e-3
+"""How far a point is scaled down at most beyond what it takes."""
+TOLERANCE = 1e-7
+FULL, ROUGH = 1e-10, 1e-7
+"""Accuracy of the objective from the first start; and from the others, of which one that ends lower is followed on."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def solve_common_retention(problem: Allocation) -> AllocationSolution:
+    """Return the largest common retention probability that satisfies every requirement.
+
+    For caps on epsilon this is Ikarashi et al. 2014, Algorithms 1-3, with the smallest of the requirements' answers.
+
+    Raises:
+        RequirementError: RR102 if no retention probability satisfies them.
+    """
+    counted = _cached_constraints(problem)
+    common = _feasible_common(counted, cheap=True) if problem.monotone else largest_feasible_common(counted)
+    rho = np.full(len(problem.variables), common)
+    ended = _LocalSolution(rho, problem.objective.value(rho), EvaluationCount(counted.values, counted.jacobians))
+    if not problem.monotone:
+        moved, keep = move_inside(problem, rho, rho * (1 - FINE))
+        return _build_solution(counted, replace(ended, rho=moved), keep, 1, 1, (ended.evaluations,))
+    return _rounded_solution(counted, ended, 1, 1, (ended.evaluations,))
+
+
+def minimise_error(problem: Allocation, starts: int = DEFAULT_STARTS) -> AllocationSolution:
+    """Return the retention probabilities of least expected error that satisfy every requirement.
+
+    Local optimality is what a start gives; how many starts agreed is said. Never worse than the common retention
+    probability, which is the first start.
+
+    Args:
+        problem: what to solve.
+        starts: how many starts; the common retention probability is the first.
+
+    Raises:
+        RequirementError: RR102 if no retention probability satisfies the requirements.
+
+    References:
+        Guo, Ying, Wu 2011, Problem 1.
+    """
+    first = _cached_constraints(problem)
+    if not problem.monotone:
+        return _minimise_from_feasible(problem, first, starts)
+    common = _feasible_common(first)
+    if common >= 1 or len(problem.variables) == 1:
+        rho = np.full(len(problem.variables), common)
+        ended = _LocalSolution(rho, problem.objective.value(rho), EvaluationCount(first.values, first.jacobians))
+        solution = _rounded_solution(first, ended, 1, 1, (ended.evaluations,))
+        return replace(solution, common=solution.keep)
+    points = [_starting_point(common, len(problem.variables), index) for index in range(starts)]
+    ends = [_descend(problem, first, points[0], points[0], FULL)]
+    ends += [_descend(problem, _cached_constraints(problem), at, points[0], ROUGH) for at in points[1:]]
+    best = min(ends, key=lambda end: end.objective)
+    near = 1e-6 * max(1.0, abs(best.objective))
+    agreed = sum(end.objective <= best.objective + near for end in ends)
+    lower = ends[0].objective > best.objective + near
+    best = _descend(problem, _cached_constraints(problem), best.rho, points[0], FULL) if lower else ends[0]
+    solution = _rounded_solution(first, best, starts, agreed, tuple(end.evaluations for end in ends))
+    if problem.bounded:
+        return solution
+    equal = _rounded_solution(first, replace(best, rho=np.full(len(best.rho), common)), 1, 1, ())
+    if _rounded_objective(problem, equal) < _rounded_objective(problem, solution):
+        value = problem.objective.value(np.array(equal.retention))
+        solution = replace(equal, objective=value, starts=starts, agreed=1, evaluations=solution.evaluations)
+    return replace(solution, common=equal.keep)
+
+
+def _minimise_from_feasible(problem: Allocation, first: CachedConstraints, starts: int) -> AllocationSolution:
+    """Minimise where requirements may also fail as less is retained: from points that hold, wherever they lie.
+
+    Raises:
+        RequirementError: RR102 if the search finds none.
+    """
+    safe = feasible_point(first)
+    common = float(np.exp(np.log(safe).mean()))
+    spread = (_starting_point(min(common, MAX_RETENTION), len(safe), index) for index in range(1, starts))
+    points = [safe, *(np.where(safe >= 1, 1.0, start) for start in spread)]
+    ends = [_descend(problem, _cached_constraints(problem), at, safe, FULL) for at in points]
+    best = min(ends, key=lambda end: end.objective)
+    near = 1e-6 * max(1.0, abs(best.objective))
+    agreed = sum(end.objective <= best.objective + near for end in ends)
+    told = tuple(end.evaluations for end in ends)
+    rho, keep = move_inside(problem, best.rho, safe)
+    return _build_solution(first, replace(best, rho=rho), keep, starts, agreed, told)
+
+
+@frozen(slots=False)
+class _LocalSolution:
+    """Where one start ended."""
+
+    rho: Array
+    objective: float
+    evaluations: EvaluationCount
+
+
+def _cached_constraints(problem: Allocation) -> CachedConstraints:
+    return CachedConstraints(problem, np.array([v.size for v in problem.variables], dtype=np.float64))
+
+
+def _feasible_common(counted: CachedConstraints, *, cheap: bool = False) -> float:
+    """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below.
+
+    Args:
+        counted: the constraints.
+        cheap: where every requirement is one number, bisect: some evaluations more, and no optimiser to import.
+    """
+    size = len(counted.sizes)
+    if not counted.problem.constraints or not size or not counted.over(np.ones(size)):
+        return 1.0
+    if counted.over(np.full(size, MIN_RETENTION)):
+        raise infeasible_error(counted.problem, counted.names(np.full(size, MIN_RETENTION), 0.0))
+
+    if cheap and max(counted.lengths) == 1:
+        return largest_common_retention(lambda rho: rho <= MIN_RETENTION or not counted.over(np.full(size, rho)))
+
+    def largest(rho: float) -> float:
+        return float(np.max(counted.compressed(np.full(size, rho))))
+
+    if largest(MAX_RETENTION) <= 0:
+        return MAX_RETENTION
+    from scipy.optimize import brentq
+
+    root: float = brentq(largest, MIN_RETENTION, MAX_RETENTION, xtol=1e-14, rtol=1e-13)
+    step = 1e-13
+    while largest(root) > 0:
+        root = max(MIN_RETENTION, root * (1 - step))
+        step *= 4
+    return root
+
+
+def _starting_point(common: float, size: int, index: int) -> Array:
+    """Return a start: the common retention, then points about it on a logarithmic scale in a fixed, even pattern."""
+    if index == 0:
+        return np.full(size, common)
+    spread = np.array([(GOLDEN * (1 + index * size + a)) % 1 for a in range(size)])
+    return np.clip(common ** (0.3 + 1.7 * spread), common * 1e-2, 0.99)
+
+
+def _descend(
+    problem: Allocation, counted: CachedConstraints, rho: Array, safe: Array, accuracy: float
+) -> _LocalSolution:
+    """Minimise from one start; the working set grows until nothing outside it is exceeded."""
+    least = min(float(safe.min()), 1.0) * 1e-3
+    working: Ints = np.empty(0, dtype=np.int64)
+    for _ in range(5):
+        value = counted.compressed(rho)
+        largest = np.argsort(-value, kind="stable")[:ACTIVE]
+        if len(working) and value.max() <= TOLERANCE:
+            break
+        working = np.union1d(working, largest).astype(np.int64)
+        rho = _slsqp(problem, counted, rho, working, (least, accuracy))
+    inside = _make_feasible(counted, rho, safe)
+    if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
+        again = _make_feasible(counted, _slsqp(problem, counted, inside, working, (least, accuracy)), safe)
+        inside = min(inside, again, key=problem.objective.value)
+    return _LocalSolution(inside, problem.objective.value(inside), EvaluationCount(counted.values, counted.jacobians))
+
+
+def _slsqp(
+    problem: Allocation, counted: CachedConstraints, rho: Array, working: Ints, to: tuple[float, float]
+) -> Array:
+    """Run SLSQP on the constraints of the working set, over x = log rho; down to a least rho, to an accuracy."""
+    from scipy.optimize import Bounds, minimize
+
+    least, accuracy = to
+    search: Any = minimize  # its stubs want array shapes that no caller has
+    whole = rho >= 1  # what is not randomised stays so: a requirement may fail as soon as it is
+
+    def at(x: Array) -> Array:
+        return np.where(whole, 1.0, np.exp(x))
+
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x: -counted.compressed(at(x))[working],
+        "jac": lambda x: -counted.slope(at(x), working) * (at(x) * ~whole),
+    }
+    found = search(
+        lambda x: problem.objective.value(at(x)),
+        np.log(np.clip(rho, least, MAX_RETENTION)),
+        jac=lambda x: problem.objective.value_and_gradient(at(x))[1] * (at(x) * ~whole),
+        bounds=Bounds(np.full(len(rho), math.log(least)), np.full(len(rho), math.log(MAX_RETENTION))),
+        constraints=[constraint],
+        method="SLSQP",
+        options={"ftol": accuracy, "maxiter": 25},
+    )
+    moved = np.exp(np.asarray(found.x, dtype=np.float64))
+    return np.where(whole, 1.0, np.clip(moved, least, MAX_RETENTION)) if np.all(np.isfinite(moved)) else rho
+
+
+def _make_feasible(counted: CachedConstraints, rho: Array, safe: Array) -> Array:
+    """Return the point itself if it holds within tolerance, else scaled down as it takes, or what holds anyway."""
+    outside = 1.0
+    for scale in (1.0, 1 - 1e-6, 1 - 1e-4, 1 - 1e-2, 0.9, 0.75, 0.5):
+        if counted.over(_scale_retentions(rho, scale), TOLERANCE):
+            outside = scale
+            continue
+        while outside - scale > FINE:
+            middle = (scale + outside) / 2
+            over = counted.over(_scale_retentions(rho, middle), TOLERANCE)
+            scale, outside = (scale, middle) if over else (middle, outside)  # noqa: PLW2901 bisected
+        return _scale_retentions(rho, scale)
+    return safe
+
+
+def _scale_retentions(rho: Array, scale: float) -> Array:
+    """Return retentions scaled down, but of what is not randomised."""
+    return np.where(rho >= 1, rho, rho * scale)
+
+
+def _rounded_solution(
+    counted: CachedConstraints, end: _LocalSolution, starts: int, agreed: int, evaluations: tuple[EvaluationCount, ...]
+) -> AllocationSolution:
+    problem, rho, raised = counted.problem, end.rho, 1.0
+    keep, scale = pull_back(problem, rho)
+    if problem.bounded and scale == 1:
+        rho, keep, raised = raise_to_limit(problem, rho, keep)
+    found = _build_solution(counted, replace(end, rho=rho), keep, starts, agreed, evaluations)
+    active = counted.names(end.rho, -1e-3) if problem.constraints else ()
+    return replace(found, active=active, pulled_back=scale, raised=raised)
+
+
+def _build_solution(  # noqa: PLR0917 what it says
+    counted: CachedConstraints,
+    end: _LocalSolution,
+    keep: tuple[Fraction, ...],
+    starts: int,
+    agreed: int,
+    evaluations: tuple[EvaluationCount, ...],
+) -> AllocationSolution:
+    rho, problem = end.rho, counted.problem
+    return AllocationSolution(
+        keep=keep,
+        unrounded=tuple(float(p) for p in counted.keep(rho)),
+        retention=tuple(float(r) for r in rho),
+        objective=problem.objective.value(rho),
+        starts=starts,
+        agreed=agreed,
+        evaluations=evaluations,
+        active=counted.names(rho, -1e-3) if problem.constraints else (),
+        pulled_back=1.0,
+    )
+
+
+def _rounded_objective(problem: Allocation, solution: AllocationSolution) -> float:
+    pairs = zip(solution.keep, problem.variables, strict=True)
+    return problem.objective.value(np.array([float(retention_probability(p, v.size)) for p, v in pairs]))

@@ -1,0 +1,177 @@
+"""Equivalence classes counted by the engine: one grouping for the classes, one for each sensitive column.
+
+The second is by a 64-bit hash of what makes a class, which costs less than by the values. That no two classes share a
+hash is not hoped but checked on the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rrpolicy.canonical_json import Value
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.privacy.classes.histograms import Classes, Histograms
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+_SALTS = 8
+
+
+@frozen
+class CountedColumn:
+    """A column whose values are counted in each class.
+
+    Attributes:
+        name: under which its histograms are returned.
+        sql: its values.
+        labels: their order; None for increasing, a missing one last.
+    """
+
+    name: str
+    sql: str
+    labels: tuple[Value, ...] | None = None
+
+
+@frozen(slots=False)
+class ClassCounts:
+    """What was counted.
+
+    Attributes:
+        classes: with a histogram of each counted column, by its name.
+        values: by its name, the values that the histograms' positions mean; those that `labels` do not name come last.
+        people: (classes,) what the records weigh, or people of the population; None without either.
+    """
+
+    classes: Classes
+    values: dict[str, tuple[Value | None, ...]]
+    people: npt.NDArray[Any] | None = None
+
+
+def count_classes(
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    known: Sequence[str],
+    counted: Sequence[CountedColumn],
+    *,
+    concerned: str | None = None,
+    suppressed: str | None = None,
+    weight: str | None = None,
+    population: str | None = None,
+) -> ClassCounts:
+    """Count the classes of a table.
+
+    Args:
+        connection: of the engine that holds it.
+        relation: SQL that stands after FROM.
+        known: SQL of what makes a class; a null equals a null.
+        counted: the sensitive columns.
+        concerned: SQL of whether a class may hold a record of the subgroup; a function of what makes it.
+        suppressed: SQL of whether a record is in no class.
+        weight: SQL of what a record weighs.
+        population: a relation of distinct `k0`, `k1`, … that compare with `known`, and the people `p` with each; not
+            beside `weight`.
+    """
+    kept = f"{relation} WHERE NOT coalesce({suppressed}, false)" if suppressed else relation
+    salt, whole = _hash_classes(connection, kept, known, concerned or "true", weight, population)
+    left_out = _query_number(connection, f"SELECT count(*) FROM {relation} WHERE {suppressed}") if suppressed else 0  # noqa: S608
+    hashes = _table_column(whole, "h")
+    order = np.argsort(hashes)
+    histograms: dict[str, Histograms] = {}
+    values: dict[str, tuple[Value | None, ...]] = {}
+    gone = f"coalesce({suppressed}, false)" if suppressed else "false"
+    for column in counted:
+        told = f"{_hash_sql(known, salt)} AS h, {column.sql} AS v, {gone} AS gone, count(*) AS n"
+        cells = _query_table(connection, f"SELECT {told} FROM {relation} GROUP BY h, v, gone")  # noqa: S608
+        code, values[column.name] = _encode_column(cells.column("v"), column.labels)
+        n, inside = _table_column(cells, "n").astype(np.int64), ~_table_column(cells, "gone").astype(bool)
+        every = len(values[column.name])
+        found = _histograms(_table_column(cells, "h")[inside], code[inside], n[inside], every)
+        everybody = np.zeros(every, dtype=np.int64)
+        np.add.at(everybody, code, n)
+        histograms[column.name] = replace(found, beyond=everybody) if left_out else found
+    sizes = _table_column(whole, "n")[order].astype(np.int64)
+    people = _table_column(whole, "p")[order] if weight or population else None
+    return ClassCounts(
+        Classes(sizes, histograms, _table_column(whole, "c")[order].astype(bool), left_out), values, people
+    )
+
+
+def _histograms(hashes: Any, code: Ints, n: Ints, values: int) -> Histograms:
+    """Return the histograms of distinct cells, the classes by increasing hash."""
+    order = np.lexsort((code, hashes))
+    hashes = hashes[order]
+    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if len(order) else np.zeros(0, np.int64)
+    return Histograms(np.append(starts, len(order)).astype(np.int64), code[order], n[order].astype(np.int64), values)
+
+
+def _hash_classes(  # noqa: PLR0917 what classes are counted by
+    connection: duckdb.DuckDBPyConnection,
+    kept: str,
+    known: Sequence[str],
+    concerned: str,
+    weight: str | None,
+    population: str | None,
+) -> tuple[int, pa.Table]:
+    """Return a salt under which no two classes share a hash, and the hash, size, concern and people of each class."""
+    names = [f"k{i}" for i in range(len(known))]
+    keys = "".join(f"{sql} AS {name}, " for sql, name in zip(known, names, strict=True))
+    grouping = f" GROUP BY {', '.join(names)}" if names else " HAVING n > 0"
+    told = f"count(*) AS n, bool_and(coalesce({concerned}, false)) AS c"
+    told += f", CAST(sum({weight}) AS DOUBLE) AS p" if weight else ""
+    inner = f"(SELECT {keys}{told} FROM {kept}{grouping}) AS o"  # noqa: S608
+    if population:
+        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM r.{name}" for name in names)
+        inner += f" LEFT JOIN {population} AS r ON {same}"
+    of = [f"o.{name}" for name in names]
+    people = ", CAST(coalesce(r.p, 0) AS BIGINT) AS p" if population else ", o.p" if weight else ""
+    for salt in range(_SALTS):
+        found = _query_table(connection, f"SELECT {_hash_sql(of, salt)} AS h, o.n, o.c{people} FROM {inner}")  # noqa: S608
+        if len(np.unique(_table_column(found, "h"))) == found.num_rows:
+            return salt, found
+    raise RuntimeError("no hash tells the classes apart")
+
+
+def _hash_sql(parts: Sequence[str], salt: int) -> str:
+    return f"hash({', '.join([*parts, str(salt)])})"
+
+
+def _encode_column(column: pa.ChunkedArray, labels: tuple[Value, ...] | None) -> tuple[Ints, tuple[Value | None, ...]]:
+    """Return the position of each value, and the values in their order."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    found = encoded.dictionary.to_pylist()
+    order = [*sorted(v for v in found if v is not None), *[None] * (None in found)]
+    if labels is not None:
+        known = {(_value_type(v), v) for v in labels}
+        order = [*labels, *(v for v in order if (_value_type(v), v) not in known)]
+    place = {(_value_type(v), v): i for i, v in enumerate(order)}
+    positions = np.array([place[_value_type(v), v] for v in found], dtype=np.int64)
+    codes = np.asarray(encoded.indices, dtype=np.int64)
+    return positions[codes] if len(found) else codes, tuple(order)
+
+
+def _value_type(value: Any) -> str:
+    """Return what tells True from 1, which Python takes for equal."""
+    return "boolean" if isinstance(value, bool) else "number" if isinstance(value, (int, float)) else "other"
+
+
+def _query_table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    relation = connection.sql(sql)
+    return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+
+def _table_column(table: pa.Table, name: str) -> Any:
+    return as_numpy(table.column(name))
+
+
+def _query_number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+    return int(connection.execute(sql).fetchall()[0][0])

@@ -1,0 +1,298 @@
+"""What a product channel exposes of a record, in the two scopes: exact ratios that k and epsilon are made of.
+
+*Record scope*: every released attribute counts; one that is released unchanged identifies whoever has a rare value.
+*Attribute scope*: neighbours differ in the randomised attributes; what is released unchanged is public context.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.base import Axis
+from rrpolicy.channels.probability import log_rounded_up, round_down, round_up
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.table import Column
+from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import Policy, Role
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+PUBLIC_RECORDS = "The number of records is public."
+
+LINKING = "1/k"
+"""Names the largest chance of linking a person to a record, where it stands beside a finding."""
+ATTACKER = "an attacker who knows everybody's original values"
+"""Whom it speaks of, as every page names him: what he does not know is whose record is which."""
+ATTACKER_OF_ONE = "an attacker who knows one person's quasi-identifiers"
+"""Whom identity disclosure speaks of, and classes of records, which agree in them."""
+DOUBTFUL_CRAMERS_V = 0.05
+"""Cramér's V from which an `assume_unlinkable` is warned about."""
+
+
+@frozen
+class ScopeLoss:
+    """What a channel lets an adversary tell apart, who links all records of a unit with each other.
+
+    Attributes:
+        record: e^epsilon of a whole unit in record scope; None stands for infinity.
+        attribute: e^epsilon of a whole unit in attribute scope; None stands for infinity.
+        cross: product of the smallest cross ratios of one record in record scope.
+        unchanged: attributes in record scope that are released as they are, with two values or more.
+        randomised: attributes that are not.
+        unlinkable: columns taken out of record scope, with the policy's reason.
+        max_records: the most records of a unit.
+    """
+
+    record: Fraction | None
+    attribute: Fraction | None
+    cross: Fraction
+    unchanged: tuple[str, ...]
+    randomised: tuple[str, ...]
+    unlinkable: tuple[Column, ...]
+    max_records: int = 1
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what record scope rests on because the policy says so."""
+        return tuple(
+            f"'{c.name}' is assumed unlinkable ({c.assume_unlinkable}): the adversary neither knows it of anyone nor "
+            "knows how it goes with the randomised attributes. Its own values are not protected: it is released "
+            "unchanged."
+            for c in self.unlinkable
+        )
+
+    @property
+    def record_of(self) -> str:
+        """Return the sentences that say what a record is made of, in record scope, and what is told of it anyway."""
+        parts = (*self.randomised, *self.unchanged)
+        made = f" A record is here made of {_quoted_list(parts)}." if parts else ""
+        if not self.unlinkable:
+            return made
+        names = [c.attribute for c in self.unlinkable]
+        those = f"{_quoted_list(names)}, {'which is' if len(names) == 1 else 'which are'} assumed unlinkable"
+        return (
+            f"{made} No part of it: {those} and released unchanged; any two values of such a column are told apart "
+            "with certainty."
+        )
+
+    @property
+    def randomised_are(self) -> str:
+        """Return the sentence that says of what attribute scope speaks."""
+        return f" Randomised: {_quoted_list(self.randomised) or 'nothing'}."
+
+    @property
+    def swapped(self) -> str:
+        """Return what is swapped in record scope, in words."""
+        what = f"values of {_quoted_list((*self.randomised, *self.unchanged))}" if self.unlinkable else "whole record"
+        return f"one person's {what}{self.in_all}"
+
+    @property
+    def linked(self) -> str:
+        """Return the sentence on units of several records; empty if there are none."""
+        if self.max_records == 1:
+            return ""
+        return (
+            f" A unit has up to {self.max_records} records, which he links with each other; what is said holds of all "
+            "of them together."
+        )
+
+    @property
+    def in_all(self) -> str:
+        """Return in how many records, in words; empty for one."""
+        return "" if self.max_records == 1 else f", in all of up to {self.max_records} records,"
+
+    @property
+    def why_infinite(self) -> str:
+        """Return a sentence on what is released unchanged; empty if nothing is."""
+        if not self.unchanged:
+            return ""
+        names = _quoted_list(self.unchanged)
+        return f" Released unchanged and taken to be known: {names}; nothing hides a person whose value is rare there."
+
+
+def scope_loss(channel: Product, max_records: int = 1) -> ScopeLoss:
+    """Return what a channel exposes (Ikarashi et al. 2014); exact.
+
+    Records are randomised independently: the channel of a unit of m records is the m-fold product of that of one.
+
+    Args:
+        channel: `assume_unlinkable` counts on unchanged attributes only. A carried column,
+            whose values are not listed, is taken to have two values or more.
+        max_records: m, the most records of a unit.
+    """
+    record: list[Axis] = []
+    randomised: list[Axis] = []
+    unchanged: list[str] = []
+    unlinkable: list[Column] = []
+    for axis in channel.axes:
+        if not isinstance(axis, Identity):
+            randomised.append(axis)
+            record.append(axis)
+        elif axis.released.assume_unlinkable is not None:
+            unlinkable.append(axis.released)
+        else:
+            record.append(axis)
+            unchanged += [axis.attribute] if axis.original_size > 1 else []
+    for column in channel.carried:
+        if column.assume_unlinkable is not None:
+            unlinkable.append(column)
+        else:
+            unchanged.append(column.attribute)
+    carried = any(column.assume_unlinkable is None for column in channel.carried)
+    return ScopeLoss(
+        None if carried else _ratio_power(_ratio_product(axis.max_ratio() for axis in record), max_records),
+        _ratio_power(_ratio_product(axis.max_ratio() for axis in randomised), max_records),
+        Fraction(0) if carried else math.prod((a.min_cross_ratio() for a in record), start=Fraction(1)),
+        tuple(unchanged),
+        tuple(name for axis in randomised for name in axis.attributes),
+        tuple(unlinkable),
+        max_records,
+    )
+
+
+def epsilon_of_ratio(ratio: Fraction | None) -> Measure:
+    """Return epsilon from its exact exponential, rounded up in the last place."""
+    return Measure(log_rounded_up(ratio), Standing.EXACT)
+
+
+def k_of_cross_ratio(cross: Fraction, records: int) -> Fraction:
+    """Return k = 1 + (N-1) prod_a min cross ratio (Ikarashi et al. 2014); 1 for a table of one record or none."""
+    return 1 + max(records - 1, 0) * cross
+
+
+def record_epsilon_measure(exposed: ScopeLoss) -> Companion:
+    """Return epsilon in record scope, to stand beside another number."""
+    return Companion(
+        "epsilon, record scope",
+        epsilon_of_ratio(exposed.record),
+        Basis.CHANNEL,
+        f"Swapping {exposed.swapped} for any other changes the chance of any release by at most e^epsilon.",
+        compares_tables=True,
+    )
+
+
+def attribute_epsilon_measure(exposed: ScopeLoss) -> Companion:
+    """Return epsilon in attribute scope, to stand beside another number."""
+    return Companion(
+        "epsilon, attribute scope",
+        epsilon_of_ratio(exposed.attribute),
+        Basis.CHANNEL,
+        f"Changing one person's randomised attributes{exposed.in_all or ','} all that is released unchanged being "
+        "public, changes the chance of any release by at most e^epsilon, and so the odds of any two guesses at them.",
+        compares_tables=True,
+    )
+
+
+def k_measures(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, ...]:
+    """Return k, rounded down, and 1/k, rounded up.
+
+    Args:
+        k: exactly.
+        basis: the least that recomputes it.
+    """
+    return (
+        Companion(
+            "k",
+            Measure(round_down(k), Standing.EXACT),
+            basis,
+            "An attacker who knows everybody's original values, but not whose record is which, links a released record "
+            "to a person no better than by guessing among k.",
+        ),
+        linkage_bound_measure(k, basis),
+    )
+
+
+def linkage_bound_measure(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
+    """Return 1/k, rounded up."""
+    return Companion(
+        LINKING,
+        Measure(round_up(1 / k), Standing.EXACT),
+        basis,
+        "Nobody, not even an attacker who has the original table, links a person to a record with more than this "
+        "chance.",
+        chance_of=Risk.LINKING,
+    )
+
+
+def unlinkable_measures(exposed: ScopeLoss, original: Original | int) -> tuple[Companion, ...]:
+    """Return how strongly each attribute assumed unlinkable goes with a randomised one; nothing without the table."""
+    if isinstance(original, int) or not exposed.unlinkable or not exposed.randomised:
+        return ()
+    from rrpolicy.privacy.epsilon.association import largest_cramers_v
+
+    found = largest_cramers_v(original, [c.attribute for c in exposed.unlinkable], exposed.randomised)
+    return tuple(
+        Companion(
+            f"{V_OF}{name}",
+            association.measure,
+            Basis.ORIGINAL,
+            f"The strongest association of '{name}', assumed unlinkable, with a randomised attribute: "
+            f"'{association.other}'."
+            + (
+                f" Above {DOUBTFUL_CRAMERS_V}: the assumption is doubtful."
+                if association.measure.value > DOUBTFUL_CRAMERS_V
+                else ""
+            ),
+        )
+        for name, association in found.items()
+    )
+
+
+def unbounded_reason(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -> str | None:
+    """Return why epsilon is infinite under a policy, as far as no data are needed to say it; None if it need not be.
+
+    Args:
+        policy: its mechanism's options are read for `blocks` and `attributes`.
+        axes: kinds of axes that will be planned. Generalising everybody into one group is not counted as a way out.
+        record: whether unchanged attributes count (record scope).
+    """
+    if any(issubclass(axis, Recode) for axis in axes):
+        return (
+            "generalised values are not randomised: people of two groups are told apart with certainty, which gives "
+            "k = 1 and an infinite epsilon; randomise the quasi-identifiers instead, or ask for something of classes"
+        )
+    options = policy.mechanism.options
+    blocks = getattr(options, "blocks", None) or {}
+    several = [name for name, parts in blocks.items() if len(parts) > 1]
+    if several:
+        are = "is" if len(several) == 1 else "are"
+        return f"{_quoted_list(several)} {are} exchanged inside blocks only, which gives k = 1 and an infinite epsilon"
+    chosen = getattr(options, "attributes", None) or ()
+    unchanged = [
+        attribute.name
+        for attribute in (policy.with_role(Role.INSENSITIVE) if record else ())
+        if attribute.name not in chosen
+        and attribute.assume_unlinkable is None
+        and not (attribute.domain is not None and len(attribute.domain) == 1)
+    ]
+    if unchanged:
+        are, each = ("is", "it") if len(unchanged) == 1 else ("are", "each")
+        return (
+            f"{_quoted_list(unchanged)} {are} released unchanged, which gives k = 1 and an infinite epsilon; "
+            f"exclude {each}, randomise it, or state `assume_unlinkable`"
+        )
+    return None
+
+
+def _quoted_list(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _ratio_power(ratio: Fraction | None, exponent: int) -> Fraction | None:
+    return None if ratio is None else ratio**exponent
+
+
+def _ratio_product(ratios: Iterable[Fraction | None]) -> Fraction | None:
+    product = Fraction(1)
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        product *= ratio
+    return product

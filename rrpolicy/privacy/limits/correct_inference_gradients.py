@@ -1,0 +1,155 @@
+"""A limit of correct readings as an optimiser sees it: success / limit - 1 with analytic derivatives.
+
+With x the shares of the originals of the record that the attacker on alpha draws, x = P_QI^T (L/lambda) for L the
+released joint, and r = (P_S x)/(P_S c), success = c (P_S^T r). P = rho I + (1 - rho) M is linear in each retention
+probability, dP = I - M = (P - M P)/rho, so that each derivative is one more pass of the same kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channels.base import Transition
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
+from rrpolicy.privacy.disclosure.constraint import RetentionVariables
+from rrpolicy.privacy.disclosure.gradients import FloatRetention, ValueWithGradient
+from rrpolicy.privacy.disclosure.reconstruction import (
+    SLAB,
+    ReleasedSlab,
+    axis_width,
+    released_slabs,
+)
+from rrpolicy.privacy.model import Smooth
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.base import Axis
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.disclosure.attribute import Mask
+    from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+    from rrpolicy.privacy.disclosure.gradients import MovableAxis
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+MIN_EXCESS = 1e-12
+"""By how much a constant that fails counts as over its limit at least."""
+ROUNDING = 1e-12
+"""What doubles may be off; the assessors decide."""
+
+
+def correct_inference_constraint(
+    requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original
+) -> Smooth:
+    """Return the constraints of an entry: one a (group, value) that occurs.
+
+    Args:
+        requirement: the entry.
+        channel: tells which axes are variable; their own probabilities do not matter.
+        original: the table.
+
+    Raises:
+        RequirementError: RR511 if the domain is too wide for derivatives, or the axis tells no matrix.
+    """
+    variables = RetentionVariables(channel)
+    parts = [
+        _InferenceGradients(found, variables, requirement)
+        for found in protected_attribute_risks(requirement, channel, original)
+    ]
+    return Smooth(
+        lambda keep: np.concatenate([part.value(keep) for part in parts]),
+        lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
+        requirement.model,
+        monotone=False,
+    )
+
+
+class _InferenceGradients:
+    """The readings of one attribute, as functions of the keep probabilities."""
+
+    def __init__(self, found: AttributeRisks, variables: RetentionVariables, requirement: Requirement) -> None:
+        evidence = found.evidence
+        size = evidence.joint.shape[1]
+        wide = prod(axis_width(axis) for axis in evidence.axes) * size > SLAB
+        if wide or not isinstance(evidence.sensitive, Transition):
+            what = "its domain is too wide" if wide else "its axis tells no matrix"
+            raise RequirementError(
+                Problem(
+                    "RR511",
+                    f"no parameters are solved for by how likely a value of {found.of} is read correctly: {what}",
+                    requirement.place,
+                    hint='limit "risk" or "best-guess", coarsen a domain, or give the parameters',
+                )
+            )
+        self.found: AttributeRisks = found
+        self.variables: RetentionVariables = variables
+        self.target: Axis = evidence.sensitive
+        self.scale: Array = 1 / np.array([float(t) for t in found.limits])[found.value]
+        self.geometry: tuple[ReleasedSlab, ...] = tuple(released_slabs(evidence, size))
+        self.unlimited: Mask = np.array([t >= 1 for t in found.limits])[found.value]
+        self.alone: Mask = found.group >= evidence.mixed
+        people, groups = found.people[self.alone].tolist(), evidence.n[found.group[self.alone]].tolist()
+        limits = [found.limits[v] for v in found.value[self.alone].tolist()]
+        over = [Fraction(m, n) > limit for m, n, limit in zip(people, groups, limits, strict=True)]
+        value = found.share[self.alone] * self.scale[self.alone] - 1
+        self.constant: Array = np.where(over, np.maximum(value, MIN_EXCESS), np.minimum(value, 0.0))
+
+    def value(self, keep: Array) -> Array:
+        """Return success/limit - 1; of groups that are told apart c_u/limit - 1, its sign decided in fractions."""
+        read = self._read(keep, slope=False).value[self.found.group, self.found.value]
+        value: Array = read * self.scale - 1 - ROUNDING
+        value[self.alone] = self.constant
+        value[self.unlimited] = -1.0
+        return value
+
+    def jacobian(self, keep: Array) -> Array:
+        """Return (values, variables) derivatives."""
+        evidence = self.found.evidence
+        slopes = [s[self.found.group, self.found.value] * self.scale for s in self._read(keep, slope=True).slope]
+        for slope in slopes:
+            slope[self.alone | self.unlimited] = 0.0
+        return self.variables.place((*evidence.axes, self.target), slopes, len(self.scale))
+
+    def _read(self, keep: Array, *, slope: bool) -> ValueWithGradient:
+        """Return (groups, values) success, and its derivatives by the retention probability of each axis."""
+        evidence, target = self.found.evidence, self.variables.at(keep, self.target)
+        drawn = self._drawn([self.variables.at(keep, axis) for axis in evidence.axes], slope=slope)
+        c = evidence.shares
+        expected, seen = target.forward(c, 1), target.forward(drawn.value, 1)
+        inverse = np.divide(1.0, expected, out=np.zeros_like(expected), where=expected > 0)
+        ratio = seen * inverse
+        back = target.back(ratio, 1)
+        if not slope:
+            return ValueWithGradient(c * back, ())
+        slopes = [c * target.back(target.forward(x, 1) * inverse, 1) for x in drawn.slope]
+        own = np.zeros_like(c)
+        if isinstance(target, FloatRetention):
+            change = (target.released_slope(seen, 1) - ratio * target.released_slope(expected, 1)) * inverse
+            own = c * (target.released_slope(back, 1) + target.back(change, 1))
+        return ValueWithGradient(c * back, (*slopes, own))
+
+    def _drawn(self, axes: list[MovableAxis], *, slope: bool) -> ValueWithGradient:
+        """Return (groups, values) shares of the originals of the record that is drawn, and their derivatives."""
+        evidence = self.found.evidence
+        joint, drawn = evidence.joint / evidence.records, evidence.shares.copy()
+        slopes = tuple(np.zeros_like(drawn) for _ in axes) if slope else ()
+        for place in self.geometry:
+            slab = replace(place, inside=tuple(axes))
+            released = slab.forward(slab.scatter(joint))
+            mass = released.sum(axis=-1, keepdims=True)
+            inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
+            shares = released * inverse
+            back = slab.back(shares.copy())
+            drawn[slab.groups] = slab.at_groups(back)
+            for number, axis in enumerate(axes if slope else ()):
+                if isinstance(axis, FloatRetention):
+                    moved = axis.released_slope(released, number + 1)
+                    change = (moved - shares * moved.sum(axis=-1, keepdims=True)) * inverse
+                    total = slab.back(change) + axis.released_slope(back, number + 1)
+                    slopes[number][slab.groups] = slab.at_groups(total)
+        return ValueWithGradient(drawn, slopes)

@@ -1,0 +1,21 @@
+"""How limits stand in the sentences by which privacy models say what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from rrpolicy.report_blocks import figure
+
+_UP = Context(prec=3, rounding=ROUND_CEILING)
+
+
+def percent_rounded_up(limit: Fraction) -> str:
+    """Return a probability in percent; where digits are cut it is rounded up, so that it stays a bound."""
+    return f"{figure(float(_UP.divide(Decimal(100 * limit.numerator), Decimal(limit.denominator))))} %"
+
+
+def attribute_phrase(sensitive: Sequence[str]) -> str:
+    """Return of which attributes an entry speaks, where it names them."""
+    return f" of {' and '.join(f'`{name}`' for name in sensitive)}" if sensitive else ""

@@ -1,0 +1,70 @@
+"""What analysts estimate from a release as it was written: the shares that a draw came to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.utility.metric import MOST_CELLS
+from rrpolicy.utility.share_table import ShareTable
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical_json import Value
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.table import Crosstab
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+
+def estimate_shares(release: Release, original: Original, attributes: Sequence[str]) -> ShareTable | None:
+    """Return the shares that a release gives, one dimension an attribute; None for tables of over 10^6 cells.
+
+    Args:
+        release: as it was written.
+        original: the table that it was drawn from, whose policy names the columns.
+        attributes: original ones, each once.
+
+    Raises:
+        PolicyError: RR267 and others if the released values do not determine the table.
+    """
+    known = [original.policy.attributes[name] for name in attributes]
+    if math.prod(len(a.domain or ()) for a in known) > MOST_CELLS:
+        return None
+    columns = [a.release_as or a.name for a in known]
+    table = release.crosstab(columns, spread=True)
+    domains = {column: a.domain or () for column, a in zip(columns, known, strict=True)}
+    shares = dense_array(table, table.estimate, domains) / release.records
+    squares = None if table.certain is not None else dense_array(table, table.second_moment, domains) / release.records
+    return ShareTable(shares, release.records, None if squares is None else lambda: squares)
+
+
+def dense_array(table: Crosstab, numbers: Array, domains: dict[str, tuple[Value, ...]]) -> Array:
+    """Return numbers of a crosstab over whole domains, one dimension a column; 0 for what it has no cell of.
+
+    Args:
+        table: of these columns.
+        numbers: one for each of its cells.
+        domains: of each column, in the order of the dimensions.
+    """
+    order = [column for group in table.groups for column in group.columns]
+    parts = [[domains[column] for column in group.columns] for group in table.groups]
+    found = np.zeros([math.prod(map(len, own)) for own in parts])
+    cells = [_cell_positions(group.labels, own) for group, own in zip(table.groups, parts, strict=True)]
+    found[np.ix_(*cells)] = numbers
+    whole = found.reshape([len(domains[column]) for column in order])
+    return np.transpose(whole, [order.index(column) for column in domains])
+
+
+def _cell_positions(labels: Sequence[tuple[Value, ...]], domains: Sequence[Sequence[Value]]) -> list[int]:
+    """Return the position of each group in the C-order product of its columns' domains."""
+    places = [{label: code for code, label in enumerate(domain)} for domain in domains]
+    cells = []
+    for group in labels:
+        cell = 0
+        for label, place in zip(group, places, strict=True):
+            cell = cell * len(place) + place[label]
+        cells.append(cell)
+    return cells
