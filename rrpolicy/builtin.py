@@ -114,15 +114,15 @@ def rrpolicy_utility_metrics() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_formats() -> Iterable[Offer]:
     """Offer Parquet, CSV and DuckDB files."""
-    from rrpolicy.formats.format import OFFERS
+    from rrpolicy.formats.format import FORMAT_OFFERS
 
-    return OFFERS
+    return FORMAT_OFFERS
 
 
 @hookimpl
 def rrpolicy_sinks() -> Iterable[Offer]:
     """Offer this process."""
-    return [Offer("here", "rrpolicy.formats.parts:HERE")]
+    return [Offer("here", "rrpolicy.formats.parts:LOCAL_SINK")]
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.escaping.printable import spelled_out
+from rrpolicy.escaping.printable import escape_invisible
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A JSON document. No NaN and no infinity: infinity is the string "inf"."""
@@ -44,7 +44,7 @@ def pretty(document: Json) -> bytes:
     Characters that are not seen stand as escapes, so that a document cannot steer the terminal that shows it.
     """
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return spelled_out(text, lambda c: c if c == "\n" else json.dumps(c)[1:-1]).encode()
+    return escape_invisible(text, lambda c: c if c == "\n" else json.dumps(c)[1:-1]).encode()
 
 
 def digest(content: bytes) -> str:

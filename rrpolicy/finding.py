@@ -11,7 +11,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Place
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, document_key
 from rrpolicy.serialization.reading import read
@@ -322,7 +322,7 @@ class Finding:
         if not (self.compares_tables and ids):
             return replace(self, companions=companions, assumptions=assumed)
         assumption = (
-            f"It holds {CONDITION} ({listed(ids)}): who knows all other records can recompute them for each "
+            f"It holds {CONDITION} ({quoted_list(ids)}): who knows all other records can recompute them for each "
             "candidate record of one person, and excludes the candidates that give other ones."
         )
         return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))

@@ -1,6 +1,6 @@
 """The report as data: one documented dataclass from which every rendering is made.
 
-`rrpolicy.reports.fill` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
+`rrpolicy.reports.report_builder` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
 alone, so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is
 drawn (matrices, marginals, histograms, shares of limits) stays numeric.
 """

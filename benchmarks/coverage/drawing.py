@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from benchmarks.coverage.mechanisms import Mechanism
     from benchmarks.coverage.surveys import Survey
-    from rrpolicy.planning.opening import Opened
+    from rrpolicy.planning.policy_opening import OpenedPolicy
     from rrpolicy.policy.model import Policy
 
 HELD, MISSED, MARKED_HELD, MARKED_MISSED, CERTAIN, WRONG, REFUSED = "hmHMc!r"
@@ -87,7 +87,7 @@ class Combination:
             else:
                 yield _letter(answer, truth)
 
-    def _table(self, opened: Opened, frame: pd.DataFrame) -> TableInMemory:
+    def _table(self, opened: OpenedPolicy, frame: pd.DataFrame) -> TableInMemory:
         policy: Policy = opened.policy
         domains = {a.name: {v: code for code, v in enumerate(a.domain or ())} for a in policy.released}
         return TableInMemory.of(policy, {n: [d[v] for v in frame[n].tolist()] for n, d in domains.items()})

@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from benchmarks.speed import Ratio
 from benchmarks.speed.bench_release import GIB, Cost, cost, released
-from rrpolicy.bundle.attained import attained
-from rrpolicy.bundle.manifest import data_of
-from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.manifest import data_files_description
+from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
@@ -127,8 +127,10 @@ def run(records: int = RECORDS) -> list[Ratio]:
                 found["deal"].append(taken(deal))
                 found["write"].append(taken(written))
                 found["assess"].append(taken(lambda: assess(asked, channel, original)))
-                data = data_of(original.policy.release, tables)
-                measured = partial(attained, original.policy, registry, channel, original, public, data, folder)
+                data = data_files_description(original.policy.release, tables)
+                measured = partial(
+                    realised_findings, original.policy, registry, channel, original, public, data, folder
+                )
                 found["measure"].append(taken(measured))
     least = {what: min(seconds for seconds, _ in each) for what, each in found.items()}
     processor = {what: min(seconds for _, seconds in each) for what, each in found.items()}

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.speed import Ratio, least
 from rrpolicy.discovery import load_registry
-from rrpolicy.table_risk.table import Asked, measure_table
+from rrpolicy.table_risk.table import TableRiskRequest, measure_table
 
 RECORDS = 10**6
 SIZES = (5, 8, 4, 6, 2, 7)
@@ -44,7 +44,7 @@ def run() -> list[Ratio]:
         path = Path(folder) / "table.parquet"
         known = write(path)
         registry = load_registry()
-        asked = Asked(str(path), known=known, sensitive=("disease",))
+        asked = TableRiskRequest(str(path), known=known, sensitive=("disease",))
 
         def measure() -> None:
             measure_table(asked, registry, Path(folder))

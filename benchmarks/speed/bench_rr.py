@@ -26,7 +26,7 @@ from rrpolicy.optimize.retention.allocate import allocation_problem
 from rrpolicy.optimize.retention.optimizer import minimise_error
 from rrpolicy.optimize.retention.problem import Allocation
 from rrpolicy.optimize.retention.template import ChannelTemplate
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.conftest import data_folder
 

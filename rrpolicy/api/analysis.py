@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.uncorrected.validity_table import Holds
-    from rrpolicy.planning.opening import PolicyLike
+    from rrpolicy.planning.policy_opening import PolicyLike
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.table_risk.table import TableCheck
 
@@ -121,7 +121,7 @@ def export(
         PolicyError: RR278 if there is no such program; as `open_release`.
         RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
     """
-    from rrpolicy.exports.programs.offered import export as exported
+    from rrpolicy.exports.programs.program_export import export as exported
     from rrpolicy.safe_io.atomic_write import write_new
 
     text = exported(open_release(bundle, verify=verify, plugins=plugins), program)
@@ -167,10 +167,10 @@ def what_holds(
         DataError: RR3xx if the table cannot be read, or lacks a column; RR507 if a column has one category.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
-    from rrpolicy.source.memory.handed import handed
-    from rrpolicy.table_risk.uncorrected import what_holds as held
+    from rrpolicy.source.memory.input_table import input_table
+    from rrpolicy.table_risk.uncorrected_pairs import uncorrected_properties as held
 
-    return held(handed(source), table, columns, randomised, doubly_stochastic, half, plugins)
+    return held(input_table(source), table, columns, randomised, doubly_stochastic, half, plugins)
 
 
 @attribute_errors_to_plugin
@@ -245,10 +245,10 @@ def check_table(
         DataError: RR3xx if the table cannot be read, or lacks a column.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
-    from rrpolicy.source.memory.handed import handed
-    from rrpolicy.source.memory.kinds import REFERENCE
-    from rrpolicy.table_risk.asking import check as checked
-    from rrpolicy.table_risk.risks import said
+    from rrpolicy.source.memory.input_table import input_table
+    from rrpolicy.source.memory.kinds import REFERENCE_SCHEME
+    from rrpolicy.table_risk.check_request import run_table_check as checked
+    from rrpolicy.table_risk.risks import parse_population_options
 
     thresholds = {
         "k": k,
@@ -268,6 +268,8 @@ def check_table(
         "decided_by": decided_by,
         "sampling_fraction": sampling_fraction,
     }
-    people = None if reference is None else handed(reference, REFERENCE)
-    told = said(weights, sampling_fraction, people, suda)
-    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, told, to_path(root), plugins)
+    people = None if reference is None else input_table(reference, REFERENCE_SCHEME)
+    told = parse_population_options(weights, sampling_fraction, people, suda)
+    return checked(
+        input_table(source), table, qi, sensitive, policy, thresholds, suppressed, told, to_path(root), plugins
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from rrpolicy.planning.custody import KeyAt
+    from rrpolicy.planning.key_storage import KeyLocation
     from rrpolicy.planning.waivers import Terms
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
@@ -29,11 +29,11 @@ def to_path(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def to_key_location(key: PathLike | None) -> KeyAt | None:
+def to_key_location(key: PathLike | None) -> KeyLocation | None:
     """Return where a key is, or of what secret it is derived."""
-    from rrpolicy.planning.custody import secret_of
+    from rrpolicy.planning.key_storage import parse_secret
 
-    return None if key is None else secret_of(os.fspath(key)) or Path(key)
+    return None if key is None else parse_secret(os.fspath(key)) or Path(key)
 
 
 def review_options(today: date | None, *, waivers: bool) -> Terms:

@@ -17,7 +17,7 @@ from rrpolicy.api.arguments import (
 from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
-    from rrpolicy.bundle.releasing import Released
+    from rrpolicy.bundle.release_request import WrittenBundle
     from rrpolicy.canonical_json import Value
     from rrpolicy.collection.questionnaire import Questionnaire
     from rrpolicy.source.memory.kinds import Table
@@ -88,7 +88,7 @@ def collect(
     today: date | None = None,
     waivers: bool = True,
     progress: Progress = no_progress,
-) -> Released:
+) -> WrittenBundle:
     """Make the release of records that were randomised before they were sent. Nothing is drawn.
 
     Requirements are assessed for the number of records that came in.
@@ -113,11 +113,13 @@ def collect(
         RefusedError: RR401 if policy or plugins are not those of the plan any more; RR523 if the plan was made on a
             table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
     """
-    from rrpolicy.bundle.collecting import collected
+    from rrpolicy.bundle.collected_release import write_collected_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.signing.approval_check import require_approval
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
 
     terms = review_options(today, waivers=waivers)
-    table_at, at = handed(table), to_path(root)
-    return collected(Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), require_approval, terms)
+    table_at, at = input_table(table), to_path(root)
+    return write_collected_release(
+        Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), require_approval, terms
+    )

@@ -39,7 +39,7 @@ def init_ledger(ledger: PathLike, *, budgets: Sequence[PathLike] = ()) -> str:
         return begun(Path(ledger))
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.governance.ledger.amendments import joint_budget
-    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.policy_opening import open_policy
 
     stated = [joint_budget(open_policy(Path(policy)).policy) for policy in budgets]
     if len(dict(stated)) < len(stated):
@@ -140,7 +140,7 @@ def add_to_ledger(
         )
         raise PolicyError(Problem("RR250", message, hint="`rrpolicy ledger add --help` tells what each does"))
     if budget is not None:
-        from rrpolicy.planning.opening import open_policy
+        from rrpolicy.planning.policy_opening import open_policy
 
         return amendments.add_budget(Path(ledger), open_policy(Path(budget)).policy, reason or "", by or "")
     if recall is not None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from rrpolicy.governance.compare.comparison import CandidateComparison
     from rrpolicy.governance.diff.changes import Difference
     from rrpolicy.governance.packs.pack import BaselinePack
-    from rrpolicy.planning.check import Checked
-    from rrpolicy.planning.opening import PolicyLike
-    from rrpolicy.planning.planning import Planned
+    from rrpolicy.planning.check import PolicyCheck
+    from rrpolicy.planning.plan_request import PlannedRelease
+    from rrpolicy.planning.policy_opening import PolicyLike
     from rrpolicy.policy.model import Policy
-    from rrpolicy.reports.again import Rendered
+    from rrpolicy.reports.rerender import RenderedReport
     from rrpolicy.source.memory.kinds import Table
 
 
@@ -68,9 +68,9 @@ def init(
     from rrpolicy.discovery import load_registry
     from rrpolicy.drafting.draft import draft
     from rrpolicy.drafting.protection import protection
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
 
-    given = handed(source)
+    given = input_table(source)
     registry = load_registry(plugins).opening(given.engines)
     name = None if mechanism is None else registry.mechanisms.aliases.get(mechanism, mechanism)
     protected = protection(name, models) if name is not None or models else None
@@ -94,7 +94,7 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
         PolicyError: RR2xx, every problem of the file and its baselines at once.
         RefusedError: RR404 to RR406 if a plugin that it lists is missing or broken.
     """
-    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.policy_opening import open_policy
 
     return open_policy(Path(policy), root=to_path(root)).policy
 
@@ -108,7 +108,7 @@ def check(
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
-) -> Checked:
+) -> PolicyCheck:
     """Check a policy without data, or with a table beside it; nothing is written.
 
     Args:
@@ -131,25 +131,25 @@ def check(
         RefusedError: RR404 to RR406 if a plugin is missing or broken; RR410, RR421 as for `plan`.
     """
     from rrpolicy.planning.check import check as checked
-    from rrpolicy.planning.check import demand
-    from rrpolicy.planning.opening import opened
+    from rrpolicy.planning.check import require_baseline
+    from rrpolicy.planning.policy_opening import reopen_policy
 
     if source is None:
-        found = opened(policy, root=to_path(root))
+        found = reopen_policy(policy, root=to_path(root))
     else:
-        from rrpolicy.source.memory.handed import handed
+        from rrpolicy.source.memory.input_table import input_table
 
-        found = opened(policy, handed(None if source is True else source), to_path(root))
+        found = reopen_policy(policy, input_table(None if source is True else source), to_path(root))
     if extends is not None:
-        demand(found.policy, os.fspath(extends))
+        require_baseline(found.policy, os.fspath(extends))
     decided = checked(found, review_options(today, waivers=waivers))
     if source is None:
         return decided
     from dataclasses import replace
 
-    from rrpolicy.planning.fitting import fitting
+    from rrpolicy.planning.source_validation import validate_source
 
-    records, seen = fitting(found, decided.outline)
+    records, seen = validate_source(found, decided.outline)
     return replace(decided, records=records, seen=seen)
 
 
@@ -167,7 +167,7 @@ def plan(
     today: date | None = None,
     waivers: bool = True,
     progress: Progress = no_progress,
-) -> Planned:
+) -> PlannedRelease:
     """Plan a release: what would be released, at what risk and with what error. Nothing is released.
 
     Args:
@@ -202,13 +202,13 @@ def plan(
             changes meanwhile; RR421 if there can be no scratch folder.
     """
     from rrpolicy.governance.ledger.file_account import FileAccounts
-    from rrpolicy.planning.planning import planned
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.planning.plan_request import run_plan
+    from rrpolicy.source.memory.input_table import input_table
 
     terms = review_options(today, waivers=waivers)
-    return planned(
+    return run_plan(
         policy,
-        handed(source),
+        input_table(source),
         to_path(out),
         to_key_location(key),
         expected_rows,
@@ -223,7 +223,7 @@ def plan(
 
 @attribute_errors_to_plugin
 def preview(
-    policy: PolicyLike | Planned,
+    policy: PolicyLike | PlannedRelease,
     out: PathLike | None = None,
     *,
     source: Table | None = None,
@@ -233,7 +233,7 @@ def preview(
     today: date | None = None,
     waivers: bool = True,
     progress: Progress = no_progress,
-) -> Rendered:
+) -> RenderedReport:
     """Print the report before the decision: what a policy would release, or why it cannot, and what else it could.
 
     Nothing is released. The page is confidential: it is computed from the table.
@@ -258,19 +258,19 @@ def preview(
         DataError: RR3xx as for `plan`.
         RefusedError: as for `plan`; RR402 if there is a file already; RR407, RR408 if it cannot be written.
     """
-    from rrpolicy.bundle.before import plan_report, refused_report
+    from rrpolicy.bundle.preview_page import plan_report, refused_policy_report
     from rrpolicy.errors import RequirementError, RRPolicyError
     from rrpolicy.governance.compare.limit_variation import vary_limits
-    from rrpolicy.planning.opening import opened
-    from rrpolicy.planning.planning import Planned
-    from rrpolicy.reports.again import printed
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.planning.plan_request import PlannedRelease
+    from rrpolicy.planning.policy_opening import reopen_policy
+    from rrpolicy.reports.rerender import render_report
+    from rrpolicy.source.memory.input_table import input_table
 
     found, problems = None, None
-    if isinstance(policy, Planned):
+    if isinstance(policy, PlannedRelease):
         found, made = policy, policy.opened
     else:
-        made = opened(policy, handed(source), to_path(root))
+        made = reopen_policy(policy, input_table(source), to_path(root))
         try:
             found = plan(policy, source, root=root, bound=False, today=today, waivers=waivers, progress=progress)
         except RequirementError as error:
@@ -294,11 +294,11 @@ def preview(
         with suppress(RRPolicyError):  # a page without the map is still the page
             others = vary_limits(made.policy, findings, compared)
     report = (
-        refused_report(made.policy, problems or (), others)
+        refused_policy_report(made.policy, problems or (), others)
         if found is None
         else plan_report(found.outlook, made.registry, others)
     )
-    return printed(report, made.registry, format, to_path(out))
+    return render_report(report, made.registry, format, to_path(out))
 
 
 @attribute_errors_to_plugin
@@ -361,7 +361,7 @@ def compare(
     from rrpolicy.governance.compare.compare import ComparisonRequest
     from rrpolicy.governance.compare.compare import compare as compared
     from rrpolicy.governance.ledger.file_account import FileAccounts
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
 
     if not policies:
         raise PolicyError(Problem("RR250", "no policy to compare", expected="one policy file or more"))
@@ -370,7 +370,7 @@ def compare(
     files = [Path(policy) for policy in policies]
     kept = None if resume is None else ComparisonCheckpoint.open(Path(resume))
     terms = review_options(today, waivers=waivers)
-    call = ComparisonRequest(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts(), write)
+    call = ComparisonRequest(risk, error, input_table(source), expected_rows, draws, kept, terms, FileAccounts(), write)
     return compared(files, mechanisms, vary or {}, to_path(root), plugins, call, progress)
 
 
@@ -415,11 +415,11 @@ def diff(
     """
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.governance.diff.compare import compare, compare_since
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
 
     if data + (source is not None) + (expected_rows is not None) > 1:
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
-    on = expected_rows if not (data or source is not None) else handed(source)
+    on = expected_rows if not (data or source is not None) else input_table(source)
     terms = review_options(today, waivers=True)
     if (new is None) is (since is None):
         raise PolicyError(Problem("RR250", "two policies are compared, or one with `since`, a git revision"))

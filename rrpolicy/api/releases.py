@@ -21,19 +21,19 @@ from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
-    from rrpolicy.bundle.releasing import Released, What
+    from rrpolicy.bundle.release_request import ReleaseInput, WrittenBundle
     from rrpolicy.canonical_json import Json
     from rrpolicy.compliance.evidence_file import RenderedEvidence
-    from rrpolicy.reports.again import Rendered
+    from rrpolicy.reports.rerender import RenderedReport
     from rrpolicy.signing.signature_checks import AllowedSigners
     from rrpolicy.signing.signing import Signature
     from rrpolicy.source.memory.kinds import Table
-    from rrpolicy.verification.outcome import Level, Verification
+    from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 
 @attribute_errors_to_plugin
 def release(
-    what: What,
+    what: ReleaseInput,
     out: PathLike,
     *,
     source: Table | None = None,
@@ -47,7 +47,7 @@ def release(
     replaces: PathLike | None = None,
     push: str | None = None,
     progress: Progress = no_progress,
-) -> Released:
+) -> WrittenBundle:
     """Write a release that every requirement allows, or nothing.
 
     The bundle appears whole or not at all, and nothing is ever overwritten.
@@ -85,18 +85,18 @@ def release(
             due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR449 for the ledger; RR593 if
             the sink cannot write.
     """
-    from rrpolicy.bundle.releasing import released
+    from rrpolicy.bundle.release_request import run_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.governance.ledger.verify import sealed_manifest
     from rrpolicy.signing.approval_check import require_approval
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
 
     terms = review_options(today, waivers=waivers)
     accounts, protect = FileAccounts(push), None if key_passphrase is None else key_passphrase.encode()
-    table, where = handed(source), to_key_location(key)
+    table, where = input_table(source), to_key_location(key)
     corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
     at = to_path(root)
-    return released(
+    return run_release(
         what, Path(out), table, label, where, at, progress, accounts, require_approval, terms, protect, sink, corrected
     )
 
@@ -107,7 +107,7 @@ def verify(
     *,
     source: Table | None = None,
     key: PathLike | None = None,
-    level: Level | Literal["public", "audit", "source", "key"] | None = None,
+    level: VerificationLevel | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
     reference: Table | None = None,
     ledger: PathLike | None = None,
@@ -160,12 +160,16 @@ def verify(
     from rrpolicy.governance.ledger.verify import verify_in_ledger
     from rrpolicy.signing.signature_checks import verify_signatures
     from rrpolicy.signing.signing_keys import read_auditor_keys, read_trusted_keys
-    from rrpolicy.source.memory.handed import handed
-    from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE
-    from rrpolicy.verification.outcome import Level
+    from rrpolicy.source.memory.input_table import input_table
+    from rrpolicy.source.memory.kinds import REFERENCE_SCHEME, TUNING_SCHEME
+    from rrpolicy.verification.outcome import VerificationLevel
     from rrpolicy.verification.verify import verify as verified
 
-    original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
+    original, elsewhere, people = (
+        input_table(source),
+        input_table(plan_on, TUNING_SCHEME),
+        input_table(reference, REFERENCE_SCHEME),
+    )
     keys, auditors = read_trusted_keys(signed_by), read_auditor_keys(verified_by)
     allowed = _allowed_signers(signers, as_of, today)
     with ExitStack() as stack:
@@ -175,7 +179,7 @@ def verify(
             at, kept = archived.bundle, kept or archived.ledger
         found = verified(
             at,
-            Level.of(require_known("level", level, [known.word for known in Level]))
+            VerificationLevel.of(require_known("level", level, [known.word for known in VerificationLevel]))
             if isinstance(level, str)
             else level,
             source=original.uri,
@@ -265,13 +269,13 @@ def attack(
             RR412 for plugins; RR408, RR421 for scratch.
     """
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.input_table import input_table
     from rrpolicy.verification.attack import attack as attacked
 
     if not bundles:
         raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
     each: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
-    tables = [handed(table) for table in each]
+    tables = [input_table(table) for table in each]
     return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
@@ -310,7 +314,7 @@ def sign(
 
     secret = None if passphrase is None else passphrase.encode()
     if Path(bundle).is_file():
-        from rrpolicy.planning.opening import open_policy
+        from rrpolicy.planning.policy_opening import open_policy
         from rrpolicy.signing.signing import sign_policy
 
         return sign_policy(open_policy(Path(bundle)).policy, Path(bundle), read_signer(Path(key), secret))
@@ -369,7 +373,7 @@ def render(
     out: PathLike | None = None,
     plugins: Sequence[str] = (),
     verify: bool = True,
-) -> Rendered:
+) -> RenderedReport:
     """Print the report of a release again, or that of a plan's file; a bundle is never written into.
 
     Args:
@@ -389,13 +393,13 @@ def render(
             there is no readable release, or a file is not the one that was released.
         RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
     """
-    from rrpolicy.reports.again import printed, rendered
-    from rrpolicy.verification.verify import ATTESTATIONS
+    from rrpolicy.reports.rerender import render_report, rerender_report
+    from rrpolicy.verification.verify import ATTESTATIONS_FOLDER
 
     if page is not None:
         require_known("page", page, ["public", "audit"])
     if Path(bundle).is_file():
-        from rrpolicy.bundle.before import plan_report
+        from rrpolicy.bundle.preview_page import plan_report
         from rrpolicy.errors import PolicyError, Problem
         from rrpolicy.planning.file import read_plan
 
@@ -403,8 +407,8 @@ def render(
             raise PolicyError(Problem("RR250", f"{bundle} is a file: of a plan there is no {page} page"))
         read = read_plan(Path(bundle))
         report = plan_report(read.outlook(review_options(None, waivers=True)), read.opened.registry)
-        return printed(report, read.opened.registry, format, to_path(out))
+        return render_report(report, read.opened.registry, format, to_path(out))
     from rrpolicy.signing.signature_checks import attestation_facts
 
-    stated = attestation_facts(Path(bundle)) if (Path(bundle) / ATTESTATIONS).is_dir() else ()
-    return rendered(Path(bundle), page, format, to_path(out), plugins, stated, verify=verify)
+    stated = attestation_facts(Path(bundle)) if (Path(bundle) / ATTESTATIONS_FOLDER).is_dir() else ()
+    return rerender_report(Path(bundle), page, format, to_path(out), plugins, stated, verify=verify)

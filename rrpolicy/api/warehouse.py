@@ -9,12 +9,12 @@ from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.exports.sql.statements import SqlStatements
-    from rrpolicy.planning.opening import PolicyLike
-    from rrpolicy.source.memory.kinds import Counted, Table
+    from rrpolicy.planning.policy_opening import PolicyLike
+    from rrpolicy.source.memory.kinds import CountedTable, Table
 
 
 @attribute_errors_to_plugin
-def counted(table: Table, multiplicity: str = "n") -> Counted:
+def counted(table: Table, multiplicity: str = "n") -> CountedTable:
     """Return a table of distinct rows with counts, to be handed over wherever a table of records may be.
 
     A release is the same from counts as from the records: its public/ has the same bytes under the same key.
@@ -29,11 +29,11 @@ def counted(table: Table, multiplicity: str = "n") -> Counted:
     Raises:
         PolicyError: RR250 if it is no table.
     """
-    from rrpolicy.source.memory.handed import handed
-    from rrpolicy.source.memory.kinds import Counted
+    from rrpolicy.source.memory.input_table import input_table
+    from rrpolicy.source.memory.kinds import CountedTable
 
-    found = Counted(table, multiplicity)
-    handed(found)
+    found = CountedTable(table, multiplicity)
+    input_table(found)
     return found
 
 
@@ -63,9 +63,9 @@ def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: Pat
     from pathlib import PurePath
 
     from rrpolicy.exports.sql.statements import build_statements
-    from rrpolicy.planning.opening import opened
-    from rrpolicy.policy.folder.multiplicity import parted
+    from rrpolicy.planning.policy_opening import reopen_policy
+    from rrpolicy.policy.folder.multiplicity import split_counts_uri
 
-    found = opened(policy, root=to_path(root)).policy
-    called = PurePath(parted(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]
+    found = reopen_policy(policy, root=to_path(root)).policy
+    called = PurePath(split_counts_uri(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]
     return build_statements(found, dialect, table or found.source.table or called)

@@ -33,7 +33,7 @@ from rrpolicy.channels.anatomy.released_tables import MAX_GROUPS, read_released_
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 

@@ -42,7 +42,7 @@ from rrpolicy.attacks.target import (
     joint_table_size,
 )
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 from rrpolicy.privacy.epsilon.association import GROUPS

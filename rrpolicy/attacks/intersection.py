@@ -40,7 +40,7 @@ from rrpolicy.attacks.target import (
 )
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.multi_release_inference import Mask

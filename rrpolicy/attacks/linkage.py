@@ -31,7 +31,7 @@ from rrpolicy.attacks.target import (
     joint_table_size,
 )
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.disclosure.inference_accuracy import max_product
 from rrpolicy.privacy.evidence import split_axes
 

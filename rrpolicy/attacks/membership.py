@@ -41,7 +41,7 @@ from rrpolicy.attacks.target import (
     list_axis,
 )
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from rrpolicy.attacks.target import (
 )
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
-from rrpolicy.escaping.printable import listed as in_words
+from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 

@@ -34,8 +34,8 @@ from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import TABLE, SuppressionChannel
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.escaping.printable import listed as in_words
-from rrpolicy.source.counts import numbered
+from rrpolicy.escaping.printable import quoted_list as in_words
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackTarget
@@ -83,7 +83,7 @@ def expected_links(original: Counts, released: Counts) -> float:
 
 def count_by_class(counts: Counts) -> Array:
     """Return (classes, values) records of each value that show the same."""
-    which, classes = numbered(counts.codes[:, :-1].T, len(counts.n))
+    which, classes = number_rows(counts.codes[:, :-1].T, len(counts.n))
     found = np.zeros((classes, counts.shape[-1]))
     np.add.at(found, (which, counts.codes[:, -1]), counts.n)
     return found

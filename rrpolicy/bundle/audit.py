@@ -12,23 +12,23 @@ from typing import Any
 from rrpolicy.canonical_json import Json
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.planning.account import Weighed
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.key_storage import KeyStorage
+from rrpolicy.planning.ledger_account import BudgetCheck
 from rrpolicy.planning.plan import Plan
-from rrpolicy.policy.folder.repository import blob
+from rrpolicy.policy.folder.repository import blob_id
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 
-SCHEMA = "rrpolicy.audit/1"
+AUDIT_SCHEMA = "rrpolicy.audit/1"
 FINDINGS = "rrpolicy.findings/1"
-NAME = "audit.json"
-POLICY = "policy.toml"
+AUDIT_FILE = "audit.json"
+POLICY_FILE_NAME = "policy.toml"
 FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
-ATTACKED = "attack.json"
+ATTACK_FILE = "attack.json"
 """The adversarial test, where one was written into audit/ after the release."""
-COMPARED = "comparison.json"
+COMPARISON_FILE = "comparison.json"
 """What the release was compared with, where that was written into audit/."""
 
 
@@ -39,11 +39,11 @@ def audit_record(
     *,
     given_as: str,
     label: str | None,
-    custody: Custody,
+    custody: KeyStorage,
     commit: str | None,
     policy_files: Mapping[str, bytes],
     draw: str | None = None,
-    weighed: Weighed | None = None,
+    weighed: BudgetCheck | None = None,
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the files beside it.
 
@@ -57,10 +57,11 @@ def audit_record(
         commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
         policy_files: of the policy as written, that stand beside it, by path.
         weighed: beside earlier releases of the same people; stated. A rerun is beside none.
-        draw: of a series, what binds its key to the plan and the source; see `rrpolicy.planning.account.draw_id`.
+        draw: of a series, what binds its key to the plan and the source; see
+        `rrpolicy.planning.ledger_account.draw_id`.
     """
     return {
-        "schema": SCHEMA,
+        "schema": AUDIT_SCHEMA,
         "release": label,
         "public": {"digest": public.digest, "file": public_file},
         "plan_digest": plan.digest(),
@@ -69,10 +70,10 @@ def audit_record(
         "source_given_as": given_as,
         "key": custody.value,
         "software": plain(plan.software),
-        "writers": writers(),
+        "writers": software_versions(),
         "policy_files": [*sorted(policy_files)],
         "policy_commit": commit,
-        "policy_blob": policy_blob(commit, policy_files.get("policy.toml")),
+        "policy_blob": policy_git_id(commit, policy_files.get("policy.toml")),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
         **({} if draw is None else {"draw": draw}),
@@ -80,12 +81,12 @@ def audit_record(
     }
 
 
-def policy_blob(commit: str | None, toml: bytes | None) -> str | None:
+def policy_git_id(commit: str | None, toml: bytes | None) -> str | None:
     """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds just this file."""
-    return None if commit is None or toml is None else blob(toml, commit)
+    return None if commit is None or toml is None else blob_id(toml, commit)
 
 
-def policy_as_written(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
+def policy_file_contents(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
     """Return the policy's files by their path in audit/: `policy.toml`, and what it reads from its own folder.
 
     A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
@@ -95,17 +96,21 @@ def policy_as_written(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
         toml: the policy file.
         named: the files that it was read from.
     """
-    return {name: path.read_bytes() for name, path in files_of(toml, named).items()}
+    return {name: path.read_bytes() for name, path in policy_file_paths(toml, named).items()}
 
 
-def files_of(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
+def policy_file_paths(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
     """Return where a policy's files lie, by their path in audit/; arguments as for `policy_as_written`."""
-    files = {POLICY: toml}
+    files = {POLICY_FILE_NAME: toml}
     own = Path(os.path.normpath(toml.absolute()))
     for name in named:
         path = Path(os.path.normpath(Path(name).absolute()))
         inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
-        if inside and path != own and inside not in {*FILES, ATTACKED, COMPARED, NAME, POLICY}:
+        if (
+            inside
+            and path != own
+            and inside not in {*FILES, ATTACK_FILE, COMPARISON_FILE, AUDIT_FILE, POLICY_FILE_NAME}
+        ):
             files[inside] = path
     return files
 
@@ -137,7 +142,7 @@ def read_assessment(document: Mapping[str, Any]) -> Assessment:
     )
 
 
-def writers() -> dict[str, Json]:
+def software_versions() -> dict[str, Json]:
     """Return the versions that the bytes of a release depend on."""
     import duckdb
     import numpy as np

@@ -13,32 +13,43 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.attained import attained
-from rrpolicy.bundle.drawn import Executed
-from rrpolicy.bundle.pages import audit_pages, public_page
-from rrpolicy.bundle.staging import Staging, refusals, stage
-from rrpolicy.bundle.tables.sink import FolderSink, Written
+from rrpolicy.bundle.executed_plan import ExecutedPlan
+from rrpolicy.bundle.pages import render_audit_pages, render_public_page
+from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
+from rrpolicy.bundle.tables.writer import FolderSink, WrittenTable
 from rrpolicy.canonical_json import digest, file_digest, pretty
 from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection import questionnaire
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.exports.metadata.files import metadata_files
-from rrpolicy.formats.format import CORE, Formats
-from rrpolicy.formats.parts import HERE, FileSink
-from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest, Series
-from rrpolicy.planning.account import Account, Weighed, draw_id
+from rrpolicy.formats.format import CORE_FORMATS, Formats
+from rrpolicy.formats.parts import LOCAL_SINK, FileSink
+from rrpolicy.manifest.manifest import (
+    MANIFEST_FILE,
+    LedgerPlace,
+    Manifest,
+    ManifestSeries,
+)
 from rrpolicy.planning.assess import Assessment, assess
-from rrpolicy.planning.custody import Custody
 from rrpolicy.planning.gate import gate
-from rrpolicy.planning.keys import series_id, tag_bytes, tag_of
-from rrpolicy.planning.plan import Plan, fingerprint, people_of, refuse_contradictions, same_software
-from rrpolicy.planning.preview import warnings
-from rrpolicy.planning.series import refuse_others, series_of
+from rrpolicy.planning.key_storage import KeyStorage
+from rrpolicy.planning.keys import keyed_fingerprint, series_id, tag_bytes
+from rrpolicy.planning.ledger_account import Account, BudgetCheck, draw_id
+from rrpolicy.planning.plan import (
+    Plan,
+    fingerprint,
+    reference_fingerprint,
+    require_consistent_channel,
+    software_matches,
+)
+from rrpolicy.planning.plan_result import review_warnings
+from rrpolicy.planning.series import require_same_series, table_series
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
-from rrpolicy.source.memory.kinds import given_as
+from rrpolicy.source.memory.kinds import uri_kind
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Streams
@@ -66,9 +77,9 @@ def release(  # noqa: PLR0917 each is another thing
     elsewhere: Original | None = None,
     terms: Terms | None = None,
     account: Account | None = None,
-    custody: Custody = Custody.DESTROYED,
+    custody: KeyStorage = KeyStorage.DESTROYED,
     progress: Progress = lambda *_: None,
-    files: FileSink = HERE,
+    files: FileSink = LOCAL_SINK,
     replaces: str | None = None,
 ) -> Path:
     """Write a release.
@@ -105,24 +116,24 @@ def release(  # noqa: PLR0917 each is another thing
         raise ValueError("streams are derived here; only a test may bring its own")
     if (account is None) != (policy.ledger is None):
         raise ValueError("a policy that names a ledger is released with its account, and no other is")
-    plan = current(plan, policy, registry, original, key, elsewhere)
-    refuse_contradictions(plan.channel, plan.policy)
+    plan = current_plan(plan, policy, registry, original, key, elsewhere)
+    require_consistent_channel(plan.channel, plan.policy)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
-    gate(assessment, policy, terms or Terms(), warnings(plan)).require()
+    gate(assessment, policy, terms or Terms(), review_warnings(plan)).require()
     draw = draw_id(key, plan)
-    series = _series(plan, original, key, account)
-    weighed = weigh(account, plan, original, assessment, draw)
-    with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
-        drawn = streams or streams_of(plan, key)
-        written = _draw(plan, original, drawn, open_staging, progress, registry.formats, files)
+    series = _checked_series(plan, original, key, account)
+    weighed = check_ledger_budget(account, plan, original, assessment, draw)
+    with nullcontext(staging) if staging else stage(into) as open_staging, filesystem_refusals(into):
+        drawn = streams or draw_streams(plan, key)
+        written = _draw_to_staging(plan, original, drawn, open_staging, progress, registry.formats, files)
         original.unchanged()
         progress("measuring what was drawn", 0.7)
-        data, spilled = manifests.data_of(plan.policy.release, written), open_staging.scratch
-        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, data, spilled)
+        data, spilled = manifests.data_files_description(plan.policy.release, written), open_staging.scratch
+        came_to = realised_findings(plan.policy, registry, plan.channel, original, open_staging.public, data, spilled)
         assessment = replace(assessment, attained=came_to)
         progress("writing what goes beside the data", 0.8)
-        executed = Executed(
+        executed = ExecutedPlan(
             plan,
             policy,
             assessment,
@@ -139,10 +150,10 @@ def release(  # noqa: PLR0917 each is another thing
             test=streams is not None,
             replaces=replaces,
         )
-        return published(executed, account)
+        return publish_bundle(executed, account)
 
 
-def published(executed: Executed, account: Account | None) -> Path:
+def publish_bundle(executed: ExecutedPlan, account: Account | None) -> Path:
     """Write what goes beside the data, enter the release in the ledger that the policy names, and let it appear.
 
     Args:
@@ -159,21 +170,21 @@ def published(executed: Executed, account: Account | None) -> Path:
     if account is None or weighed is None:
         write_audit(executed, write_public(executed, None))
         return staging.publish()
-    place = account.enter(executed.plan, unplaced(executed), executed.draw, weighed.uncomposed)
+    place = account.enter(executed.plan, manifest_without_ledger_place(executed), executed.draw, weighed.uncomposed)
     manifest: Manifest | None = None
     try:
         manifest = write_public(executed, place)
         write_audit(executed, manifest)
         staging.publish()
     finally:
-        _settle(account, place, manifest if staging.published else None)
+        _record_publication(account, place, manifest if staging.published else None)
     log.info("%s", weighed.entered)
     return staging.target
 
 
-def weigh(
+def check_ledger_budget(
     account: Account | None, plan: Plan, original: Original | int, assessment: Assessment, draw: str
-) -> Weighed | None:
+) -> BudgetCheck | None:
     """Hold a release against the ledger that its policy names; None if it names none.
 
     Raises:
@@ -187,19 +198,19 @@ def weigh(
     return weighed
 
 
-def _series(plan: Plan, original: Original, key: bytes, account: Account | None) -> Series | None:
+def _checked_series(plan: Plan, original: Original, key: bytes, account: Account | None) -> ManifestSeries | None:
     """Return the series that a draw under a key belongs to; refuse one that was begun otherwise."""
-    series = series_of(plan.policy, original)
+    series = table_series(plan.policy, original)
     if series is None or account is None:
         return None
     series = replace(series, id=series_id(key, series.name))
     begun = account.begun(series.name)
     if begun is not None:
-        refuse_others(begun, plan.policy, series, plan.channel)
+        require_same_series(begun, plan.policy, series, plan.channel)
     return series
 
 
-def _settle(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
+def _record_publication(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
     """Note in the ledger what became of a release; one of which it cannot be noted goes on counting."""
     try:
         account.settle(place, None if manifest is None else manifest.digest)
@@ -207,7 +218,7 @@ def _settle(account: Account, place: LedgerPlace, manifest: Manifest | None) -> 
         log.warning("the release stands in the ledger, but not what became of it: %s", error.problems[0].message)
 
 
-def current(  # noqa: PLR0917 each is another thing
+def current_plan(  # noqa: PLR0917 each is another thing
     plan: Plan,
     policy: Policy,
     registry: Registry,
@@ -223,31 +234,33 @@ def current(  # noqa: PLR0917 each is another thing
     stale = []
     if plan.policy_digest != policy.digest():
         stale.append("the policy changed")
-    if not same_software(plan.software, registry):
+    if not software_matches(plan.software, registry):
         stale.append("rrpolicy or a plugin is of another version")
     if plan.records != original.records:
         stale.append("the table has another number of records")
-    tag = tag_of(key, original, plan.source_tag)
+    tag = keyed_fingerprint(key, original, plan.source_tag)
     if plan.source_tag not in {None, tag} and plan.records == original.records:
         stale.append("the table's values changed, or the key is not the plan's")
     if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
         stale.append("the table of `plan_on`, on which the parameters were chosen, changed")
-    if plan.reference != people_of(original):
+    if plan.reference != reference_fingerprint(original):
         stale.append("the reference table, in which people were counted, changed")
     if stale:
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
         )
-    return replace(plan, policy=placed(plan, policy), channel=finalised_channel(plan.channel, original), source_tag=tag)
+    return replace(
+        plan, policy=policy_with_places(plan, policy), channel=finalised_channel(plan.channel, original), source_tag=tag
+    )
 
 
-def placed(plan: Plan, stated: Policy) -> Policy:
+def policy_with_places(plan: Plan, stated: Policy) -> Policy:
     """Return a plan's policy with the places of the policy file, which a plan's own file does not hold."""
     pairs = zip(plan.policy.requirements, stated.requirements, strict=True)
     return replace(plan.policy, requirements=tuple(replace(planned, place=written.place) for planned, written in pairs))
 
 
-def streams_of(plan: Plan, key: bytes) -> Streams:
+def draw_streams(plan: Plan, key: bytes) -> Streams:
     """Return the streams of a draw: bound to the key, the table, the plan and the sampler's path."""
     from rrpolicy.channels.sampling.prng import Streams
 
@@ -257,13 +270,13 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
     return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
 
 
-def sink_into(  # noqa: PLR0917 each is another thing
+def folder_sink(  # noqa: PLR0917 each is another thing
     plan: Plan,
     folder: Path,
     scratch: Path,
-    formats: Formats = CORE,
+    formats: Formats = CORE_FORMATS,
     passed: Callable[[int], None] = lambda _: None,
-    files: FileSink = HERE,
+    files: FileSink = LOCAL_SINK,
 ) -> FolderSink:
     """Return what writes the data files of a plan's release into a folder, as its policy wants them."""
     settings = plan.policy.release
@@ -271,18 +284,18 @@ def sink_into(  # noqa: PLR0917 each is another thing
     return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut, files)
 
 
-def draw_into(  # noqa: PLR0917 each is another thing
+def draw_to_folder(  # noqa: PLR0917 each is another thing
     plan: Plan,
     original: Original,
     streams: Streams,
     folder: Path,
     scratch: Path,
-    formats: Formats = CORE,
+    formats: Formats = CORE_FORMATS,
     passed: Callable[[int], None] = lambda _: None,
-    files: FileSink = HERE,
-) -> Mapping[str, Written]:
+    files: FileSink = LOCAL_SINK,
+) -> Mapping[str, WrittenTable]:
     """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
-    sink = sink_into(plan, folder, scratch, formats, passed, files)
+    sink = folder_sink(plan, folder, scratch, formats, passed, files)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()
@@ -292,7 +305,7 @@ def draw_into(  # noqa: PLR0917 each is another thing
         raise
 
 
-def _draw(  # noqa: PLR0917 likewise
+def _draw_to_staging(  # noqa: PLR0917 likewise
     plan: Plan,
     original: Original,
     streams: Streams,
@@ -300,7 +313,7 @@ def _draw(  # noqa: PLR0917 likewise
     progress: Progress,
     formats: Formats,
     files: FileSink,
-) -> Mapping[str, Written]:
+) -> Mapping[str, WrittenTable]:
     progress("drawing", DRAWING[0])
     began = monotonic()
 
@@ -310,16 +323,16 @@ def _draw(  # noqa: PLR0917 likewise
         text = f"drawing: {rows:,} of {plan.records:,} records, {rate:,.0f} a second"
         progress(text, start + share * min(1.0, rows / max(plan.records, 1)))
 
-    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed, files)
+    written = draw_to_folder(plan, original, streams, staging.public, staging.scratch, formats, passed, files)
     rows = {name: w.rows for name, w in written.items()}
     if rows.get("data", plan.records) != plan.records:
         raise RuntimeError("the draw released another number of records than there are")
     return written
 
 
-def unplaced(executed: Executed) -> Manifest:
+def manifest_without_ledger_place(executed: ExecutedPlan) -> Manifest:
     """Return the manifest of a draw, without its place in a ledger and the digests of what is beside it."""
-    return manifests.manifest(
+    return manifests.build_manifest(
         executed.plan,
         executed.assessment,
         executed.written,
@@ -332,7 +345,7 @@ def unplaced(executed: Executed) -> Manifest:
     )
 
 
-def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
+def write_public(executed: ExecutedPlan, place: LedgerPlace | None) -> Manifest:
     """Write everything that goes beside the data, and return the manifest.
 
     Args:
@@ -340,31 +353,31 @@ def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
         place: of the release in the ledger; None if the policy names none.
     """
     public = executed.staging.public
-    manifest = replace(unplaced(executed), ledger=place)
+    manifest = replace(manifest_without_ledger_place(executed), ledger=place)
     published_channel = manifests.published_channel(executed.plan)
-    for name, content in beside(manifest, public, executed.registry.formats).items():
+    for name, content in derived_public_files(manifest, public, executed.registry.formats).items():
         path = public / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
     if executed.questionnaire is not None:
-        (public / questionnaire.NAME).write_bytes(pretty(executed.questionnaire.to_json()))
-    listed = replace(manifest, files=manifests.file_digests(public, but=NAME))
-    pages = public_page(public, listed, executed.registry, published_channel, executed.released)
+        (public / questionnaire.QUESTIONNAIRE_FILE).write_bytes(pretty(executed.questionnaire.to_json()))
+    listed = replace(manifest, files=manifests.file_digests(public, but=MANIFEST_FILE))
+    pages = render_public_page(public, listed, executed.registry, published_channel, executed.released)
     for name, content in pages.items():
         (public / name).write_bytes(content)
     whole = manifest.sealed({**listed.files, **{name: digest(content) for name, content in pages.items()}})
-    (public / NAME).write_bytes(pretty(whole.to_json()))
+    (public / MANIFEST_FILE).write_bytes(pretty(whole.to_json()))
     return whole
 
 
-def beside(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping[str, bytes]:
+def derived_public_files(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
     """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
     from rrpolicy.exports.files import public_files
 
     return {**public_files(manifest, formats), **metadata_files(manifest, public, formats)}
 
 
-def write_audit(executed: Executed, public: Manifest) -> None:
+def write_audit(executed: ExecutedPlan, public: Manifest) -> None:
     """Write audit/, which refers to public/ by digest.
 
     Args:
@@ -372,14 +385,14 @@ def write_audit(executed: Executed, public: Manifest) -> None:
         public: the manifest, sealed.
     """
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
-    file, toml = executed.staging.public / NAME, executed.policy_file
-    commit = None if toml is None else repository.commit(toml.parent)
-    written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
+    file, toml = executed.staging.public / MANIFEST_FILE, executed.policy_file
+    commit = None if toml is None else repository.head_commit(toml.parent)
+    written = {} if toml is None else auditing.policy_file_contents(toml, executed.policy.files)
     record = auditing.audit_record(
         plan,
         public,
         file_digest(file),
-        given_as=given_as(executed.policy.source.uri),
+        given_as=uri_kind(executed.policy.source.uri),
         label=executed.label,
         custody=executed.custody,
         commit=commit,
@@ -389,17 +402,17 @@ def write_audit(executed: Executed, public: Manifest) -> None:
     )
     for name, content in written.items():
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _private(folder / name, content)
-    _private(folder / "policy.json", pretty(plan.policy.to_json()))
-    _private(folder / "plan.json", pretty(plan.to_json()))
-    _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
-    for name, content in audit_pages(executed, public, record, written).items():
-        _private(folder / name, content)
-    files = manifests.file_digests(folder, but=auditing.NAME)
-    _private(folder / auditing.NAME, pretty(manifests.sealed(record, files)))
+        _write_private_file(folder / name, content)
+    _write_private_file(folder / "policy.json", pretty(plan.policy.to_json()))
+    _write_private_file(folder / "plan.json", pretty(plan.to_json()))
+    _write_private_file(folder / "findings.json", pretty(auditing.findings_document(assessment)))
+    for name, content in render_audit_pages(executed, public, record, written).items():
+        _write_private_file(folder / name, content)
+    files = manifests.file_digests(folder, but=auditing.AUDIT_FILE)
+    _write_private_file(folder / auditing.AUDIT_FILE, pretty(manifests.sealed_record(record, files)))
 
 
-def _private(path: Path, content: bytes) -> None:
+def _write_private_file(path: Path, content: bytes) -> None:
     """Write a file that only its owner may read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -20,33 +20,33 @@ from rrpolicy.manifest.manifest import (
     Data,
     DataTable,
     Manifest,
+    ManifestSeries,
     PolicyIdentity,
     ReleasedAttribute,
-    Series,
     StatedRequirement,
-    Units,
+    UnitBound,
 )
-from rrpolicy.policy.governance import UNDECLARED, Governance
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE, Governance
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
-    from rrpolicy.bundle.tables.sink import Written
+    from rrpolicy.bundle.tables.writer import WrittenTable
     from rrpolicy.channels.base import Channel
     from rrpolicy.planning.assess import Assessment
     from rrpolicy.planning.plan import Plan
     from rrpolicy.policy.model import ReleaseSettings, Requirement
 
 
-def manifest(
+def build_manifest(
     plan: Plan,
     assessment: Assessment,
-    written: Mapping[str, Written],
+    written: Mapping[str, WrittenTable],
     *,
     label: str | None,
     test: bool,
-    governance: Governance = UNDECLARED,
-    series: Series | None = None,
+    governance: Governance = EMPTY_GOVERNANCE,
+    series: ManifestSeries | None = None,
     collected: str | None = None,
     replaces: str | None = None,
 ) -> Manifest:
@@ -71,14 +71,14 @@ def manifest(
         policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
-        units=Units(policy.source.max_records),
+        units=UnitBound(policy.source.max_records),
         mechanism=policy.mechanism.name,
         plan_on=policy.mechanism.elsewhere,
-        attributes=tuple(map(_attribute, policy.released)),
+        attributes=tuple(map(_released_attribute, policy.released)),
         channel=described,
         decoders=channel.decoders(),
         tables=channel.tables(),
-        data=data_of(settings, written),
+        data=data_files_description(settings, written),
         requirements=tuple(stated_requirement(r, withheld=settings.withholds) for r in policy.requirements),
         findings=tuple(public_finding(finding, settings) for finding in assessment.findings),
         utility=public_utility(assessment.utility, settings),
@@ -98,7 +98,7 @@ def manifest(
     )
 
 
-def data_of(settings: ReleaseSettings, written: Mapping[str, Written]) -> Data:
+def data_files_description(settings: ReleaseSettings, written: Mapping[str, WrittenTable]) -> Data:
     """Return what a manifest says of data files that were written under a policy's settings."""
     tables = {name: DataTable(w.files, w.rows, w.digest) for name, w in written.items()}
     return Data(settings.format, settings.csv_formulas, settings.rows_per_file, tables)
@@ -129,15 +129,15 @@ def public_digest(plan: Plan) -> str:
     Where matrices are withheld, nobody may confirm a guess of the policy by hashing it.
     """
     own = plan.policy_digest
-    return with_tag(own, plan.source_tag) if plan.policy.release.withholds else own
+    return digest_with_tag(own, plan.source_tag) if plan.policy.release.withholds else own
 
 
-def with_tag(told: str, source_tag: str | None) -> str:
+def digest_with_tag(told: str, source_tag: str | None) -> str:
     """Return a digest together with the tag of the source, which nobody computes without the key."""
     return digest(canonical({"digest": told, "source_tag": source_tag}))
 
 
-def in_full(public: Manifest, plan: Plan) -> Manifest:
+def full_manifest(public: Manifest, plan: Plan) -> Manifest:
     """Return the manifest with the matrices that public/ may withhold; for audit/, and what is measured for it."""
     if not public.withholds:
         return public
@@ -154,7 +154,7 @@ def stated_requirement(requirement: Requirement, *, withheld: bool = False) -> S
     return StatedRequirement(requirement.model, options, requirement.where)
 
 
-def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
+def sealed_record(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
     """Return a record with the digests of the files that it covers, and its own.
 
     Args:
@@ -172,7 +172,7 @@ def file_digests(folder: Path, *, but: str) -> dict[str, str]:
     return {name: file_digest(path) for name, path in sorted(paths.items()) if name != but}
 
 
-def _attribute(attribute: Attribute) -> ReleasedAttribute:
+def _released_attribute(attribute: Attribute) -> ReleasedAttribute:
     same = (f.name for f in fields(ReleasedAttribute) if f.name != "keeps_nulls")
     known = ReleasedAttribute(**{name: getattr(attribute, name) for name in same})
     return replace(

@@ -8,16 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rrpolicy.bundle.drawn import Executed
+from rrpolicy.bundle.executed_plan import ExecutedPlan
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Channel
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RRPolicyError
 from rrpolicy.finding import Measure, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.plan import Plan
-from rrpolicy.planning.preview import marginal_errors
+from rrpolicy.planning.plan_result import marginal_errors
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.privacy.units import UNDECIDED, unit_check_method
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Gate
     from rrpolicy.report import AssociationRow, Report
     from rrpolicy.report_blocks import Fact, Section
-    from rrpolicy.reports.alternatives import ComparedWith
-    from rrpolicy.reports.fill import AuditPieces
+    from rrpolicy.reports.alternatives import AlternativesRecord
+    from rrpolicy.reports.report_builder import AuditPageInput
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
@@ -46,7 +46,7 @@ SAMPLERS = {
 """How a release was drawn, by what is public; it changes nothing of what may be released."""
 
 
-def public_page(
+def render_public_page(
     public: Path,
     manifest: Manifest,
     registry: Registry,
@@ -64,16 +64,16 @@ def public_page(
         channel: as published, or as planned: both say the same of themselves without the original.
         released: column -> released records of each of its labels, if they are counted already.
     """
-    from rrpolicy.reports.fill import public_report
+    from rrpolicy.reports.report_builder import public_report
 
     sections = channel.sections(manifest.records, None)
     models, formats = registry.privacy_models, registry.formats
     report = public_report(public, manifest, released=released, models=models, sections=sections, formats=formats)
-    return rendered(report, registry, ("html",))
+    return rendered_report_files(report, registry, ("html",))
 
 
-def audit_pages(
-    executed: Executed, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
+def render_audit_pages(
+    executed: ExecutedPlan, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
 ) -> Mapping[str, bytes]:
     """Return report.html and report.json of audit/, by name.
 
@@ -83,22 +83,22 @@ def audit_pages(
         record: audit.json so far.
         written: the policy's files, by their path in audit/.
     """
-    from rrpolicy.bundle.manifest import in_full
-    from rrpolicy.reports.fill import audit_report
+    from rrpolicy.bundle.manifest import full_manifest
+    from rrpolicy.reports.report_builder import audit_report
 
     public = executed.staging.public
     own = None if executed.policy_file is None else str(executed.policy_file)
-    pieces = audit_pieces(
+    pieces = build_audit_pieces(
         *(executed.plan, executed.assessment, executed.registry, record, executed.original, public),
         policy_file=own,
         written=written,
         joint=executed.joint,
     )
-    report = audit_report(public, in_full(manifest, executed.plan), pieces, released=executed.released)
-    return rendered(report, executed.registry, ("html", "json"))
+    report = audit_report(public, full_manifest(manifest, executed.plan), pieces, released=executed.released)
+    return rendered_report_files(report, executed.registry, ("html", "json"))
 
 
-def audit_pieces(  # noqa: PLR0917 each is another thing
+def build_audit_pieces(  # noqa: PLR0917 each is another thing
     plan: Plan,
     assessment: Assessment,
     registry: Registry,
@@ -109,9 +109,9 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     policy_file: str | None,
     written: Mapping[str, bytes] = MappingProxyType({}),
     attacked: AttackReport | None = None,
-    compared: ComparedWith | None = None,
+    compared: AlternativesRecord | None = None,
     joint: Counts | None = None,
-) -> AuditPieces:
+) -> AuditPageInput:
     """Return what the audit page shows beyond the public one.
 
     Args:
@@ -128,8 +128,8 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         joint: released records of each combination of labels, where whoever wrote the release has counted them.
     """
     from rrpolicy.report_blocks import Fact
-    from rrpolicy.reports.fill import KEPT, AuditPieces, dropped_columns
-    from rrpolicy.reports.marginals import original_shares
+    from rrpolicy.reports.marginals import original_category_shares
+    from rrpolicy.reports.report_builder import WITHHELD_NOTE, AuditPageInput, dropped_columns
 
     facts = [
         ("Time", record["time"]),
@@ -137,8 +137,8 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Digest of the plan", record["plan_digest"]),
         ("Keyed hash (HMAC) of the source", record["source_tag"]),
         ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
-        ("Key", Custody(str(record["key"])).meaning(series=plan.policy.release.series is not None)),
-        ("Matrices", KEPT if plan.policy.release.withholds else None),
+        ("Key", KeyStorage(str(record["key"])).meaning(series=plan.policy.release.series is not None)),
+        ("Matrices", WITHHELD_NOTE if plan.policy.release.withholds else None),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
         ("Records of a person", unit_check_method(tested=True) if assessment.tested else None),
         ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
@@ -146,43 +146,48 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     writers = record["writers"]
     if isinstance(writers, dict):
         facts += [(f"Written by {name}", version) for name, version in writers.items()]
-    return AuditPieces(
+    return AuditPageInput(
         findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,
-        realised=() if original is None else _realised(plan, registry, public, original, joint),
+        realised=() if original is None else _realised_measures(plan, registry, public, original, joint),
         origins=plan.origins,
         remarks=plan.remarks,
-        shares={} if original is None else original_shares(original),
+        shares={} if original is None else original_category_shares(original),
         dropped=dropped_columns(plan.policy),
         provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
-        sections=(*_together(record), *(() if original is None else plan.channel.sections(plan.records, original))),
+        sections=(
+            *_composition_sections(record),
+            *(() if original is None else plan.channel.sections(plan.records, original)),
+        ),
         models=registry.privacy_models,
         formats=registry.formats,
         policy_file=policy_file,
         attacked=attacked,
         compared=compared,
         time=str(record["time"]),
-        errors=() if original is None else _informing("the expected errors", lambda: marginal_errors(plan, original)),
-        associations=_associations(plan, registry, public, original, joint),
-        following=_following(plan, assessment, record),
-        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
+        errors=()
+        if original is None
+        else _computed_or_empty("the expected errors", lambda: marginal_errors(plan, original)),
+        associations=_association_rows(plan, registry, public, original, joint),
+        following=_audit_next_steps(plan, assessment, record),
+        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policy_file_names(written)),
         untested=() if assessment.tested else (unit_check_method(tested=False),),
         protection=assessment.protection,
     )
 
 
-def _following(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
+def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
     """Return what to do with a release next, each with its command."""
     from rrpolicy.report_blocks import Fact
 
     policy = plan.policy
     options = ["--source TABLE"] if plan.source_tag else []
-    options += ["--key KEY"] if plan.source_tag and Custody(str(record["key"])) is not Custody.DESTROYED else []
+    options += ["--key KEY"] if plan.source_tag and KeyStorage(str(record["key"])) is not KeyStorage.DESTROYED else []
     options += ["--plan-on TABLE"] if plan.plan_on is not None else []
     options += ["--reference TABLE"] if policy.reference is not None else []
     options += ["--ledger FILE"] if policy.ledger is not None else []
     options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
-    undecided = list(_undecided(plan, assessment, record))
+    undecided = list(_undecidable_checks(plan, assessment, record))
     check = " ".join(["rrpolicy verify BUNDLE", *options, *([] if undecided else ["--strict"])])
     verifying = "Verify it: everything here is computed again"
     if undecided:
@@ -194,14 +199,14 @@ def _following(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -
     )
 
 
-def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> Iterator[str]:
+def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> Iterator[str]:
     """Yield what no verification of a release can decide, each with what would have to be there: `--strict` fails."""
     if plan.source_tag is None:
         yield f"{UNDECIDED}, since nobody has the collected table as it was"
         return
     if not record["policy_files"]:
         yield "what the policy says as written, since its file was not at hand"
-    if Custody(str(record["key"])) is Custody.DESTROYED:
+    if KeyStorage(str(record["key"])) is KeyStorage.DESTROYED:
         kept = "a release with --key keeps it"
         yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
     if not assessment.tested:
@@ -213,11 +218,11 @@ def _undecided(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -
             yield f"whether {finding.model}: {finding.requirement} holds"
 
 
-def _policies(names: Iterable[str]) -> list[str]:
+def _policy_file_names(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.endswith(".toml"))
 
 
-def _together(record: Mapping[str, Json]) -> Iterator[Section]:
+def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     """Yield what audit.json states of the release together with earlier ones of the same people."""
     from rrpolicy.report_blocks import Section
 
@@ -239,35 +244,37 @@ TOGETHER = "Together with earlier releases"
 _TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What it comes to"}
 
 
-def _associations(
+def _association_rows(
     plan: Plan, registry: Registry, public: Path, original: Original | None, joint: Counts | None
 ) -> tuple[AssociationRow, ...]:
     """Return the strongest associations of the original, where it is at hand and its release can be counted."""
-    from rrpolicy.bundle.associated import associated
+    from rrpolicy.bundle.original_associations import strongest_associations
     from rrpolicy.estimate.opening import is_countable
-    from rrpolicy.manifest.sealed import read_release
+    from rrpolicy.manifest.sealed_manifest import read_release
 
     if original is None or not is_countable(read_release(public)):
         return ()
     table = original
-    return _informing("the associations", lambda: associated(table, _opened(plan, registry, public, joint)))
+    return _computed_or_empty(
+        "the associations", lambda: strongest_associations(table, _reopened_release(plan, registry, public, joint))
+    )
 
 
-def _opened(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
+def _reopened_release(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
     """Return the release as who holds its plan opens it, its records counted where whoever wrote it did."""
-    from rrpolicy.bundle.manifest import in_full
+    from rrpolicy.bundle.manifest import full_manifest
     from rrpolicy.estimate.counts.scan import prime_cache
     from rrpolicy.estimate.opening import release_of
-    from rrpolicy.manifest.sealed import read_release
+    from rrpolicy.manifest.sealed_manifest import read_release
 
-    release = release_of(public, in_full(read_release(public), plan), registry.formats)
+    release = release_of(public, full_manifest(read_release(public), plan), registry.formats)
     if joint is not None:
         axes = {id(axis): axis for axis in release.columns.axes.values() if set(axis.columns) <= set(joint.attributes)}
         prime_cache(release.data, tuple(axes.values()), joint)
     return release
 
 
-def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+def _computed_or_empty(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
     """Return what only informs; nothing where it cannot be computed, as of a plugin's axis that is not what it says."""
     try:
         return compute()
@@ -276,7 +283,7 @@ def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]
         return ()
 
 
-def _realised(
+def _realised_measures(
     plan: Plan, registry: Registry, public: Path, original: Original, joint: Counts | None
 ) -> tuple[Measure | str | None, ...]:
     """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again.
@@ -285,12 +292,14 @@ def _realised(
     """
     if not plan.policy.gates:
         return ()
-    release = _opened(plan, registry, public, joint)
+    release = _reopened_release(plan, registry, public, joint)
     metrics = registry.utility_metrics
-    return tuple(_told(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
+    return tuple(_realised_measure(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
 
 
-def _told(metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original) -> Measure | str | None:
+def _realised_measure(
+    metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original
+) -> Measure | str | None:
     """Return what a metric makes of a release, or that it is not available."""
     try:
         return check_return_type(Measure | None, metric.realised)(gate.options, release, original)
@@ -303,7 +312,7 @@ def _told(metric: UtilityMetric[Any], gate: Gate, release: Release, original: Or
         return f"not available ({why})"
 
 
-def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
+def rendered_report_files(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
     """Return a report in each of the forms for which a renderer is loaded, by file name."""
     renderers = registry.renderers
     chosen = [renderers[name] for name in names if name in renderers]

@@ -74,17 +74,17 @@ class Staging:
             for name in names:
                 if public:
                     (Path(folder) / name).chmod(0o666 & ~self.umask)
-                _sync(Path(folder) / name)
+                _fsync_path(Path(folder) / name)
             if public or Path(folder) == self.folder:
                 Path(folder).chmod(0o777 & ~self.umask)
-            _sync(Path(folder))
+            _fsync_path(Path(folder))
         try:
             self.folder.rename(self.target)
         except OSError as error:
             if error.errno in _TAKEN:
-                raise exists(self.target, meanwhile=True) from error
+                raise already_exists_error(self.target, meanwhile=True) from error
             raise
-        _sync(self.target.parent)
+        _fsync_path(self.target.parent)
         return self.target
 
 
@@ -101,21 +101,21 @@ def stage(target: Path) -> Iterator[Staging]:
     """
     target = Path(os.path.abspath(target))  # noqa: PTH100 a symlink at the target must stay one
     if os.path.lexists(target):
-        raise exists(target)
-    with scratch_folder() as spilled, refusals(target):
+        raise already_exists_error(target)
+    with scratch_folder() as spilled, filesystem_refusals(target):
         swept = remove_stale(target.parent, ".", _INFIX)
         with locked_directory(target.parent, f".{target.name}{_INFIX}", target) as folder:
-            yield _staging(target, folder, spilled, swept)
+            yield _new_staging_folder(target, folder, spilled, swept)
 
 
-def _staging(target: Path, folder: Path, spilled: Scratch, swept: tuple[str, ...]) -> Staging:
+def _new_staging_folder(target: Path, folder: Path, spilled: Scratch, swept: tuple[str, ...]) -> Staging:
     for name in ("public", "audit"):
         (folder / name).mkdir(mode=0o700)
     return Staging(target, folder, spilled.folder, spilled.umask, swept, directory_identity(folder))
 
 
 @contextmanager
-def refusals(target: Path) -> Iterator[None]:
+def filesystem_refusals(target: Path) -> Iterator[None]:
     """Turn what the file system says into refusals.
 
     Raises:
@@ -136,7 +136,7 @@ def refusals(target: Path) -> Iterator[None]:
         raise
 
 
-def exists(target: Path, *, meanwhile: bool = False) -> RefusedError:
+def already_exists_error(target: Path, *, meanwhile: bool = False) -> RefusedError:
     """Return the refusal to overwrite.
 
     Args:
@@ -153,7 +153,7 @@ def exists(target: Path, *, meanwhile: bool = False) -> RefusedError:
     )
 
 
-def _sync(path: Path) -> None:
+def _fsync_path(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.report_blocks import Fact, Section, figure, percent
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -17,7 +17,7 @@ _EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 
 def count_class_sizes(codes: Codes, n: Ints) -> Ints:
     """Return (classes,) the records of each distinct row."""
-    member, classes = numbered(codes.T, len(codes))
+    member, classes = number_rows(codes.T, len(codes))
     return np.bincount(member, weights=n, minlength=classes).astype(np.int64)
 
 

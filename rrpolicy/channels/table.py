@@ -59,7 +59,7 @@ class Column:
         if not self.labels:
             return True
         known = self.type or any(isinstance(label, str) for label in self.labels)
-        return bool(known) and any(formulas.escaped(label) != label for label in map(category_text, self.labels))
+        return bool(known) and any(formulas.escape_formula(label) != label for label in map(category_text, self.labels))
 
 
 def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:

@@ -11,7 +11,13 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
-from rrpolicy.engine.arrays import as_numpy, listed, numbers, places, texts
+from rrpolicy.engine.arrays import (
+    as_numpy,
+    number_array,
+    text_array,
+    typed_array,
+    value_positions,
+)
 from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
@@ -39,14 +45,14 @@ def labels(column: Column) -> pa.Array:
     known = _TYPES.get(column.type)
     if known is not None and all(type(label) in known[1] for label in column.labels):
         try:
-            return listed(column.labels, known[0])
+            return typed_array(column.labels, known[0])
         except (OverflowError, pa.ArrowInvalid):
             pass  # declared wider than the column is: as numbers of any column
     if column.type != "VARCHAR" and column.labels:
         for kind, classes in ((pa.bool_(), {bool}), (pa.int64(), {int}), (pa.float64(), {int, float})):
             if {type(label) for label in column.labels} <= classes:
-                return listed(column.labels, kind)
-    return texts([category_text(label) for label in column.labels])
+                return typed_array(column.labels, kind)
+    return text_array([category_text(label) for label in column.labels])
 
 
 def engine_type(column: Column) -> str:
@@ -71,12 +77,12 @@ def canonical_ranks(column: Column) -> Ints:
 
 def sorted_labels(column: Column) -> pa.Array:
     """Return the labels sorted canonically: the dictionary that goes with `ranks`."""
-    return labels(column).take(numbers(canonical_order(labels(column))))
+    return labels(column).take(number_array(canonical_order(labels(column))))
 
 
 def dictionary_array(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArray:
     """Return values[codes] as a dictionary array."""
-    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32, copy=False)), values)
+    return pa.DictionaryArray.from_arrays(number_array(codes.astype(np.int32, copy=False)), values)
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:
@@ -96,4 +102,4 @@ def read_codes(column: Column, values: pa.Array) -> Ints:
         values = values.cast(domain.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return np.full(len(values), -1, dtype=np.int64)
-    return places(values, domain)
+    return value_positions(values, domain)

@@ -9,9 +9,14 @@ from types import MappingProxyType
 from rrpolicy.ci_reports.fingerprint import key_identity
 from rrpolicy.ci_reports.outcome import EntryPart, OutcomeEntry, OutcomeKind
 from rrpolicy.errors import CODE_PREFIX, Place, Problem
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
-from rrpolicy.planning.gate import expectation, in_the_way, shown, unmet
+from rrpolicy.planning.gate import (
+    blocking_problems,
+    expected_value_text,
+    measure_text,
+    unmet_gate_problem,
+)
 from rrpolicy.policy.governance import Waiver
 
 
@@ -26,7 +31,7 @@ def requirement_entry(
         decided: nothing decides later, so that an undecided one stands in the way.
     """
     given = finding.given if accepted is None else accepted
-    problems = in_the_way((finding,), given) if finding.verdict is not None else ()
+    problems = blocking_problems((finding,), given) if finding.verdict is not None else ()
     told = problems[0] if problems and (decided or finding.verdict is Verdict.FAILED) else None
     kind = _entry_kind(finding) if told is None or told.code != "RR108" else OutcomeKind.FAIL
     return OutcomeEntry(
@@ -56,10 +61,10 @@ def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = Mappin
         finding: what is to be expected.
         waived: the waivers that count, by what they waive.
     """
-    problem = unmet(finding)
+    problem = unmet_gate_problem(finding)
     waiver = None if problem is None else waived.get(finding.identity)
     title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
-    expected = "" if finding.expected is None else f": {expectation(finding)}, {finding.asked}"
+    expected = "" if finding.expected is None else f": {expected_value_text(finding)}, {finding.asked}"
     return OutcomeEntry(
         rule=finding.metric if problem is None else problem.code,
         identity=finding.identity or f"utility/{finding.metric}",
@@ -115,7 +120,7 @@ def problem_entries(problems: Iterable[Problem]) -> tuple[OutcomeEntry, ...]:
 
 def _related_measure(companion: Companion) -> str:
     of = f" of {companion.of}" if companion.of else ""
-    return f"{companion.name}{of} = {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
+    return f"{companion.name}{of} = {measure_text(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _entry_kind(finding: Finding) -> OutcomeKind:
@@ -129,11 +134,11 @@ def _entry_kind(finding: Finding) -> OutcomeKind:
 def _outcome_sentence(finding: Finding) -> str:
     """Return what became of a finding that nothing stands in the way of."""
     title = f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model
-    achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
+    achieved = "" if finding.achieved is None else f", achieved {measure_text(finding.achieved)}"
     if finding.verdict is None:
         return f"{title}: measured{achieved}"
     if finding.verdict is Verdict.UNDECIDED:
         return f"{title} is undecided"
     if finding.given:
-        return f"{title} is met{achieved}, {CONDITION}: {listed(finding.given)}"
+        return f"{title} is met{achieved}, {CONDITION}: {quoted_list(finding.given)}"
     return f"{title} is met{achieved}"

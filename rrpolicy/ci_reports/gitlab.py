@@ -12,14 +12,14 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeKind,
     OutcomeSubject,
 )
-from rrpolicy.escaping.printable import inert
+from rrpolicy.escaping.printable import inert_text
 
 
 def gitlab(outcome: CommandOutcome) -> str:
     """Return an outcome as a code quality report."""
     quiet = {EntryLevel.NONE}
     entries = [_issue(outcome, *told) for told in fingerprint_entries(outcome) if told[1].level not in quiet]
-    return inert(pretty(entries).decode())
+    return inert_text(pretty(entries).decode())
 
 
 def _issue(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry, mark: str) -> Json:

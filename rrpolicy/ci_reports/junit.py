@@ -17,8 +17,8 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeKind,
     OutcomeSubject,
 )
-from rrpolicy.escaping.printable import lines, listed
-from rrpolicy.planning.gate import shown
+from rrpolicy.escaping.printable import lines, quoted_list
+from rrpolicy.planning.gate import measure_text
 
 NOTED_KINDS = frozenset({OutcomeKind.REVIEW, OutcomeKind.INFORMATIONAL})
 """What is asked of nobody: it stands in what the suite printed."""
@@ -87,8 +87,8 @@ def _name(entry: OutcomeEntry) -> str:
 def _measure_text(entry: OutcomeEntry) -> str:
     """Return what is told of a case that passes."""
     told = [entry.message]
-    told += [f"conditional on what is derived from the data: {listed(entry.derived)}"] if entry.derived else []
-    told += [f"achieved {shown(entry.achieved)} ({entry.achieved.standing})"] if entry.achieved else []
+    told += [f"conditional on what is derived from the data: {quoted_list(entry.derived)}"] if entry.derived else []
+    told += [f"achieved {measure_text(entry.achieved)} ({entry.achieved.standing})"] if entry.achieved else []
     told += [f"limit {entry.limit}"] if entry.limit is not None else []
     told += [f"decided by {entry.assessor}"] if entry.assessor else []
     return "\n".join(told)

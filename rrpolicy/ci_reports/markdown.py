@@ -14,9 +14,14 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeKind,
     OutcomeSubject,
 )
-from rrpolicy.escaping.markdown import cell, code, fenced, prose
-from rrpolicy.escaping.printable import lines, listed
-from rrpolicy.planning.gate import shown
+from rrpolicy.escaping.markdown import (
+    markdown_cell,
+    markdown_code,
+    markdown_fence,
+    markdown_prose,
+)
+from rrpolicy.escaping.printable import lines, quoted_list
+from rrpolicy.planning.gate import measure_text
 
 VERDICTS = {
     OutcomeKind.MET: "met",
@@ -37,7 +42,9 @@ def markdown(outcome: CommandOutcome) -> str:
     for subject in outcome.subjects:
         blocks += _subject(outcome, subject)
     if outcome.next:
-        blocks += [f"**Next:** {(code if outcome.next.startswith('rrpolicy ') else prose)(outcome.next)}"]
+        blocks += [
+            f"**Next:** {(markdown_code if outcome.next.startswith('rrpolicy ') else markdown_prose)(outcome.next)}"
+        ]
     return _truncate(lines("\n\n".join(block for block in blocks if block)) + "\n")
 
 
@@ -56,12 +63,12 @@ def _truncate(text: str) -> str:
 
 
 def _subject(outcome: CommandOutcome, subject: OutcomeSubject) -> list[str]:
-    title = f"### {prose(f'{subject.name} {subject.version}'.strip())}"
+    title = f"### {markdown_prose(f'{subject.name} {subject.version}'.strip())}"
     title += f": {outcome.meaning_of(subject.status)}" if len(outcome.subjects) > 1 else ""
     path = outcome.relative(subject.file) or subject.file
-    about = ", ".join(text for text in (prose(subject.summary), code(path) if path else "") if text)
+    about = ", ".join(text for text in (markdown_prose(subject.summary), markdown_code(path) if path else "") if text)
     entries = subject.entries
-    blocks = [title, about, prose(headline(entries))]
+    blocks = [title, about, markdown_prose(headline(entries))]
     blocks += [_requirement_table(outcome, subject, [e for e in entries if e.part in REQUIREMENT_PARTS or e.achieved])]
     blocks += [_check_summary([e for e in entries if e.part is EntryPart.CHECK and not e.achieved])]
     blocks += [_change_summary([e for e in entries if e.part is EntryPart.CHANGE])]
@@ -126,15 +133,22 @@ def _requirement_table(outcome: CommandOutcome, subject: OutcomeSubject, entries
         verdict = "waived" if entry.waived is not None else VERDICTS.get(entry.kind, str(entry.kind))
         exactly = entry.limit is not None and entry.achieved is not None and entry.achieved.value == float(entry.limit)
         verdict += ", at the limit" if exactly and entry.kind is OutcomeKind.MET else ""
-        achieved = "" if entry.achieved is None else shown(entry.achieved)
+        achieved = "" if entry.achieved is None else measure_text(entry.achieved)
         standing = "" if entry.achieved is None else str(entry.achieved.standing)
         limit = "" if entry.limit is None else f"{float(entry.limit):g}"
         path = subject.path(entry)
-        where = "" if entry.place is None else cell(f"{outcome.relative(path) or path}:{entry.place.line}")
-        rows.append(f"| {verdict} | {prose(entry.title)} | {achieved} | {limit} | {standing} | {where} |")
+        where = "" if entry.place is None else markdown_cell(f"{outcome.relative(path) or path}:{entry.place.line}")
+        rows.append(f"| {verdict} | {markdown_prose(entry.title)} | {achieved} | {limit} | {standing} | {where} |")
     given = [e for e in entries if e.derived]
-    notes = [f"- {prose(e.title)}: given the published parameters ({prose(listed(e.derived))})" for e in given]
-    notes += [f"- {prose(e.message)}" + (f" ({prose(e.hint)})" if e.hint else "") for e in entries if e.blocking]
+    notes = [
+        f"- {markdown_prose(e.title)}: given the published parameters ({markdown_prose(quoted_list(e.derived))})"
+        for e in given
+    ]
+    notes += [
+        f"- {markdown_prose(e.message)}" + (f" ({markdown_prose(e.hint)})" if e.hint else "")
+        for e in entries
+        if e.blocking
+    ]
     return "\n".join([*rows, *(["", *notes] if notes else [])])
 
 
@@ -144,9 +158,9 @@ def _check_summary(entries: Sequence[OutcomeEntry]) -> str:
     for entry in entries:
         if entry.kind is OutcomeKind.MET:
             held[entry.rule] = held.get(entry.rule, 0) + 1
-    told = [f"- {prose(rule)}: {_count_phrase(number, 'check')} passed" for rule, number in held.items()]
+    told = [f"- {markdown_prose(rule)}: {_count_phrase(number, 'check')} passed" for rule, number in held.items()]
     told += [
-        f"- {prose(entry.message)}"
+        f"- {markdown_prose(entry.message)}"
         for entry in entries
         if entry.kind not in {OutcomeKind.MET, OutcomeKind.INFORMATIONAL}
     ]
@@ -160,9 +174,13 @@ def _change_summary(entries: Sequence[OutcomeEntry]) -> str:
         return ""
     rows = ["| | change | what it does |", "|---|---|---|"]
     for entry in entries:
-        verdict = "waived" if entry.waived is not None else prose(entry.rule)
-        rows.append(f"| {verdict} | {prose(entry.title)} | {prose(entry.message)} |")
-    hints = [f"To explain {code(e.identity)}:\n\n" + fenced(e.hint + "\n", "text") for e in entries if e.hint]
+        verdict = "waived" if entry.waived is not None else markdown_prose(entry.rule)
+        rows.append(f"| {verdict} | {markdown_prose(entry.title)} | {markdown_prose(entry.message)} |")
+    hints = [
+        f"To explain {markdown_code(e.identity)}:\n\n" + markdown_fence(e.hint + "\n", "text")
+        for e in entries
+        if e.hint
+    ]
     return "\n\n".join(["\n".join(rows), *hints]).rstrip()
 
 
@@ -177,25 +195,27 @@ def _entry_list(
 
 
 def _problem_line(entry: OutcomeEntry) -> str:
-    where = "" if entry.place is None else f"{code(str(entry.place))} "
+    where = "" if entry.place is None else f"{markdown_code(str(entry.place))} "
     told = (entry.expected and f"expected: {entry.expected}", entry.hint and f"hint: {entry.hint}")
     advice = "; ".join(" ".join(text.split()) for text in told if text)
-    return f"{where}**{prose(entry.rule)}** {prose(entry.message)}" + (f" ({prose(advice)})" if advice else "")
+    return f"{where}**{markdown_prose(entry.rule)}** {markdown_prose(entry.message)}" + (
+        f" ({markdown_prose(advice)})" if advice else ""
+    )
 
 
 def _review_line(entry: OutcomeEntry) -> str:
-    return prose(entry.message)
+    return markdown_prose(entry.message)
 
 
 def _waiver_line(entry: OutcomeEntry) -> str:
-    return f"{prose(entry.title)}: {prose(str(entry.waived))}"
+    return f"{markdown_prose(entry.title)}: {markdown_prose(str(entry.waived))}"
 
 
 def _related_line(entry: OutcomeEntry) -> str:
-    return f"{prose(entry.title)}: {prose('; '.join(entry.beside))}"
+    return f"{markdown_prose(entry.title)}: {markdown_prose('; '.join(entry.beside))}"
 
 
 def _details_block(title: str, lines: Sequence[str]) -> str:
     """Return lines that a reader opens; the heading is rrpolicy's own."""
-    inner = "\n".join(f"- {prose(line)}" for line in lines)
+    inner = "\n".join(f"- {markdown_prose(line)}" for line in lines)
     return f"<details><summary>{title[0].upper()}{title[1:]}</summary>\n\n{inner}\n\n</details>"

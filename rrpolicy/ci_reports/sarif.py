@@ -23,7 +23,7 @@ from rrpolicy.ci_reports.outcome import (
 )
 from rrpolicy.ci_reports.rules import EntryRule, entry_rules
 from rrpolicy.errors import Place
-from rrpolicy.escaping.printable import inert
+from rrpolicy.escaping.printable import inert_text
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
@@ -62,7 +62,7 @@ def sarif(outcome: CommandOutcome) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(outcome, subject, entry, mark, order[entry.rule]) for subject, entry, mark in kept],
     }
-    return inert(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
+    return inert_text(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
 
 
 def _rule(rule: EntryRule, kept: list[tuple[OutcomeSubject, OutcomeEntry, str]]) -> Json:

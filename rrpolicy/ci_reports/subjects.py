@@ -25,25 +25,25 @@ from rrpolicy.ci_reports.outcome import (
 )
 from rrpolicy.errors import Problem
 from rrpolicy.governance.diff.changes import IMPACT_TITLES, Effect
-from rrpolicy.planning.gate import GIVES_AWAY
-from rrpolicy.planning.waivers import DUE, warning_id
-from rrpolicy.policy.folder.repository import top
-from rrpolicy.policy.governance import REVIEW
-from rrpolicy.policy.identity import identities
-from rrpolicy.reports.context import declared_lines
+from rrpolicy.planning.gate import GIVEAWAY_CODE
+from rrpolicy.planning.waivers import EXPIRY_CODES, warning_id
+from rrpolicy.policy.folder.repository import repository_root
+from rrpolicy.policy.governance import REVIEW_KEY
+from rrpolicy.policy.identity import entry_identities
+from rrpolicy.reports.context import declaration_sentences
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport, AttackResult
     from rrpolicy.governance.cases.run import PolicyTestSuite
     from rrpolicy.governance.diff.changes import PolicyChange, PolicyDiff
     from rrpolicy.mechanism import Remark
-    from rrpolicy.planning.check import Checked
-    from rrpolicy.planning.preview import Outlook
-    from rrpolicy.planning.waivers import Waived
+    from rrpolicy.planning.check import PolicyCheck
+    from rrpolicy.planning.plan_result import PlanResult
+    from rrpolicy.planning.waivers import WaivedProblem
     from rrpolicy.policy.governance import Waiver
     from rrpolicy.policy.model import Gate, Policy
     from rrpolicy.table_risk.table import TableCheck
-    from rrpolicy.verification.outcome import Check, Claim, Verification
+    from rrpolicy.verification.outcome import Check, UnconfirmedClaim, Verification
 
 
 def command_outcome(
@@ -54,20 +54,20 @@ def command_outcome(
 ) -> CommandOutcome:
     """Return the outcome of a command that ran in the working directory."""
     here = Path.cwd()
-    return CommandOutcome(command, exit_status, tuple(subjects), (top(here) or here).resolve(), next)
+    return CommandOutcome(command, exit_status, tuple(subjects), (repository_root(here) or here).resolve(), next)
 
 
-def check_subject(file: str, checked: Checked) -> OutcomeSubject:
+def check_subject(file: str, checked: PolicyCheck) -> OutcomeSubject:
     """Return what `check` found of one policy: what no policy alone decides stays open, and blocks nothing."""
     policy = checked.policy
-    named = identities(policy)
+    named = entry_identities(policy)
     entries = [requirement_entry(finding, decided=False) for finding in checked.findings]
     entries += [
         _pending_gate_entry(gate, identity, checked.waivers.get(identity))
         for gate, identity in zip(policy.gates, named.gates, strict=True)
     ]
     entries += review_entries(policy, checked.warnings, checked.waived)
-    entries += problem_entries(problem for problem in checked.problems if problem.code in DUE)
+    entries += problem_entries(problem for problem in checked.problems if problem.code in EXPIRY_CODES)
     entries += [] if checked.records is None else [_table_entry(policy, checked.records)]
     told = [str(statistic) for statistic in checked.derived]
     notes = (OutcomeNote("may be derived from the data", tuple(told)),) if told else ()
@@ -77,7 +77,7 @@ def check_subject(file: str, checked: Checked) -> OutcomeSubject:
     )
 
 
-def plan_subject(file: str, outlook: Outlook) -> OutcomeSubject:
+def plan_subject(file: str, outlook: PlanResult) -> OutcomeSubject:
     """Return what `plan` found."""
     plan, policy = outlook.plan, outlook.plan.policy
     entries = [requirement_entry(f, accepted=policy.release.accept) for f in outlook.assessment.findings]
@@ -86,12 +86,14 @@ def plan_subject(file: str, outlook: Outlook) -> OutcomeSubject:
     entries += [utility_entry(finding, waived) for finding in outlook.assessment.utility]
     gates = {finding.identity for finding in outlook.assessment.utility}
     entries += review_entries(policy, decision.warnings, (one for one in decision.waived if one.what not in gates))
-    entries += problem_entries(problem for problem in decision.problems if problem.code in {*DUE, GIVES_AWAY})
+    entries += problem_entries(
+        problem for problem in decision.problems if problem.code in {*EXPIRY_CODES, GIVEAWAY_CODE}
+    )
     weighed = outlook.weighed
     entries += problem_entries(() if weighed is None else weighed.problems)
     accept = (f"to accept what it tells, under [release]: {outlook.accept}",) if outlook.accept else ()
     notes = [
-        OutcomeNote("declared by people", declared_lines(outlook.governance)),
+        OutcomeNote("declared by people", declaration_sentences(outlook.governance)),
         OutcomeNote("derived from the data", (*map(str, plan.derived), *accept)),
         OutcomeNote("assumptions", outlook.assessment.audited),
         OutcomeNote("released unchanged", tuple(_unchanged_columns(outlook))),
@@ -105,11 +107,13 @@ def plan_subject(file: str, outlook: Outlook) -> OutcomeSubject:
     return OutcomeSubject(policy.name, policy.version, file, outlook.exit_status, tuple(entries), summary, kept)
 
 
-def review_entries(policy: Policy, warnings: Iterable[Remark], waived: Iterable[Waived]) -> list[OutcomeEntry]:
+def review_entries(policy: Policy, warnings: Iterable[Remark], waived: Iterable[WaivedProblem]) -> list[OutcomeEntry]:
     """Return the entries of points of judgement, those that somebody waived among them."""
     whole, due = policy.place("policy"), policy.place("context.review_by")
     open_points = [review_entry(warning_id(remark), remark.text, place=whole) for remark in warnings]
-    let_be = [review_entry(one.what, one.message, one.waiver, due if one.what == REVIEW else whole) for one in waived]
+    let_be = [
+        review_entry(one.what, one.message, one.waiver, due if one.what == REVIEW_KEY else whole) for one in waived
+    ]
     return [*open_points, *let_be]
 
 
@@ -280,7 +284,7 @@ def _undecided_entry(text: str, *, blocking: bool) -> OutcomeEntry:
     )
 
 
-def _claim_entry(claim: Claim) -> OutcomeEntry:
+def _claim_entry(claim: UnconfirmedClaim) -> OutcomeEntry:
     message = f"stated in {claim.file} and not verified: {claim.meaning}"
     identity = f"stated/{claim.file}/{claim.field}"
     return OutcomeEntry("stated", identity, EntryPart.CHECK, OutcomeKind.INFORMATIONAL, claim.meaning, message)
@@ -310,13 +314,15 @@ def _pending_gate_entry(gate: Gate, identity: str, waiver: Waiver | None) -> Out
     )
 
 
-def _unchanged_columns(outlook: Outlook) -> list[str]:
-    from rrpolicy.planning.preview import unchanged
+def _unchanged_columns(outlook: PlanResult) -> list[str]:
+    from rrpolicy.planning.plan_result import unrandomised_columns
 
     reasons = {a.release_as: a.why_unchanged for a in outlook.plan.policy.released}
-    return [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(outlook.plan)]
+    return [
+        f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unrandomised_columns(outlook.plan)
+    ]
 
 
-def _expected_errors(outlook: Outlook) -> list[str]:
+def _expected_errors(outlook: PlanResult) -> list[str]:
     """Return the expected error of each attribute by itself."""
     return [f"{e.attributes[0]}: {e.told}" for e in outlook.errors if len(e.attributes) == 1]

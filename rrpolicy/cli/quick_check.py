@@ -16,17 +16,17 @@ from rrpolicy import api
 from rrpolicy.canonical_json import Json
 from rrpolicy.cli.text.output import Output, OutputRequest, show
 from rrpolicy.errors import Problem, RRPolicyError
-from rrpolicy.escaping.printable import condensed, line, some
+from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.governance import WARNING
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
     from rrpolicy.mechanism import Remark
-    from rrpolicy.planning.check import Checked, Stated
+    from rrpolicy.planning.check import PolicyCheck, RequirementStatement
 
 MAX_NAMES = 24
 """Columns of a role that are named; of more, the first ones."""
@@ -79,7 +79,7 @@ def _next_step(one: FileCheck) -> str:
     """Return how a policy is planned: where its table is not at hand, with another one or without data."""
     from rrpolicy.escaping.shell import command_line
 
-    uri = "" if one.checked is None else parted(one.checked.policy.source.uri)[1]
+    uri = "" if one.checked is None else split_counts_uri(one.checked.policy.source.uri)[1]
     file = Path(one.name).parent / uri
     if re.search(r"^[A-Za-z][A-Za-z0-9+.-]+:|[*?\[]", uri) or file.exists():  # of an engine, or several files
         return command_line("plan", one.name)
@@ -93,9 +93,9 @@ def _next_step(one: FileCheck) -> str:
 def _files(policies: Sequence[str]) -> Iterator[str]:
     for name in policies:
         if os.path.isdir(name):  # noqa: PTH112
-            from rrpolicy.policy.tree.document import policies_named
+            from rrpolicy.policy.tree.document import named_policy_files
 
-            yield from map(str, policies_named([Path(name)]))
+            yield from map(str, named_policy_files([Path(name)]))
         else:
             yield name
 
@@ -113,11 +113,11 @@ class FileCheck:
 
     name: str
     status: int
-    checked: Checked | None = None
+    checked: PolicyCheck | None = None
     problems: tuple[Problem, ...] = ()
 
 
-def _check_file(name: str, asked: Callable[[str], Checked], *, text: bool) -> FileCheck:
+def _check_file(name: str, asked: Callable[[str], PolicyCheck], *, text: bool) -> FileCheck:
     """Check one file; print it where that is asked for, and in any case why it could not be checked."""
     try:
         checked = asked(name)
@@ -145,9 +145,9 @@ DEMANDED_CODE = "RR248"
 
 def _without_floor_gaps(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     """Return the problems of a file but for what rules alone rightly lack: tables, and what they demand of others."""
-    from rrpolicy.policy.tree.document import FLOOR_LACKS, is_floor
+    from rrpolicy.policy.tree.document import FLOOR_ABSENT_TABLES, is_floor
 
-    lacking = {f"the policy has no [{table}]" for table in (*FLOOR_LACKS, "source")}
+    lacking = {f"the policy has no [{table}]" for table in (*FLOOR_ABSENT_TABLES, "source")}
     lacking.add("the key 'uri' is missing in [source]")
     if lacking.isdisjoint(problem.message for problem in problems) or not is_floor(Path(name).read_bytes()):
         return problems
@@ -199,7 +199,7 @@ def _policy(one: FileCheck) -> Json:
     }
 
 
-def _with_origin(finding: Finding, stated: Stated) -> Json:
+def _with_origin(finding: Finding, stated: RequirementStatement) -> Json:
     """Return a finding with its entry's name, the baseline that it comes from, and why it adds nothing, if so."""
     return {**finding.to_json(), "entry": finding.identity, "origin": stated.origin, "void": stated.void}
 
@@ -213,8 +213,8 @@ def _print_problems(name: str, problems: Sequence[Problem]) -> None:
     print(f"\n{line(name)}: {problem_count(problems)}", file=sys.stderr)
 
 
-def _lines(name: str, checked: Checked) -> list[str]:
-    from rrpolicy.policy.identity import identities
+def _lines(name: str, checked: PolicyCheck) -> list[str]:
+    from rrpolicy.policy.identity import entry_identities
 
     policy = checked.policy
     roles: dict[str, list[str]] = {}
@@ -222,23 +222,23 @@ def _lines(name: str, checked: Checked) -> list[str]:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
     lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
-    lines += [f"  {role}: {some(names, MAX_NAMES)}" for role, names in roles.items()]
+    lines += [f"  {role}: {shortened_names(names, MAX_NAMES)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [
         f"  {gate}: decided by `rrpolicy plan`, which counts the data {_waiver_label(checked, name)}"
-        for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
+        for gate, name in zip(policy.gates, entry_identities(policy).gates, strict=True)
     ]
     kept = (f"'{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None)
-    lines += [f"  released unchanged: {text}" for text in condensed(kept)]
+    lines += [f"  released unchanged: {text}" for text in condense_sentences(kept)]
     lines += (
         ["  matrices: withheld, so that nobody can correct counts of what is randomised"]
         if policy.release.withholds
         else []
     )
-    ids = some([statistic.id for statistic in checked.derived], MAX_NAMES)
+    ids = shortened_names([statistic.id for statistic in checked.derived], MAX_NAMES)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
-    lines += condensed(f"  assumption: '{a.name}' identifies nobody: {a.assume_unlinkable}" for a in assumed)
+    lines += condense_sentences(f"  assumption: '{a.name}' identifies nobody: {a.assume_unlinkable}" for a in assumed)
     lines += [f"  warning: {text}" for text in _warnings(checked.warnings)]
     lines += [f"  {waived}" for waived in checked.waived]
     if checked.records is not None:
@@ -246,7 +246,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     return lines
 
 
-def _waiver_label(checked: Checked, name: str) -> str:
+def _waiver_label(checked: PolicyCheck, name: str) -> str:
     """Return the name that a waiver has for a gate, and the waiver if there is one."""
     return f"[{name}]" + (f"; {checked.waivers[name]}" if name in checked.waivers else "")
 
@@ -257,12 +257,14 @@ def _warnings(remarks: Sequence[Remark]) -> Iterator[str]:
 
     for name, each in groupby(remarks, key=lambda remark: remark.name):
         same = [*each]
-        texts = condensed(remark.text for remark in same)
-        ids = [warning_id(remark) for remark in same] if len(texts) == len(same) else [WARNING + name] * len(texts)
+        texts = condense_sentences(remark.text for remark in same)
+        ids = (
+            [warning_id(remark) for remark in same] if len(texts) == len(same) else [WARNING_PREFIX + name] * len(texts)
+        )
         yield from (f"{text} [{identity}]" for text, identity in zip(texts, ids, strict=True))
 
 
-def _finding(finding: Finding, stated: Stated) -> str:
+def _finding(finding: Finding, stated: RequirementStatement) -> str:
     where, named = f"  {finding.model}: {finding.requirement}{stated}: ", f" [{finding.identity}]"
     if finding.verdict is Verdict.SATISFIED:
         return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}") + named

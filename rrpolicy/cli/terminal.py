@@ -30,6 +30,6 @@ def problem_count(problems: Sequence[Problem]) -> str:
 def print_json(document: Json) -> None:
     """Print a document on standard output, for programs."""
     from rrpolicy.canonical_json import pretty
-    from rrpolicy.escaping.printable import inert
+    from rrpolicy.escaping.printable import inert_text
 
-    sys.stdout.write(inert(pretty(document).decode()))
+    sys.stdout.write(inert_text(pretty(document).decode()))

@@ -13,12 +13,12 @@ from pathlib import Path
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.escaping.printable import line, listed
+from rrpolicy.escaping.printable import line, quoted_list
 from rrpolicy.policy.model import Bins
 from rrpolicy.safe_io.document import UnreadableError, read_object
 
 
-def given(record: str | None, file: Path | None, *, text: bool) -> list[Mapping[str, object]]:
+def read_records(record: str | None, file: Path | None, *, text: bool) -> list[Mapping[str, object]]:
     """Return records to be randomised.
 
     Args:
@@ -33,53 +33,53 @@ def given(record: str | None, file: Path | None, *, text: bool) -> list[Mapping[
     if record is not None:
         if file is not None or text:
             raise PolicyError(Problem("RR250", "--record gives one record as JSON: it goes with no FILE and no --csv"))
-        return [_object(record, "the record")]
+        return [_json_record(record, "the record")]
     try:
         content = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
     except OSError as error:
-        raise _unread(f"{file} cannot be read: {(error.strerror or 'no such file').lower()}") from error
+        raise _read_error(f"{file} cannot be read: {(error.strerror or 'no such file').lower()}") from error
     except UnicodeDecodeError as error:
-        raise _unread("the records are not UTF-8") from error
-    found = list(_rows(content)) if text else list(_objects(content))
+        raise _read_error("the records are not UTF-8") from error
+    found = list(_csv_records(content)) if text else list(_json_records(content))
     if not found:
-        raise _unread("there is no record")
+        raise _read_error("there is no record")
     return found
 
 
-def _objects(content: str) -> Iterator[Mapping[str, object]]:
+def _json_records(content: str) -> Iterator[Mapping[str, object]]:
     for number, text in enumerate(content.splitlines(), 1):
         if text.strip():
-            yield _object(text, f"line {number}")
+            yield _json_record(text, f"line {number}")
 
 
-def _object(text: str, name: str) -> Mapping[str, object]:
+def _json_record(text: str, name: str) -> Mapping[str, object]:
     try:
         return read_object(text.encode(), name)
     except UnreadableError as error:
-        raise _unread(str(error)) from None
+        raise _read_error(str(error)) from None
 
 
-def _rows(content: str) -> Iterator[Mapping[str, object]]:
+def _csv_records(content: str) -> Iterator[Mapping[str, object]]:
     rows = csv.reader(io.StringIO(content), strict=True)
     try:
         header = next(rows, [])
         if len(set(header)) < len(header):
-            raise _unread("the header names a column twice")
+            raise _read_error("the header names a column twice")
         for row in rows:
             if len(row) != len(header):
-                raise _unread(f"line {rows.line_num} has another number of cells than the header")
+                raise _read_error(f"line {rows.line_num} has another number of cells than the header")
             yield dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise _unread(f"line {rows.line_num} cannot be read as CSV") from error
+        raise _read_error(f"line {rows.line_num} cannot be read as CSV") from error
 
 
-def _unread(why: str) -> DataError:
+def _read_error(why: str) -> DataError:
     return DataError(
         Problem("RR522", why, expected='records such as {"sex": "f"}, one a line', hint="nothing was drawn")
     )
 
 
-def spelled(records: Iterable[Mapping[str, Value]], columns: Sequence[str], *, text: bool) -> Iterator[str]:
+def record_lines(records: Iterable[Mapping[str, Value]], columns: Sequence[str], *, text: bool) -> Iterator[str]:
     """Yield randomised records as lines: JSON, or CSV with a header.
 
     Args:
@@ -98,20 +98,20 @@ def spelled(records: Iterable[Mapping[str, Value]], columns: Sequence[str], *, t
     yield out.getvalue()
 
 
-def questions(questionnaire: Questionnaire) -> Iterator[str]:
+def question_lines(questionnaire: Questionnaire) -> Iterator[str]:
     """Yield what is asked, and what is promised, for people."""
     head = questionnaire.policy
     yield line(f"{head.name} {head.version}, {head.owner}: {head.purpose}")
     for question in questionnaire.questions:
-        kind = "" if question.bins is None else _what_lies_in(question.bins)
+        kind = "" if question.bins is None else _bins_text(question.bins)
         none = "" if question.nulls is None else f"; no answer counts as {question.nulls}"
         other = "" if question.outside is None else f"; anything else counts as {question.outside}"
-        yield line(f"  {question.attribute}: {listed(map(category_text, question.categories))}{kind}{none}{other}")
+        yield line(f"  {question.attribute}: {quoted_list(map(category_text, question.categories))}{kind}{none}{other}")
     yield line(f"epsilon {questionnaire.epsilon.value:.6g}: {questionnaire.promise}")
     yield f"digest {questionnaire.digest}"
 
 
-def _what_lies_in(bins: Bins) -> str:
+def _bins_text(bins: Bins) -> str:
     """Return which answers fall into bins, in words."""
     what = "a date or time" if any(isinstance(edge, str) for edge in bins.edges) else "a number"
     told = [edge if isinstance(edge, str) else f"{edge:.15g}" for edge in bins.edges]

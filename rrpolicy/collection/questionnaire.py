@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Derived
     from rrpolicy.registry import Registry
 
-NAME = "questionnaire.json"
+QUESTIONNAIRE_FILE = "questionnaire.json"
 """Of the file in public/ of what was collected with it."""
 
 
@@ -95,7 +95,7 @@ class Questionnaire:
         Raises:
             PolicyError: RR520 if records cannot be randomised one by one by it.
         """
-        problems = tuple(uncollectable(policy, channel))
+        problems = tuple(collection_problems(policy, channel))
         if problems:
             raise PolicyError(problems)
         assert isinstance(channel, Product)
@@ -110,7 +110,9 @@ class Questionnaire:
         """Return the questionnaire with what its channel keeps."""
         sent = tuple(a.attribute for a in channel.axes if isinstance(a, Identity) and a.original_size > 1)
         epsilon = attribute_epsilon_measure(scope_loss(channel, most)).measure
-        promise = _promise([q.attribute for q in questions], sent, most, bounded=math.isfinite(epsilon.value))
+        promise = _participant_notice(
+            [q.attribute for q in questions], sent, most, bounded=math.isfinite(epsilon.value)
+        )
         return cls(policy, software, most, questions, channel, sent, epsilon, promise)
 
     def promised_again(self) -> Questionnaire:
@@ -150,7 +152,7 @@ class Questionnaire:
         return found
 
 
-def _promise(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: bool) -> str:
+def _participant_notice(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: bool) -> str:
     """Return what a person is promised, in words."""
     hidden, open_ = (", ".join(f"'{n}'" for n in asked if (n in sent) is told) for told in (False, True))
     each = "the record" if most == 1 else f"all of up to {most} records of a person, linked with each other"
@@ -167,7 +169,7 @@ def _promise(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: b
     )
 
 
-def uncollectable(policy: Policy, channel: Channel, derived: Sequence[Derived] = ()) -> Iterator[Problem]:
+def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Derived] = ()) -> Iterator[Problem]:
     """Yield why no record can be collected for a plan (RR520).
 
     Args:
@@ -231,25 +233,25 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
     try:
         document = read_document(path)
     except UnreadableError as error:
-        raise _none(path, str(error)) from error
+        raise _questionnaire_error(path, str(error)) from error
     if document.get("schema") != Questionnaire.schema:
-        raise _none(path, f"its schema is {document.get('schema')!r}")
+        raise _questionnaire_error(path, f"its schema is {document.get('schema')!r}")
     wrong = faults(document, Questionnaire.schema)
     if wrong:
-        raise _none(path, "; ".join(wrong[:SHOWN]))
+        raise _questionnaire_error(path, "; ".join(wrong[:SHOWN]))
     if document["digest"] != record_digest(document):
-        raise _none(path, "it was changed after it was written")
+        raise _questionnaire_error(path, "it was changed after it was written")
     registry = load_allowed(read(Software, document["software"]), plugins)
     try:
         return Questionnaire.from_json(document, registry)
     except RRPolicyError as error:
         if error.problems[0].code != "RR334":
             raise
-        raise _none(path, "it contradicts itself") from error
+        raise _questionnaire_error(path, "it contradicts itself") from error
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise _none(path, "it contradicts itself") from error
+        raise _questionnaire_error(path, "it contradicts itself") from error
 
 
-def _none(path: Path, why: str) -> PolicyError:
+def _questionnaire_error(path: Path, why: str) -> PolicyError:
     hint = "`rrpolicy plan POLICY --expected-rows N --out plan.json` writes plan.questionnaire.json"
     return PolicyError(Problem("RR521", f"{path} is no questionnaire: {why}", expected=Questionnaire.schema, hint=hint))

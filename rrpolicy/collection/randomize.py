@@ -10,7 +10,7 @@ import numpy as np
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.product.draw import axis_stream, flatten, randomise_each
 from rrpolicy.channels.sampling.prng import KEY_BYTES, Streams
-from rrpolicy.collection.answers import codes_of
+from rrpolicy.collection.answers import answer_codes
 from rrpolicy.collection.questionnaire import Questionnaire
 
 PATH = "field"
@@ -37,7 +37,7 @@ def randomize(
         DataError: RR522, everything that is wrong with any of them, at once; nothing is drawn.
     """
     product, questions = questionnaire.channel, questionnaire.questions
-    codes = np.array(codes_of(questions, records, text=text), dtype=np.int64).reshape(len(records), len(questions))
+    codes = np.array(answer_codes(questions, records, text=text), dtype=np.int64).reshape(len(records), len(questions))
     place = {question.attribute: (i, len(question.categories)) for i, question in enumerate(questions)}
     streams = Streams(secrets.token_bytes(KEY_BYTES), b"", questionnaire.digest.encode(), PATH)
     released: dict[str, list[Value]] = {}

@@ -20,11 +20,11 @@ from rrpolicy.canonical_json import Json, digest, file_digest, pretty
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.ledger_file import read_ledger
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.document import UnreadableError, read_object
 from rrpolicy.safe_io.tempdirs import scratch_folder
-from rrpolicy.verification.records import scan
+from rrpolicy.verification.records import scan_folder
 from rrpolicy.verification.verify import verify
 
 SCHEMA = "rrpolicy.archive/1"
@@ -97,7 +97,7 @@ def archive(bundle: Path, out: Path, ledger: Path | None = None, signers: Path |
 def _files(bundle: Path) -> Iterator[tuple[str, Path]]:
     for folder in _FOLDERS:
         if (bundle / folder).is_dir():
-            for name in scan(bundle / folder)[0]:
+            for name in scan_folder(bundle / folder)[0]:
                 yield f"{folder}/{name}", bundle / folder / name
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
-from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.compliance.evidence import Citation, CitationKind, RequirementDecision
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.planning.gate import expectation, shown
+from rrpolicy.planning.gate import expected_value_text, measure_text
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report_blocks import figure
-from rrpolicy.reports.attributes import treated_so
-from rrpolicy.reports.before_after import protection_panel
-from rrpolicy.reports.context import declared
-from rrpolicy.reports.not_covered import not_covered
+from rrpolicy.reports.attributes import treatment_counts
+from rrpolicy.reports.context import declared_facts
+from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.protection_panel import protection_panel
 
 RELEASE = "public/release.json"
 AUDIT = "audit/findings.json"
-ATTACK = f"audit/{ATTACKED}"
+ATTACK = f"audit/{ATTACK_FILE}"
 EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
 
 
@@ -78,7 +78,7 @@ def find_citations(name: str, release: CitedRelease) -> tuple[tuple[Citation, ..
 
 
 def _context(key: str, release: CitedRelease) -> Iterator[Citation]:
-    fact = declared(release.manifest.governance.context).get(key)
+    fact = declared_facts(release.manifest.governance.context).get(key)
     if fact is not None:
         yield Citation(CitationKind.DECLARATION, f"{fact.name}: {fact.value}", f"{RELEASE}, governance.context.{key}")
 
@@ -105,7 +105,7 @@ def _roles(release: CitedRelease) -> Iterator[Citation]:
     for attribute in release.manifest.attributes:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     for role, names in roles.items():
-        yield Citation(CitationKind.DECLARATION, f"{role.capitalize()}: {listed(names)}", f"{RELEASE}, attributes")
+        yield Citation(CitationKind.DECLARATION, f"{role.capitalize()}: {quoted_list(names)}", f"{RELEASE}, attributes")
 
 
 def _units(release: CitedRelease) -> Iterator[Citation]:
@@ -122,7 +122,7 @@ def _units(release: CitedRelease) -> Iterator[Citation]:
 
 def _treatment(release: CitedRelease) -> Iterator[Citation]:
     released = len(release.manifest.attributes)
-    treated = f"{released}: {treated_so(release.manifest.decoders, released)}"
+    treated = f"{released}: {treatment_counts(release.manifest.decoders, released)}"
     yield Citation(CitationKind.RECORD, f"Released attributes: {treated}", f"{RELEASE}, decoders")
     for attribute in release.manifest.attributes:
         reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
@@ -167,7 +167,7 @@ def _assumptions(release: CitedRelease) -> Iterator[Citation]:
 def _utility(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.utility:
         over = f" of {finding.over}" if finding.over else ""
-        number = "" if finding.expected is None else f", expected {expectation(finding)}"
+        number = "" if finding.expected is None else f", expected {expected_value_text(finding)}"
         waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
         let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
         requirement = f"{finding.metric}{over} {finding.asked}"
@@ -216,7 +216,7 @@ def _adversaries(release: CitedRelease) -> Iterator[Citation]:
 
 
 def _not_covered(release: CitedRelease) -> Iterator[Citation]:
-    texts = dict.fromkeys(text for f in release.findings for text in not_covered(f.model, release.models))
+    texts = dict.fromkeys(text for f in release.findings for text in model_caveats(f.model, release.models))
     for text in texts:
         yield Citation(CitationKind.RECORD, f"Not said by any finding: {text}", "public/report.html")
 
@@ -272,10 +272,10 @@ def _finding(finding: Finding, release: CitedRelease) -> Citation:
     verdict = "measured" if finding.verdict is None else finding.verdict.value
     number = ""
     if finding.achieved is not None:
-        number = f", achieved {shown(finding.achieved)} ({finding.achieved.standing.value})"
+        number = f", achieved {measure_text(finding.achieved)} ({finding.achieved.standing.value})"
     elif finding.verdict is Verdict.SATISFIED:
         number = ", the number stands in audit/"
-    condition = f", {CONDITION}: {listed(finding.given)}" if finding.given else ""
+    condition = f", {CONDITION}: {quoted_list(finding.given)}" if finding.given else ""
     requirement = f"{finding.model}: {finding.requirement}"
     judged = None if finding.verdict is None else RequirementDecision(requirement, finding.verdict, finding.given)
     text = f"{requirement}: {verdict}{number}{condition}"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rrpolicy.attacks.result import AttackReport
-from rrpolicy.bundle.audit import ATTACKED, read_assessment
-from rrpolicy.bundle.audit import NAME as RECORD
+from rrpolicy.bundle.audit import ATTACK_FILE, read_assessment
+from rrpolicy.bundle.audit import AUDIT_FILE as RECORD
 from rrpolicy.canonical_json import file_digest
 from rrpolicy.compliance.citations import (
     AUDIT,
@@ -22,15 +22,15 @@ from rrpolicy.compliance.regime import Clause, load_regime
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.manifest.sealed import read_release
-from rrpolicy.policy.governance import REVIEW
+from rrpolicy.manifest.sealed_manifest import read_release
+from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.model import Role
-from rrpolicy.reports.fill import DROPPED
+from rrpolicy.reports.report_builder import DROPPED_ROLES
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.signing.signature_checks import AllowedSigners, verify_signatures
 from rrpolicy.signing.signing_keys import TrustedKey
-from rrpolicy.verification.outcome import Level
-from rrpolicy.verification.verify import APPROVED, ATTESTATIONS, verify
+from rrpolicy.verification.outcome import VerificationLevel
+from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER, verify
 
 Page = Literal["public", "audit"]
 
@@ -65,12 +65,12 @@ def build_evidence(
         message = f"{bundle} has no audit/, whose numbers the audit page shows"
         raise PolicyError(Problem("RR250", message, hint="name the bundle's folder, or take `--page public`"))
     shown: Page = page or ("audit" if audit.is_dir() else "public")
-    found = verify(bundle, Level.PUBLIC if shown == "public" else Level.AUDIT, plugins=plugins)
+    found = verify(bundle, VerificationLevel.PUBLIC if shown == "public" else VerificationLevel.AUDIT, plugins=plugins)
     verify_signatures(bundle, found, keys, allowed=allowed).require()
     release = _cited_release(public, audit, shown, plugins)
     manifest = release.manifest
     answers = tuple(_clause_answer(clause, release) for clause in asked.clauses)
-    folders = {"public": public, "audit": audit, ATTESTATIONS: public.parent / ATTESTATIONS}
+    folders = {"public": public, "audit": audit, ATTESTATIONS_FOLDER: public.parent / ATTESTATIONS_FOLDER}
     label = f", release {manifest.release}" if manifest.release else ""
     return ComplianceEvidence(
         asked.name,
@@ -97,7 +97,7 @@ def _release_day(manifest: Manifest) -> str | None:
 
 def _valid_until(manifest: Manifest) -> str | None:
     governance = manifest.governance
-    put_off = [waiver.until for waiver in governance.waivers if waiver.finding == REVIEW]
+    put_off = [waiver.until for waiver in governance.waivers if waiver.finding == REVIEW_KEY]
     return governance.context.review_by and max([governance.context.review_by, *put_off])
 
 
@@ -113,17 +113,17 @@ def _cited_files(cited: Iterable[str], folders: Mapping[str, Path]) -> Iterator[
 def _cited_release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> CitedRelease:
     manifest = read_release(public)
     models = load_allowed(manifest.software, plugins).privacy_models
-    folder = public.parent / ATTESTATIONS
-    beside = folder.is_dir() and any(file.name != APPROVED for file in folder.iterdir())
+    folder = public.parent / ATTESTATIONS_FOLDER
+    beside = folder.is_dir() and any(file.name != APPROVAL_FILE for file in folder.iterdir())
     if page == "public":
         return CitedRelease(manifest, manifest.findings, manifest.utility, RELEASE, None, None, models, beside)
     found = read_assessment(read_document(audit / "findings.json"))
     policy = read_document(audit / "policy.json")
     roles = {a["name"]: Role(a["role"]) for a in policy["attributes"]}
-    dropped = tuple(f"'{name}' is not released: {DROPPED[role]}" for name, role in roles.items() if role.dropped)
+    dropped = tuple(f"'{name}' is not released: {DROPPED_ROLES[role]}" for name, role in roles.items() if role.dropped)
     population = policy["source"]["population"]
     together = tuple(_joint_requirements(read_document(audit / "audit.json")))
-    test = audit / ATTACKED
+    test = audit / ATTACK_FILE
     attacked = AttackReport.from_json(read_document(test)) if test.is_file() else None
     return CitedRelease(
         *(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked),

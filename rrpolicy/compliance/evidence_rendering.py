@@ -41,8 +41,8 @@ def _environment() -> Environment:
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters |= {
         "visible": lambda text: visible(str(text)),
-        "prose": lambda text: Markup(markdown.prose(str(text))),  # noqa: S704 - the filter is the escaping
-        "code": lambda text: Markup(markdown.code(str(text))),  # noqa: S704 - likewise
+        "prose": lambda text: Markup(markdown.markdown_prose(str(text))),  # noqa: S704 - the filter is the escaping
+        "code": lambda text: Markup(markdown.markdown_code(str(text))),  # noqa: S704 - likewise
     }
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

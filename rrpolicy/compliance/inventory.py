@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
-from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RequirementError, RRPolicyError
@@ -25,13 +25,13 @@ from rrpolicy.governance.ledger.verify import (
     sealed_manifest,
     withdrawal_notice,
 )
-from rrpolicy.manifest.manifest import NAME, Manifest
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.document import policies_named
+from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.report_blocks import Fact
-from rrpolicy.reports.fill import read_report
+from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.serialization.writing import record
 from rrpolicy.signing.signature_checks import attestation_facts, refuse_recalled
@@ -133,7 +133,7 @@ def build_inventory(
     """
     policies: dict[str, Policy] = {}
     decide = []
-    for path in policies_named(paths):
+    for path in named_policy_files(paths):
         try:
             policy = open_policy(path).policy
         except RRPolicyError as error:
@@ -167,7 +167,7 @@ def build_inventory(
 
 def _find_bundles(folders: Sequence[Path]) -> list[Path]:
     """Return the bundles below some folders, each once."""
-    released = (file for folder in folders for file in sorted(folder.rglob(f"public/{NAME}")))
+    released = (file for folder in folders for file in sorted(folder.rglob(f"public/{MANIFEST_FILE}")))
     return list(dict.fromkeys(file.parent.parent for file in released))
 
 
@@ -295,7 +295,7 @@ def _risk_summary(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
     if not path.is_file():
         return None, ()
     try:
-        panel = read_report(read_document(path)).protection
+        panel = parse_report(read_document(path)).protection
     except (UnreadableError, ValueError, KeyError, TypeError):
         return None, ()
     if panel is None:
@@ -304,7 +304,7 @@ def _risk_summary(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _attack_summary(bundle: Path) -> str:
-    path = bundle / "audit" / ATTACKED
+    path = bundle / "audit" / ATTACK_FILE
     if not path.is_file():
         return ""
     try:

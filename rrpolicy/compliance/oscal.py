@@ -26,8 +26,8 @@ from rrpolicy.compliance.evidence import (
     RequirementDecision,
 )
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.markdown import prose
-from rrpolicy.escaping.printable import listed, visible
+from rrpolicy.escaping.markdown import markdown_prose
+from rrpolicy.escaping.printable import quoted_list, visible
 from rrpolicy.finding import CONDITION, Verdict
 from rrpolicy.frozen_dataclass import frozen
 
@@ -112,7 +112,7 @@ class _Results:
         return {
             "uuid": self.id("document"),
             "metadata": {
-                "title": prose(f"{found.title}: what the release {found.release} shows"),
+                "title": markdown_prose(f"{found.title}: what the release {found.release} shows"),
                 "last-modified": self.released,
                 "version": visible(found.release).strip(),
                 "oscal-version": VERSION,
@@ -128,7 +128,7 @@ class _Results:
             "results": [
                 {
                     "uuid": self.id("result"),
-                    "title": prose(found.title),
+                    "title": markdown_prose(found.title),
                     "description": f"What the release, verified first, shows of what is asked: its {found.page} page.",
                     "start": self.released,
                     "end": self.released,
@@ -167,10 +167,10 @@ class _Results:
     def objectives(self, answer: ClauseAnswer) -> Json:
         return {
             "control-id": self.control(answer),
-            "description": prose(f"{answer.clause}: {answer.title}"),
+            "description": markdown_prose(f"{answer.clause}: {answer.title}"),
             "props": [_own_property("clause", answer.clause)],
             "parts": [
-                {"id": objective.id, "name": "objective", "ns": OWN, "prose": prose(objective.asks)}
+                {"id": objective.id, "name": "objective", "ns": OWN, "prose": markdown_prose(objective.asks)}
                 for objective in self.objectives_of(answer)
             ],
         }
@@ -212,12 +212,12 @@ class _Results:
         until = self.evidence.holds_until
         return {
             "uuid": self.observed[citation],
-            "description": prose(citation.text),
+            "description": markdown_prose(citation.text),
             "props": [_own_property("kind", citation.kind.value)],
             "methods": [_METHODS[citation.kind]],
             "types": ["control-objective"],
             "relevant-evidence": [
-                {"href": f"#{self.id(file.path)}", "description": prose(citation.where)} for file in files
+                {"href": f"#{self.id(file.path)}", "description": markdown_prose(citation.where)} for file in files
             ],
             "collected": self.released,
             **({} if until is None else {"expires": f"{until}T23:59:59Z"}),
@@ -239,12 +239,14 @@ class _Results:
         related: list[Json] = [{"observation-uuid": self.observed[citation]} for citation in beside]
         return {
             "uuid": self.id(f"finding {objective.id}"),
-            "title": prose(f"{answer.clause}: {title}"),
-            "description": prose(" ".join([told or "Not covered: nothing of the release speaks to it.", *missing])),
+            "title": markdown_prose(f"{answer.clause}: {title}"),
+            "description": markdown_prose(
+                " ".join([told or "Not covered: nothing of the release speaks to it.", *missing])
+            ),
             "target": {
                 "type": "objective-id",
                 "target-id": objective.id,
-                "description": prose(objective.asks),
+                "description": markdown_prose(objective.asks),
                 "status": {"state": state, "reason": reason},
             },
             **({"related-observations": related} if related else {}),
@@ -254,8 +256,8 @@ class _Results:
         yield {"uuid": self.id("plan"), "title": "No assessment plan", "description": _NO_PLAN}
         yield {
             "uuid": self.id("regime"),
-            "title": prose(self.evidence.title),
-            "citation": {"text": prose(self.evidence.source)},
+            "title": markdown_prose(self.evidence.title),
+            "citation": {"text": markdown_prose(self.evidence.source)},
         }
         if any(answer.control for answer in self.evidence.answers):
             yield {
@@ -267,7 +269,7 @@ class _Results:
             digest = file.digest.removeprefix("sha256:")
             yield {
                 "uuid": self.id(file.path),
-                "title": prose(file.path),
+                "title": markdown_prose(file.path),
                 "props": [{"name": "marking", "value": self.marking(file.path)}],
                 "rlinks": [{"href": quote(file.path), "hashes": [{"algorithm": "SHA-256", "value": digest}]}],
             }
@@ -289,7 +291,7 @@ def _own_property(name: str, value: str) -> Json:
 def _condition(judged: RequirementDecision) -> Citation:
     """Return the condition of what holds conditionally, as something observed."""
     text = (
-        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {listed(judged.given)}. An attacker "
-        "who knows all other records can recompute them."
+        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {quoted_list(judged.given)}. An "
+        "attacker who knows all other records can recompute them."
     )
     return Citation(CitationKind.RECORD, text, "public/release.json, derived")

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings
-from rrpolicy.source.duckdb.delimited import DECIMAL, unlike_records, with_comma
-from rrpolicy.source.duckdb.files import refuse_pipe, shown
-from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
+from rrpolicy.source.duckdb.delimited import DECIMAL_PATTERN, decimal_comma_pattern, header_width_error
+from rrpolicy.source.duckdb.files import refuse_pipe, shown_name
+from rrpolicy.source.duckdb.plaintext import CHUNK_BYTES, MAX_FIELD_BYTES, open_binary
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -32,8 +32,8 @@ FEW_CODES = 8
 """Texts beside numbers that may be codes of missing values; more are categories."""
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DELIMITERS = (",", ";", "\t", "|")
-_COMMA = re.compile(with_comma(DECIMAL))
-_POINT = re.compile(DECIMAL)
+_COMMA = re.compile(decimal_comma_pattern(DECIMAL_PATTERN))
+_POINT = re.compile(DECIMAL_PATTERN)
 _WHOLE = re.compile(r"-?[0-9]+")
 _TELLS = re.compile(r"(?!#).*[0-9].*", re.DOTALL)
 """A text that tells a number, such as `5+`; `#DIV/0!` tells none."""
@@ -61,26 +61,26 @@ def is_csv(uri: str) -> bool:
     return uri.startswith("csv:") or uri.lower().endswith(_CSV)
 
 
-def path_of(uri: str) -> str:
+def csv_path(uri: str) -> str:
     """Return the path of a CSV file."""
     return uri.removeprefix("csv:")
 
 
-def settings_of(uri: str) -> CsvSettings:
+def detected_settings(uri: str) -> CsvSettings:
     """Return how a CSV file is spelled; the default of any other table, and of what cannot be read.
 
     Raises:
         DataError: RR300 of a pipe, RR308 if the header has another number of fields than the records.
     """
     if is_csv(uri):
-        refuse_pipe(path_of(uri))
+        refuse_pipe(csv_path(uri))
     try:
-        return csv_settings(path_of(uri)) if is_csv(uri) else CsvSettings()
+        return detect_csv_settings(csv_path(uri)) if is_csv(uri) else CsvSettings()
     except (OSError, EOFError, zlib.error):
         return CsvSettings()
 
 
-def csv_settings(path: str) -> CsvSettings:
+def detect_csv_settings(path: str) -> CsvSettings:
     """Return how a CSV file is spelled, as far as it can be told from it.
 
     The encoding is told from the whole file, the rest from its first lines.
@@ -92,27 +92,29 @@ def csv_settings(path: str) -> CsvSettings:
         DataError: RR308 if the header has another number of fields than the records.
         OSError, EOFError, zlib.error: if it cannot be read.
     """
-    encoding, start = _encoding(path)
+    encoding, start = _detect_encoding(path)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
     lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))  # no lines end at what Unicode also calls their end
-    quote = _quote(lines)
-    shape = max((_shape(lines, delimiter, quote) for delimiter in _DELIMITERS), key=lambda s: (s.rows, s.width))
+    quote = _detect_quote(lines)
+    shape = max(
+        (_delimiter_shape(lines, delimiter, quote) for delimiter in _DELIMITERS), key=lambda s: (s.rows, s.width)
+    )
     ending = "\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ","
     if shape.width < 2:  # noqa: PLR2004 - one column, or nothing that can be told
         return CsvSettings(encoding=encoding, quote=quote)
     if shape.misfit:
-        raise unlike_records(shown(path), shape.misfit, shape.width)
+        raise header_width_error(shown_name(path), shape.misfit, shape.width)
     return CsvSettings(
         delimiter=None if shape.delimiter == ending else shape.delimiter,
         encoding=encoding,
-        decimal=_decimal(shape.fields),
+        decimal=_detect_decimal(shape.fields),
         quote=quote,
         skip=shape.skip,
     )
 
 
 @frozen
-class _Shape:
+class _DelimiterShape:
     """What a delimiter makes of the first lines.
 
     Attributes:
@@ -132,12 +134,12 @@ class _Shape:
     misfit: int = 0
 
 
-def _encoding(path: str) -> tuple[str, bytes]:
+def _detect_encoding(path: str) -> tuple[str, bytes]:
     """Return the encoding of a file, and its first bytes."""
     start, single = b"", "latin-1"
     decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
-    with binary(path) as stream:
-        while chunk := stream.read(CHUNK):
+    with open_binary(path) as stream:
+        while chunk := stream.read(CHUNK_BYTES):
             start = start or chunk
             if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 return "utf-16", start
@@ -151,7 +153,7 @@ def _encoding(path: str) -> tuple[str, bytes]:
     return ("utf-8" if decoder is not None else single), start
 
 
-def _quote(lines: Sequence[str]) -> Literal['"', "'"]:
+def _detect_quote(lines: Sequence[str]) -> Literal['"', "'"]:
     """Return the character around fields: apostrophes only where no field has double quotes.
 
     They stand around a field of every line, or around all names of the header.
@@ -164,30 +166,30 @@ def _quote(lines: Sequence[str]) -> Literal['"', "'"]:
     return "'" if named or len(re.findall(apart, text, re.MULTILINE)) >= len(lines) else '"'
 
 
-def _shape(lines: Sequence[str], delimiter: str, quote: str) -> _Shape:
-    csv.field_size_limit(LONGEST_FIELD)
+def _delimiter_shape(lines: Sequence[str], delimiter: str, quote: str) -> _DelimiterShape:
+    csv.field_size_limit(MAX_FIELD_BYTES)
     rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote))
     widths = Counter(len(row) for row in rows if len(row) > 1)
     if not widths:
-        return _Shape(delimiter, 0, 1, 0, [])
+        return _DelimiterShape(delimiter, 0, 1, 0, [])
     width, n = max(widths.items(), key=lambda item: (item[1], item[0]))
     skip = sum(1 for _ in takewhile(lambda row: len(row) != width, rows))
     fields = [row for row in rows[skip + 1 :] if len(row) == width]
     above = len(rows[skip - 1]) if skip else 0
     # A line above the header has no record below it: what a column has again further down is no name of it.
     again = any(value in column for value, *column in zip(rows[skip], *fields, strict=True) if value)
-    return _Shape(delimiter, n, width, skip, fields, above if again else 0)
+    return _DelimiterShape(delimiter, n, width, skip, fields, above if again else 0)
 
 
-def _decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
+def _detect_decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
     """Return the decimal separator: that of more columns, a point if neither is."""
     columns = [[field for field in column if field] for column in zip(*fields, strict=True)]
-    commas = [c for c in columns if c and _numbers(c, _COMMA) and any(map(_COMMA.fullmatch, c))]
-    points = [c for c in columns if c and _numbers(c, _POINT) and any(map(_POINT.fullmatch, c))]
+    commas = [c for c in columns if c and _is_numeric_column(c, _COMMA) and any(map(_COMMA.fullmatch, c))]
+    points = [c for c in columns if c and _is_numeric_column(c, _POINT) and any(map(_POINT.fullmatch, c))]
     return "," if len(commas) > len(points) else "."
 
 
-def _numbers(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
+def _is_numeric_column(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
     """Return whether most of a column's fields are numbers with that separator; codes of missing values may be not."""
     return sum(bool(decimal.fullmatch(f) or _WHOLE.fullmatch(f)) for f in column) > len(column) / 2
 
@@ -209,20 +211,23 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     mostly = 2 * sum(texts[v] for v in others) < sum(texts.values())
     if mostly and len(others) <= FEW_CODES and not any(map(_TELLS.fullmatch, others)):
         return tuple(sorted(others))
-    return tuple(sorted(filter(says_nothing, texts)))
+    return tuple(sorted(filter(means_missing, texts)))
 
 
 def date_format(texts: Sequence[str]) -> str | None:
     """Return the format by which `strptime` reads all of some texts; None if they are no dates, or none are given."""
-    return next((name for spelling, name in _DATES if texts and all(_reads(t, spelling, name) for t in texts)), None)
+    return next(
+        (name for spelling, name in _DATES if texts and all(_matches_date_format(t, spelling, name) for t in texts)),
+        None,
+    )
 
 
-def _reads(text: str, spelling: str, name: str) -> bool:
+def _matches_date_format(text: str, spelling: str, name: str) -> bool:
     with suppress(ValueError):
         return re.fullmatch(spelling, text) is not None and bool(datetime.strptime(text, name))  # noqa: DTZ007 no zone
     return False
 
 
-def says_nothing(text: str) -> bool:
+def means_missing(text: str) -> bool:
     """Return whether a text says by itself that there is no value."""
     return _NOTHING.fullmatch(text) is not None

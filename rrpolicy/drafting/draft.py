@@ -12,27 +12,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.drafting.detection import missing_codes, says_nothing, settings_of
-from rrpolicy.drafting.guessing import Guess, generalised, guess, listed
-from rrpolicy.drafting.profile import profile, texts
-from rrpolicy.drafting.protection import Protection
-from rrpolicy.engine.column_types import Family, family
+from rrpolicy.drafting.detection import detected_settings, means_missing, missing_codes
+from rrpolicy.drafting.profile import distinct_texts, profile
+from rrpolicy.drafting.protection import ProtectionDraft
+from rrpolicy.drafting.role_guessing import (
+    Guess,
+    guess,
+    toml_array,
+    with_hierarchy,
+)
+from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.model import ROWS, CsvSettings, Reading
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.model import ROW_UNIT, CsvSettings, Reading
+from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.safe_io.tempdirs import scratch_folder
-from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
-from rrpolicy.source.memory.kinds import SCHEME
-from rrpolicy.source.opening import engine, snapshot_of
+from rrpolicy.source.duckdb.delimited import NUMBER_PATTERN, decimal_comma_pattern
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME
+from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot, Source
 
-IN_MEMORY = f"{SCHEME}:"
-_NUMBER = re.compile(rf"\+?({NUMBER}|{with_comma(NUMBER)}|-?[0-9]+)")
+IN_MEMORY = f"{MEMORY_SCHEME}:"
+_NUMBER = re.compile(rf"\+?({NUMBER_PATTERN}|{decimal_comma_pattern(NUMBER_PATTERN)}|-?[0-9]+)")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may stand for a missing value and may be a category."""
 
@@ -55,7 +60,7 @@ def draft(  # noqa: PLR0917 what a draft is made of
     table: str | None,
     sources: Mapping[str, Source],
     plugins: Sequence[str] = (),
-    protected: Protection | None = None,
+    protected: ProtectionDraft | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Draft:
     """Draft a policy.
@@ -72,35 +77,37 @@ def draft(  # noqa: PLR0917 what a draft is made of
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
         RefusedError: RR408 or RR421 for scratch.
     """
-    source, resolved = engine(uri, sources, Path())
-    csv = settings_of(resolved)
+    source, resolved = engine_for_uri(uri, sources, Path())
+    csv = detected_settings(resolved)
     with scratch_folder() as spilled:
-        with snapshot_of(source, resolved, table, spilled.folder, Reading(csv, column_wise=True)) as snapshot:
-            named = _each(snapshot.columns(), "looking for missing values", 0.0, progress)
-            codes = {name: found for name in named if (found := _codes(snapshot, name, csv))}
-        own = {n: c for n, c in codes.items() if _own(c)}
-        reading = Reading(csv, _everywhere(codes), own, column_wise=True)
-        with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
+        with open_table_snapshot(source, resolved, table, spilled.folder, Reading(csv, column_wise=True)) as snapshot:
+            named = _with_progress(snapshot.columns(), "looking for missing values", 0.0, progress)
+            codes = {name: found for name in named if (found := _column_missing_codes(snapshot, name, csv))}
+        own = {n: c for n, c in codes.items() if _is_column_code(c)}
+        reading = Reading(csv, _shared_codes(codes), own, column_wise=True)
+        with open_table_snapshot(source, resolved, table, spilled.folder, reading) as snapshot:
             records = snapshot.records()
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
             kinds = snapshot.columns()
-            named = _each(kinds, "looking at the columns", 0.5, progress)
+            named = _with_progress(kinds, "looking at the columns", 0.5, progress)
             profiles = {name: profile(snapshot, name, kinds[name]) for name in named}
         coded = {name: (*reading.codes(name), *column.codes) for name, column in profiles.items() if column.codes}
         if coded:
             reading = replace(reading, of={**reading.of, **coded})
-            with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
+            with open_table_snapshot(source, resolved, table, spilled.folder, reading) as snapshot:
                 profiles |= {name: profile(snapshot, name, snapshot.columns()[name]) for name in coded}
     guesses = {name: guess(column, reading) for name, column in profiles.items()}
     if protected is not None and protected.generalises:
-        guesses = {name: replace(found, keys=generalised(found)) for name, found in guesses.items()}
-    read = "\n".join(_source(uri, table, records, guesses, reading))
+        guesses = {name: replace(found, keys=with_hierarchy(found)) for name, found in guesses.items()}
+    read = "\n".join(_source_lines(uri, table, records, guesses, reading))
     tables = _USUAL if protected is None else protected.tables()
-    return Draft(_written(_slug(uri), read, guesses, plugins, tables), tuple(_warnings(guesses)))
+    return Draft(_policy_toml(_policy_name(uri), read, guesses, plugins, tables), tuple(_draft_warnings(guesses)))
 
 
-def _each(names: Iterable[str], text: str, share: float, progress: Callable[[str, float], None]) -> Iterator[str]:
+def _with_progress(
+    names: Iterable[str], text: str, share: float, progress: Callable[[str, float], None]
+) -> Iterator[str]:
     """Yield names, each after saying how much was done: half of the work, from a share on."""
     every = list(names)
     for place, name in enumerate(every):
@@ -108,34 +115,34 @@ def _each(names: Iterable[str], text: str, share: float, progress: Callable[[str
         yield name
 
 
-def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
+def _column_missing_codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
     """Return the codes of missing values in a column of text.
 
     Beside numbers these may be any words; elsewhere only what is no category either.
     """
-    if family(snapshot.columns()[name]) is not Family.TEXT:
+    if family(snapshot.columns()[name]) is not TypeFamily.TEXT:
         return ()
-    values, n = texts(snapshot, name)
+    values, n = distinct_texts(snapshot, name)
     found = missing_codes(values, n, comma=csv.decimal == ",")
     if all(_NUMBER.fullmatch(v) for v in values if v is not None and v not in found):
         return found if len(found) < len(values) else ()
-    return tuple(code for code in found if not _own([code]))
+    return tuple(code for code in found if not _is_column_code([code]))
 
 
-def _own(codes: Sequence[str]) -> bool:
+def _is_column_code(codes: Sequence[str]) -> bool:
     """Return whether a code may be a category elsewhere, so that it is the column's own."""
-    return any(code.strip().casefold() in _WORDS or not says_nothing(code) for code in codes)
+    return any(code.strip().casefold() in _WORDS or not means_missing(code) for code in codes)
 
 
-def _everywhere(codes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(code for found in codes.values() for code in found if not _own([code])))
+def _shared_codes(codes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code for found in codes.values() for code in found if not _is_column_code([code])))
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else spelled(name)
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
-def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
+def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
     yield "every role is a guess from names and counts; nobody knows your data as you do"
     told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
     if told:
@@ -152,9 +159,9 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
         yield from (f"{name}: {remark}" for remark in found.remarks)
 
 
-def _slug(uri: str) -> str:
+def _policy_name(uri: str) -> str:
     """Return a policy's name that is made of the table's."""
-    uri = parted(uri)[1]
+    uri = split_counts_uri(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
 
@@ -178,9 +185,9 @@ name = "pram"
 """How a draft protects unless the caller names something else."""
 
 
-def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:
-    attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
-    needs = f"\nplugins = {listed(plugins)}" if plugins else ""
+def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:
+    attributes = "\n".join(line for name, found in guesses.items() for line in _column_lines(name, found))
+    needs = f"\nplugins = {toml_array(plugins)}" if plugins else ""
     return f"""\
 #:schema ./policy.schema.json
 # A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
@@ -211,62 +218,67 @@ purpose = "fill in: what the release is for"{needs}
 """
 
 
-def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
+def _source_lines(
+    uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading
+) -> Iterator[str]:
     """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
-    multiplicity, uri = parted(uri)
+    multiplicity, uri = split_counts_uri(uri)
     if uri.startswith(IN_MEMORY):
-        yield f"uri = {spelled(IN_MEMORY)} # a table in memory, handed over with each call"
+        yield f"uri = {toml_value(IN_MEMORY)} # a table in memory, handed over with each call"
     else:
-        yield f"uri = {spelled(uri)}" + ("" if ":" in uri or Path(uri).is_absolute() else " # relative to this file")
+        yield f"uri = {toml_value(uri)}" + ("" if ":" in uri or Path(uri).is_absolute() else " # relative to this file")
     if multiplicity is not None:
-        yield f"multiplicity = {spelled(multiplicity)} # how many records each row stands for"
+        yield f"multiplicity = {toml_value(multiplicity)} # how many records each row stands for"
     if table:
-        yield f"table = {spelled(table)}"
-    yield f"min_rows = {_floor(records)} # about nine tenths of the rows: a table that lacks more is refused"
-    yield from _unit(guesses)
+        yield f"table = {toml_value(table)}"
+    yield (
+        f"min_rows = {_rounded_record_floor(records)} # about nine tenths of the rows: a table that lacks more is "
+        "refused"
+    )
+    yield from _unit_line(guesses)
     if reading.missing:
-        yield f"missing = {listed(reading.missing)} # read as no value, in every column"
+        yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
     plain = CsvSettings()
     stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
     own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
     if own:
-        yield from ("", "[source.csv]", *(f"{key} = {spelled(value)}" for key, value in own.items()))
+        yield from ("", "[source.csv]", *(f"{key} = {toml_value(value)}" for key, value in own.items()))
 
 
-def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
+def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
     """Yield the line that says which of several identifiers identifies people."""
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:
-        yield f"unit = {spelled(people[0])} # identifies people: more than one record of each is refused"
+        yield f"unit = {toml_value(people[0])} # identifies people: more than one record of each is refused"
     elif len(people) > 1:
         others = visible(", ".join(people[1:]))
-        yield f"# unit = {spelled(people[0])} # or {others}: which identifies people; else none of them is tested"
+        yield f"# unit = {toml_value(people[0])} # or {others}: which identifies people; else none of them is tested"
     shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
     for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
         told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"
-        told = f"{told}; if not, `unit = {spelled(ROWS)}`"
-        yield f"# unit = {spelled(name)} # {told}"
+        told = f"{told}; if not, `unit = {toml_value(ROW_UNIT)}`"
+        yield f"# unit = {toml_value(name)} # {told}"
         yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
 
 
-def _floor(records: int) -> int:
+def _rounded_record_floor(records: int) -> int:
     """Return nine tenths of the records, rounded down to two digits, and at least 1: the exact number would tell it."""
     most = records * 9 // 10
     return max(int(str(most)[:2].ljust(len(str(most)), "0")), 1)
 
 
-def _lines(name: str, found: Guess) -> Iterator[str]:
+def _column_lines(name: str, found: Guess) -> Iterator[str]:
     """Yield a column's line; of one that is excluded and could be released, also the line that would release it."""
     keys = found.keys if found.released else {}
     comment = visible("; ".join([found.comment, *found.remarks]))
-    yield f"{_line(name, found.role, keys)} # {comment}"
+    yield f"{_column_line(name, found.role, keys)} # {comment}"
     if found.keys and not found.released:
         why = "if others may know it; else sensitive" if found.otherwise == "quasi-identifier" else "to release it"
-        yield f"# {_line(name, found.otherwise, found.keys)} # {why}"
+        yield f"# {_column_line(name, found.otherwise, found.keys)} # {why}"
 
 
-def _line(name: str, role: str, keys: Mapping[str, str]) -> str:
+def _column_line(name: str, role: str, keys: Mapping[str, str]) -> str:
     described = {"role": f'"{role}"', **keys}
-    return f"{_key(name)} = {{ {', '.join(f'{k} = {v}' for k, v in described.items())} }}"
+    return f"{_toml_key(name)} = {{ {', '.join(f'{k} = {v}' for k, v in described.items())} }}"

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.column_types import Family, family
+from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.missing_codes import coded_numbers
+from rrpolicy.source.missing_codes import likely_missing_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.protocol import Snapshot
 
-MOST_CATEGORIES = 50
+MAX_DRAFT_CATEGORIES = 50
 MOST_TEXTS = 100_000
 """Distinct texts that are looked through for codes of missing values."""
 LEAST, LONGEST, _SMALL = 5, 40, 20
@@ -28,7 +28,7 @@ _GRID = 1000
 
 
 @frozen
-class Cut:
+class QuantileCut:
     """A value of a column, and how many records lie below it."""
 
     value: Any
@@ -36,7 +36,7 @@ class Cut:
 
 
 @frozen
-class Profile:
+class ColumnProfile:
     """What a column looks like.
 
     Attributes:
@@ -64,7 +64,7 @@ class Profile:
     low: Any = None
     high: Any = None
     values: tuple[Any, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[QuantileCut, ...] = ()
     most: int = 0
     last: tuple[Any, ...] = ()
     n: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ class Profile:
 
         Drafts go to version control: a text of few records may be a person's name, address or diagnosis.
         """
-        if self.family is not Family.TEXT:
+        if self.family is not TypeFamily.TEXT:
             return self.values
         least = LEAST if self.records >= LEAST * _SMALL else 2
         return tuple(v for v, n in zip(self.values, self.n, strict=True) if n >= least and len(v) <= LONGEST)
@@ -83,11 +83,11 @@ class Profile:
     @property
     def codes(self) -> tuple[Any, ...]:
         """Return the numbers that look like codes of missing values."""
-        numbers = self.family in {Family.INTEGER, Family.REAL}
-        return coded_numbers(self.values[:FEW], self.last) if numbers else ()
+        numbers = self.family in {TypeFamily.INTEGER, TypeFamily.REAL}
+        return likely_missing_codes(self.values[:FEW], self.last) if numbers else ()
 
     @property
-    def family(self) -> Family:
+    def family(self) -> TypeFamily:
         """Return the family of its type."""
         return family(self.kind)
 
@@ -99,7 +99,7 @@ class Profile:
     @property
     def row_number(self) -> bool:
         """Whether it counts the records: whole numbers, one a record, without a gap."""
-        whole = self.family is Family.INTEGER and self.distinct == self.records > 1
+        whole = self.family is TypeFamily.INTEGER and self.distinct == self.records > 1
         return whole and int(self.high) - int(self.low) == self.records - 1
 
     @property
@@ -114,17 +114,17 @@ class Profile:
         return sum(isinstance(v, str) and v != v.strip() for v in self.values)
 
 
-def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
+def profile(snapshot: Snapshot, name: str, kind: str) -> ColumnProfile:
     """Read one column of a table."""
     records = snapshot.records()
-    if family(kind) is Family.OTHER:
-        return Profile(name, kind, records)
+    if family(kind) is TypeFamily.OTHER:
+        return ColumnProfile(name, kind, records)
     nulls = distinct = singles = most = below = 0
     low = high = None
     values: list[Any] = []
     counts: list[int] = []
     last: list[Any] = []
-    cuts: list[Cut] = []
+    cuts: list[QuantileCut] = []
     for batch in snapshot.tally([], [name]):
         column, n = batch.column(0), as_numpy(batch.column(1))
         valid = as_numpy(column.is_valid())
@@ -137,18 +137,18 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
             continue
         low = known[0].as_py() if low is None else low
         high = known[-1].as_py()
-        values += known.slice(0, MOST_CATEGORIES + 1 - len(values)).to_pylist()
+        values += known.slice(0, MAX_DRAFT_CATEGORIES + 1 - len(values)).to_pylist()
         counts += n[valid][: len(values) - len(counts)].tolist()
         last = [*last, *known.slice(max(len(known) - FEW, 0)).to_pylist()][-FEW:]
         sums = below + n[valid].cumsum() - n[valid]
         below = int(sums[-1] + n[valid][-1])
-        if family(kind) is not Family.TEXT:
-            cuts += _thinned(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
+        if family(kind) is not TypeFamily.TEXT:
+            cuts += _thinned_cuts(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
     seen = tuple(values), tuple(cuts), most, tuple(last), tuple(counts)
-    return Profile(name, kind, records, nulls, distinct, singles, low, high, *seen)
+    return ColumnProfile(name, kind, records, nulls, distinct, singles, low, high, *seen)
 
 
-def _thinned(values: pa.Array, below: Any, last: int, step: int) -> Iterator[Cut]:
+def _thinned_cuts(values: pa.Array, below: Any, last: int, step: int) -> Iterator[QuantileCut]:
     """Yield values so that at least `step` records lie between two of them.
 
     Args:
@@ -161,11 +161,11 @@ def _thinned(values: pa.Array, below: Any, last: int, step: int) -> Iterator[Cut
     while place < len(below):
         if below[place] - last >= step:
             last = int(below[place])
-            yield Cut(values[place].as_py(), last)
+            yield QuantileCut(values[place].as_py(), last)
         place = max(place + 1, int(below.searchsorted(last + step)))
 
 
-def texts(snapshot: Snapshot, name: str) -> tuple[list[str], list[int]]:
+def distinct_texts(snapshot: Snapshot, name: str) -> tuple[list[str], list[int]]:
     """Return a text column's distinct values and how many records have each; nothing if there are too many."""
     values: list[str] = []
     n: list[int] = []

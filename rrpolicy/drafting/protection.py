@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.unfilled import MARK
+from rrpolicy.policy.placeholders import PLACEHOLDER_MARK
 
 _SETS = "l-diversity"
 """The model that `anatomy` and `sensitive-addition` read the size of their groups and sets from."""
@@ -17,63 +17,63 @@ _PARTLY_RANDOMISED = ("attribute-disclosure", "identity-disclosure", "local-dp",
 MODELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "local-dp": (
         "The probabilities of a released value differ by a factor of at most e^epsilon between two original values.",
-        (f'epsilon = "{MARK} a number, such as 1 (much noise) to 8 (little)"', 'scope = "attribute"'),
+        (f'epsilon = "{PLACEHOLDER_MARK} a number, such as 1 (much noise) to 8 (little)"', 'scope = "attribute"'),
     ),
     "pk-anonymity": (
         "No attacker links a person to a record with a probability above 1 / k.",
-        (f'k = "{MARK} a number above 1, such as 2"',),
+        (f'k = "{PLACEHOLDER_MARK} a number above 1, such as 2"',),
     ),
     "rho1-to-rho2": (
         "A statement about a person with a probability of at most rho1 before has at most rho2 after the release.",
         (
-            f'rho1 = "{MARK} the probability before, such as 1/10"',
-            f'rho2 = "{MARK} the probability after, above rho1, such as 1/2"',
+            f'rho1 = "{PLACEHOLDER_MARK} the probability before, such as 1/10"',
+            f'rho2 = "{PLACEHOLDER_MARK} the probability after, above rho1, such as 1/2"',
             'scope = "attribute"',
         ),
     ),
     "attribute-disclosure": (
         "An attacker finds a person's own record and reads the true sensitive value with a limited probability.",
-        (f'threshold = "{MARK} a probability, such as 1/3"',),
+        (f'threshold = "{PLACEHOLDER_MARK} a probability, such as 1/3"',),
     ),
     "identity-disclosure": (
         "An attacker who knows a person's quasi-identifiers selects that person's record with a limited probability.",
-        (f'threshold = "{MARK} a probability, such as 1/20"',),
+        (f'threshold = "{PLACEHOLDER_MARK} a probability, such as 1/20"',),
     ),
     "k-anonymity": (
         "Every group of records with equal quasi-identifiers has k records or more.",
-        (f'k = "{MARK} a whole number, such as 5"',),
+        (f'k = "{PLACEHOLDER_MARK} a whole number, such as 5"',),
     ),
     "l-diversity": (
         "In every group no sensitive value has more than one in l of the records.",
-        ('kind = "frequency"', f'l = "{MARK} a number above 1, such as 2"'),
+        ('kind = "frequency"', f'l = "{PLACEHOLDER_MARK} a number above 1, such as 2"'),
     ),
     "t-closeness": (
         "The sensitive values of every group are distributed nearly as those of the whole table.",
-        (f't = "{MARK} a distance from 0 to 1, such as 0.2"',),
+        (f't = "{PLACEHOLDER_MARK} a distance from 0 to 1, such as 0.2"',),
     ),
     "alpha-k-anonymity": (
         "Every group has k records or more, and no sensitive value a share above alpha in it.",
-        (f'alpha = "{MARK} a share, such as 0.5"', f'k = "{MARK} a whole number, such as 5"'),
+        (f'alpha = "{PLACEHOLDER_MARK} a share, such as 0.5"', f'k = "{PLACEHOLDER_MARK} a whole number, such as 5"'),
     ),
     "beta-likeness": (
         "In no group does a sensitive value's share exceed that of the whole table by more than beta times the latter.",
-        (f'beta = "{MARK} a number, such as 2"',),
+        (f'beta = "{PLACEHOLDER_MARK} a number, such as 2"',),
     ),
     "delta-disclosure": (
         "In no group does the share of a sensitive value differ from that of the whole table by a factor of e^delta.",
-        (f'delta = "{MARK} a number, such as 2"',),
+        (f'delta = "{PLACEHOLDER_MARK} a number, such as 2"',),
     ),
     "k-map": (
         "At least k people of the population, estimated from the sample, have the quasi-identifiers of each group.",
         (
-            f'k = "{MARK} a whole number, such as 5"',
-            f'sampling_fraction = "{MARK} the share of the population in the table, such as 0.01"',
+            f'k = "{PLACEHOLDER_MARK} a whole number, such as 5"',
+            f'sampling_fraction = "{PLACEHOLDER_MARK} the share of the population in the table, such as 0.01"',
             'decided_by = "estimate"',
         ),
     ),
     "delta-presence": (
         "The probability that a person of the population is in the table is limited.",
-        (f'max = "{MARK} a probability, such as 0.5"',),
+        (f'max = "{PLACEHOLDER_MARK} a probability, such as 0.5"',),
     ),
 }
 """Privacy model -> what it limits, and its keys."""
@@ -102,12 +102,12 @@ _NOTES: Mapping[str, Sequence[str]] = {
 _REFERENCE = f"""
 # The population: a table with the quasi-identifiers of everybody who could be in the data.
 [reference]
-uri = "{MARK} the table of the population, such as register.parquet"
+uri = "{PLACEHOLDER_MARK} the table of the population, such as register.parquet"
 """
 
 
 @frozen
-class Protection:
+class ProtectionDraft:
     """How a draft protects.
 
     Attributes:
@@ -125,13 +125,13 @@ class Protection:
 
     def tables(self) -> str:
         """Return the tables as TOML."""
-        entries = "\n".join(map(_entry, self.models))
+        entries = "\n".join(map(_privacy_entry, self.models))
         reference = _REFERENCE if "delta-presence" in self.models else ""
         notes = "".join(f"# {line}\n" for line in _NOTES.get(self.mechanism, ()))
         return f'{entries}{reference}\n{notes}[mechanism]\nname = "{self.mechanism}"\n'
 
 
-def protection(mechanism: str | None, models: Sequence[str]) -> Protection:
+def protection(mechanism: str | None, models: Sequence[str]) -> ProtectionDraft:
     """Return how a draft protects with what the caller names; the first that fits takes the place of the rest.
 
     Args:
@@ -149,13 +149,13 @@ def protection(mechanism: str | None, models: Sequence[str]) -> Protection:
             raise PolicyError(Problem("RR149", message, expected=f"one of: {', '.join(known)}", hint=hint))
     chosen = mechanism or next((name for name, fits in FITS.items() if {*models} <= {*fits}), None)
     if chosen is None or not {*models} <= {*FITS[chosen]}:
-        raise PolicyError(_unfit(chosen, models))
+        raise PolicyError(_mechanism_mismatch(chosen, models))
     wanted = models or FITS[chosen][:1]
     sized = (_SETS,) if FITS[chosen][0] == _SETS else ()
-    return Protection(chosen, tuple(dict.fromkeys((*sized, *wanted))))
+    return ProtectionDraft(chosen, tuple(dict.fromkeys((*sized, *wanted))))
 
 
-def _unfit(mechanism: str | None, models: Sequence[str]) -> Problem:
+def _mechanism_mismatch(mechanism: str | None, models: Sequence[str]) -> Problem:
     """Return the problem of a mechanism that cannot meet privacy models, with what fits."""
     if mechanism is None:
         message = f"no mechanism meets {' and '.join(models)} together"
@@ -168,12 +168,12 @@ def _unfit(mechanism: str | None, models: Sequence[str]) -> Problem:
     return Problem("RR149", message, expected=f"of the models one of: {', '.join(FITS[mechanism])}", hint=hint)
 
 
-def _entry(model: str) -> str:
+def _privacy_entry(model: str) -> str:
     meaning, keys = MODELS[model]
-    return "\n".join((*_comment(meaning), "[[privacy]]", f'model = "{model}"', *keys, ""))
+    return "\n".join((*_comment_lines(meaning), "[[privacy]]", f'model = "{model}"', *keys, ""))
 
 
-def _comment(text: str) -> list[str]:
+def _comment_lines(text: str) -> list[str]:
     import textwrap
 
     return [f"# {line}" for line in textwrap.wrap(text, 118)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FEW = 1 << 12
 
 
-def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+def number_array(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an array, not copied where they lie side by side.
 
     Args:
@@ -29,10 +29,12 @@ def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = Non
 
     flat = np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(flat.dtype)
-    return pa.Array.from_buffers(kind, len(flat), [None if absent is None else _bits(~absent), pa.py_buffer(flat)])
+    return pa.Array.from_buffers(
+        kind, len(flat), [None if absent is None else _bitmap_buffer(~absent), pa.py_buffer(flat)]
+    )
 
 
-def texts(values: Collection[str | None]) -> pa.Array:
+def text_array(values: Collection[str | None]) -> pa.Array:
     """Return texts; None is a null."""
     import numpy as np
     import pyarrow as pa
@@ -41,12 +43,12 @@ def texts(values: Collection[str | None]) -> pa.Array:
     ends = np.cumsum([0, *map(len, encoded)])
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())
-    known = _bits(np.array([value is not None for value in values], np.bool_))
+    known = _bitmap_buffer(np.array([value is not None for value in values], np.bool_))
     buffers = [known, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
 
 
-def listed(values: Collection[Any], kind: pa.DataType) -> pa.Array:
+def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
     """Return values as an array of a type.
 
     Raises:
@@ -58,12 +60,12 @@ def listed(values: Collection[Any], kind: pa.DataType) -> pa.Array:
 
     classes = {type(value) for value in values}
     if classes <= {str} and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return texts(values).cast(kind)
+        return text_array(values).cast(kind)
     if classes <= {bool} and pa.types.is_boolean(kind):
-        return pa.Array.from_buffers(kind, len(values), [None, _bits(np.array(values, np.bool_))])
+        return pa.Array.from_buffers(kind, len(values), [None, _bitmap_buffer(np.array(values, np.bool_))])
     if (classes <= {int} and pa.types.is_integer(kind)) or (classes <= {float} and pa.types.is_floating(kind)):
         try:
-            return numbers(np.array(values, kind.to_pandas_dtype()))
+            return number_array(np.array(values, kind.to_pandas_dtype()))
         except OverflowError:
             pass  # what is said of it is said there
     return pa.array(values, kind)
@@ -83,7 +85,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = whole.type
     if whole.null_count and absent is not None:
-        whole = pc.fill_null(whole, constant(absent, kind))
+        whole = pc.fill_null(whole, arrow_scalar(absent, kind))
     if pa.types.is_boolean(kind) and not whole.null_count:
         return np.from_dlpack(whole.cast(pa.uint8())).view(np.bool_)
     if whole.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -91,7 +93,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
     return np.from_dlpack(whole)
 
 
-def places(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
+def value_positions(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
     """Return (n,) where each value stands among those that are known, -1 for one that does not."""
     import numpy as np
     import pyarrow.compute as pc
@@ -99,7 +101,7 @@ def places(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
     return as_numpy(pc.index_in(values, value_set=known), absent=-1).astype(np.int64)
 
 
-def taken(values: pa.Array, places: pa.Array) -> pa.Array:
+def take_values(values: pa.Array, places: pa.Array) -> pa.Array:
     """Return what stands at some places, null at a null.
 
     Args:
@@ -111,7 +113,7 @@ def taken(values: pa.Array, places: pa.Array) -> pa.Array:
     return pc.take(values, places, boundscheck=False)
 
 
-def occurring(places: npt.NDArray[np.integer[Any]], size: int) -> npt.NDArray[np.bool_]:
+def occurrence_mask(places: npt.NDArray[np.integer[Any]], size: int) -> npt.NDArray[np.bool_]:
     """Return (size,) whether each number occurs among (n,) places below the size; a few often show all of them."""
     import numpy as np
 
@@ -121,12 +123,12 @@ def occurring(places: npt.NDArray[np.integer[Any]], size: int) -> npt.NDArray[np
     return times > 0
 
 
-def constant(value: float | bool | str, kind: pa.DataType) -> pa.Scalar:
+def arrow_scalar(value: float | bool | str, kind: pa.DataType) -> pa.Scalar:
     """Return one value, as the functions of `pyarrow.compute` take it."""
-    return listed([value], kind)[0]
+    return typed_array([value], kind)[0]
 
 
-def _bits(mask: npt.NDArray[np.bool_]) -> pa.Buffer:
+def _bitmap_buffer(mask: npt.NDArray[np.bool_]) -> pa.Buffer:
     import numpy as np
     import pyarrow as pa
 

@@ -8,7 +8,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.frozen_dataclass import frozen
 
 
-class Family(StrEnum):
+class TypeFamily(StrEnum):
     """The families of engine types; domains and bins are held against them."""
 
     TEXT = "text"
@@ -26,23 +26,23 @@ _WIDE = {"HUGEINT": "DECIMAL(38,0)", "UBIGINT": "DECIMAL(20,0)"}
 MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 
 
-def family(kind: str) -> Family:
+def family(kind: str) -> TypeFamily:
     """Return the family of an engine type, by DuckDB's name of it."""
     if kind.endswith("]"):
-        return Family.OTHER
+        return TypeFamily.OTHER
     if kind in {"VARCHAR", _NOTHING} or kind.startswith("ENUM("):
-        return Family.TEXT
+        return TypeFamily.TEXT
     if kind in _INTEGERS:
-        return Family.INTEGER
+        return TypeFamily.INTEGER
     if kind in _REALS or kind.startswith("DECIMAL("):
-        return Family.REAL
+        return TypeFamily.REAL
     if kind == "BOOLEAN":
-        return Family.BOOLEAN
-    return Family.MOMENT if kind in MOMENTS else Family.OTHER
+        return TypeFamily.BOOLEAN
+    return TypeFamily.MOMENT if kind in MOMENTS else TypeFamily.OTHER
 
 
 @frozen
-class Stored:
+class StoredColumn:
     """A column as the engine stores it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Stored:
     padded: int = 0
 
     @property
-    def family(self) -> Family:
+    def family(self) -> TypeFamily:
         """Return the family of its type."""
         return family(self.type)
 
@@ -81,7 +81,7 @@ class Stored:
     @property
     def typed(self) -> str:
         """Return SQL for its values in its type; NaN is null and there is no negative zero."""
-        if self.family is Family.TEXT:
+        if self.family is TypeFamily.TEXT:
             return self.text
         sql = identifier(self.name)
         if self.spelled:
@@ -95,7 +95,7 @@ class Stored:
     @property
     def released_type(self) -> str:
         """Return the engine type of its values when released as they are; integers beyond 64 bits are decimals."""
-        return "VARCHAR" if self.family is Family.TEXT else _WIDE.get(self.type, self.type)
+        return "VARCHAR" if self.family is TypeFamily.TEXT else _WIDE.get(self.type, self.type)
 
     @property
     def released(self) -> str:
@@ -105,8 +105,8 @@ class Stored:
     @property
     def observed(self) -> str:
         """Return SQL for its values as an observed domain lists them."""
-        if self.family is Family.MOMENT:
+        if self.family is TypeFamily.MOMENT:
             return f"({self.typed})::VARCHAR"
-        if self.family is Family.REAL and self.type != "FLOAT":
+        if self.family is TypeFamily.REAL and self.type != "FLOAT":
             return f"({self.typed})::DOUBLE"
         return self.released

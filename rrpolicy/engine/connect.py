@@ -57,12 +57,12 @@ def batches(
     return relation.fetch_arrow_reader(rows)
 
 
-def number(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any] | None = None) -> int:
+def query_integer(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any] | None = None) -> int:
     """Return the one integer that a query yields."""
     return int(connection.execute(query, parameters or []).fetchall()[0][0])
 
 
-def checked_type(name: str) -> str:
+def checked_type_name(name: str) -> str:
     """Return the name of an engine type, known to be nothing but a name: it becomes part of queries.
 
     Raises:

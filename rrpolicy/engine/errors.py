@@ -31,17 +31,17 @@ def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
     except RRPolicyError:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise translated(what, error, skipped) from None
+        raise translate_error(what, error, skipped) from None
 
 
-def translated(what: str, error: Exception, skipped: int = 0) -> RRPolicyError:
+def translate_error(what: str, error: Exception, skipped: int = 0) -> RRPolicyError:
     """Return our error for one of an engine's."""
     text = str(error)
-    problem = _csv(what, text, skipped) if "CSV Error" in text else _other(what, text)
+    problem = _csv_problem(what, text, skipped) if "CSV Error" in text else _engine_problem(what, text)
     return RefusedError(problem) if problem.code.startswith("RR4") else DataError(problem)
 
 
-def _csv(what: str, text: str, skipped: int) -> Problem:
+def _csv_problem(what: str, text: str, skipped: int) -> Problem:
     line = _LINE.search(text)
     where = f"{what}, line {int(line[1]) + skipped}" if line else what
     if "unicode" in text.lower() or "utf-8" in text.lower():
@@ -106,7 +106,7 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, str, str | None], ...] = (
 )
 
 
-def _other(what: str, text: str) -> Problem:
+def _engine_problem(what: str, text: str) -> Problem:
     low = text.lower()
     for signs, code, message, hint in _MEANINGS:
         if any(sign in low for sign in signs):

@@ -19,7 +19,7 @@ def identifier(name: str) -> str:
         DataError: RR304 if the name holds a NUL character, which no engine can store.
     """
     if "\0" in name:
-        raise _nul("a name of the table")
+        raise _nul_error("a name of the table")
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -38,11 +38,11 @@ def literal(value: Value | None) -> str:
     if isinstance(value, float):
         return repr(value) + "::DOUBLE" if math.isfinite(value) else f"'{value!r}'::DOUBLE"
     if "\0" in value:
-        raise _nul("a value of the table")
+        raise _nul_error("a value of the table")
     return "'" + value.replace("'", "''") + "'"
 
 
-def _nul(what: str) -> DataError:
+def _nul_error(what: str) -> DataError:
     hint = "take the NUL characters out of the table; UTF-16 text has one in every letter: write it as UTF-8"
     return DataError(Problem("RR304", f"{what} holds a NUL character", expected="text without NULs", hint=hint))
 
@@ -58,6 +58,6 @@ def type_name(kind: str) -> str:
     return kind
 
 
-def listed(values: Sequence[Value], kind: str) -> str:
+def sql_list(values: Sequence[Value], kind: str) -> str:
     """Return values as an SQL list of one engine type, such as `[1, 2]::BIGINT[]`."""
     return "[" + ", ".join(literal(v) for v in values) + f"]::{kind}[]"

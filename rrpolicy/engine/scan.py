@@ -8,7 +8,7 @@ from pathlib import Path
 from rrpolicy.engine.quoting import literal
 
 
-def plain(path: str | Path) -> str:
+def literal_path(path: str | Path) -> str:
     """Return a path that the engine does not take for a pattern."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 

@@ -15,7 +15,7 @@ BEGINS = ("=", "+", "-", "@", "\t", "\r")
 APOSTROPHE = "'"
 TOLD = ", ".join({"\t": "a tab", "\r": "a carriage return"}.get(begin, begin) for begin in BEGINS)
 """`BEGINS` in words."""
-CONVENTION = (
+ESCAPE_CONVENTION = (
     f"text that begins with {TOLD} or an apostrophe has one more apostrophe before it, which is not part of the value"
 )
 _SIGNS = "".join(rf"\x{ord(sign):02x}" for sign in (*BEGINS, APOSTROPHE))
@@ -23,22 +23,22 @@ PATTERN = rf"\A([{_SIGNS}])"
 """What is escaped, as a regular expression; its group stays."""
 
 
-def escaped(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return text as an escaped file holds it."""
     return APOSTROPHE + text if text.startswith((*BEGINS, APOSTROPHE)) else text
 
 
-def unescaped_sql(text: str) -> str:
+def unescape_formula_sql(text: str) -> str:
     """Return SQL for text, given that for the cell of an escaped file."""
     return f"CASE WHEN starts_with({text}, '''') THEN substr({text}, 2) ELSE {text} END"
 
 
-def runs_sql(text: str) -> str:
+def is_formula_sql(text: str) -> str:
     """Return SQL of whether a spreadsheet would run text, given as SQL, as a formula."""
     listed = ", ".join(f"'{begin}'" if begin.isprintable() else f"chr({ord(begin)})" for begin in BEGINS)
     return f"left({text}, 1) IN ({listed})"
 
 
-def runs(values: Iterable[object]) -> bool:
+def any_formula(values: Iterable[object]) -> bool:
     """Return whether a spreadsheet would take one of some values for a formula; numbers are none."""
     return any(isinstance(value, str) and value.startswith(BEGINS) for value in values)

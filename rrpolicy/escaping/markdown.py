@@ -14,12 +14,12 @@ _MARKS = re.compile(
 _NUMBERED = re.compile(r"^\d{1,9}(?=[.)](?:\s|$))")
 
 
-def prose(text: str) -> str:
+def markdown_prose(text: str) -> str:
     """Return text for a paragraph, a heading or a table: no character of it marks anything."""
     return _NUMBERED.sub(r"\g<0>\\", _MARKS.sub(r"\\\g<0>", visible(text)))
 
 
-def code(text: str) -> str:
+def markdown_code(text: str) -> str:
     """Return a code span that shows exactly this text, on one line."""
     shown = visible(text)
     if not shown:
@@ -29,12 +29,12 @@ def code(text: str) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def cell(text: str) -> str:
+def markdown_cell(text: str) -> str:
     """Return a code span for a cell of a table, which a bar would end."""
-    return code(text).replace("|", "\\|")
+    return markdown_code(text).replace("|", "\\|")
 
 
-def fenced(text: str, language: str) -> str:
+def markdown_fence(text: str, language: str) -> str:
     """Return a block of code of whole lines, in fences that none of them can close."""
     fence = "`" * (1 + max([2, *map(len, re.findall("`+", text))]))
     return f"{fence}{language}\n{text}{fence}\n"

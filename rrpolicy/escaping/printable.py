@@ -24,19 +24,19 @@ _INSIDE = re.compile(_ANYWHERE)
 `##[name]`, `##vso[name]`, `##teamcity[name]` (GitHub, Azure, TeamCity) and `section_start:` (GitLab)."""
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted_list(names: Iterable[str]) -> str:
     """Return names with commas between; one that is no plain word stands in quotes, with its own commas."""
     return ", ".join(name if _PLAIN.fullmatch(name) else f"'{name}'" for name in names)
 
 
-def some(names: Sequence[str], most: int = 8) -> str:
+def shortened_names(names: Sequence[str], most: int = 8) -> str:
     """Return names with commas between, of many the first ones and how many more there are."""
     if len(names) <= most:
-        return listed(names)
-    return f"{listed(names[: most - 1])} and {len(names) - most + 1:,} more"
+        return quoted_list(names)
+    return f"{quoted_list(names[: most - 1])} and {len(names) - most + 1:,} more"
 
 
-def condensed(texts: Iterable[str]) -> tuple[str, ...]:
+def condense_sentences(texts: Iterable[str]) -> tuple[str, ...]:
     """Return sentences of which those that differ in a column's name alone, or in numbers, are one.
 
     A sentence names its column in its first quotes, or before a colon at its beginning. Four or more that are otherwise
@@ -57,15 +57,20 @@ def condensed(texts: Iterable[str]) -> tuple[str, ...]:
         names = [name for _, name, _ in group]
         first, rests = group[0][0], {rest for *_, rest in group}
         if len(rests) == 1:
-            told.append((first, _plural(rests.pop()).replace(_HERE, _several(names))))
+            told.append((first, _plural_sentence(rests.pop()).replace(_HERE, _column_names_phrase(names))))
         else:
             _, name, rest = max(group, key=lambda each: float(_NUMBERS.findall(each[2])[-1].replace(",", "")))
             others = [other for other in names if other != name]
-            told.append((first, f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_several(others)}"))
+            told.append(
+                (
+                    first,
+                    f"{rest.replace(_HERE, name)}; the same, with smaller numbers, of {_column_names_phrase(others)}",
+                )
+            )
     return tuple(text for _, text in sorted(told))
 
 
-def _plural(rest: str) -> str:
+def _plural_sentence(rest: str) -> str:
     """Return a sentence about a column as one about several: the verb behind the name, and `it`, become plural."""
     for one, many in _PLURALS.items():
         if f"{_HERE} {one} " in f"{rest} ":
@@ -73,7 +78,7 @@ def _plural(rest: str) -> str:
     return rest
 
 
-def _several(names: Sequence[str]) -> str:
+def _column_names_phrase(names: Sequence[str]) -> str:
     shown = ", ".join(names[: _MANY - 1])
     return f"{shown} and {len(names) - _MANY + 1:,} more" if len(names) >= _MANY else shown
 
@@ -83,12 +88,12 @@ def visible(text: str) -> str:
 
     Nothing is left out, so that names that differ are shown as different.
     """
-    return spelled_out(text, lambda character: ascii(character)[1:-1])
+    return escape_invisible(text, lambda character: ascii(character)[1:-1])
 
 
 def line(text: str) -> str:
     """Return text as one line of a terminal, or of a CI job's log: visible, and no command to the job's runner."""
-    return _COMMAND.sub(lambda found: _escaped(found, "\\x{:02x}"), visible(text))
+    return _COMMAND.sub(lambda found: _escape_command_start(found, "\\x{:02x}"), visible(text))
 
 
 def lines(text: str) -> str:
@@ -96,12 +101,12 @@ def lines(text: str) -> str:
     return "\n".join(map(line, text.split("\n")))
 
 
-def inert(document: str) -> str:
+def inert_text(document: str) -> str:
     """Return JSON, or a string of TOML, that means the same and holds no command to a runner of CI jobs."""
-    return _INSIDE.sub(lambda found: _escaped(found, "\\u{:04x}"), document)
+    return _INSIDE.sub(lambda found: _escape_command_start(found, "\\u{:04x}"), document)
 
 
-def _escaped(found: re.Match[str], escape: str) -> str:
+def _escape_command_start(found: re.Match[str], escape: str) -> str:
     """Return the beginning of a command with its last character escaped."""
     return found[0][:-1] + escape.format(ord(found[0][-1]))
 
@@ -111,7 +116,7 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
-def spelled_out(text: str, escape: Callable[[str], str]) -> str:
+def escape_invisible(text: str, escape: Callable[[str], str]) -> str:
     """Return text with each character that is not seen replaced.
 
     Args:

@@ -21,21 +21,21 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence
     for name, values in (options or {}).items():
         for value in () if values is None else (values,) if isinstance(values, (str, Path)) else values:
             parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
-    return " ".join(map(quoted, parts))
+    return " ".join(map(shell_quoted, parts))
 
 
-def shortest(path: str | Path) -> str:
+def shortest_path(path: str | Path) -> str:
     """Return a path without the steps back that it holds, unless a link makes it another one."""
     short = os.path.normpath(path)
     return short if os.path.realpath(short) == os.path.realpath(path) else str(path)
 
 
-def quoted(word: str) -> str:
+def shell_quoted(word: str) -> str:
     """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
     if line(word) == word:
         return shlex.quote(word)
-    return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal(c) for c in word) + "'"
+    return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal_bytes(c) for c in word) + "'"
 
 
-def _octal(character: str) -> str:
+def _octal_bytes(character: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))

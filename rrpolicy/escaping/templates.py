@@ -44,13 +44,13 @@ def template_environment(
         lstrip_blocks=True,
         keep_trailing_newline=keep_trailing_newline,
         optimized=False,
-        bytecode_cache=_Compiled(Path(str(files(package) / "templates"))),
+        bytecode_cache=_TemplateCache(Path(str(files(package) / "templates"))),
     )
-    made.code_generator_class = _AtRunTime
+    made.code_generator_class = _RuntimeCodeGenerator
     return made
 
 
-class _AtRunTime(CodeGenerator):
+class _RuntimeCodeGenerator(CodeGenerator):
     """Leaves everything but the templates' own text to be computed when it is written."""
 
     def _output_child_to_const(self, node: Expr, frame: Frame, finalize: Any) -> str:
@@ -59,7 +59,7 @@ class _AtRunTime(CodeGenerator):
         raise Impossible
 
 
-class _Compiled(BytecodeCache):
+class _TemplateCache(BytecodeCache):
     """Code objects of templates, kept where those of modules are, and written under the same conditions."""
 
     def __init__(self, templates: Path) -> None:

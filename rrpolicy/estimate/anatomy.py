@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.counts.scan import (
@@ -201,7 +201,7 @@ class AnatomyRelease(Release):
         where = f" WHERE {condition.filter}" if condition.filter else ""
         if not pairs:
             pairs = "(NULL, NULL)"
-        with asking(alone=self.data.form.alone) as connection:
+        with query_connection(alone=self.data.form.alone) as connection:
             try:
                 qit, st = (relation(connection, file) for file in (self.data, values))
             except duckdb.Error as error:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.engine.asking import asking
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
 from rrpolicy.frozen_dataclass import frozen
@@ -154,7 +154,7 @@ def to_polars(release: Release) -> pl.DataFrame:
 def _rows(release: Release) -> pa.Table:
     import duckdb
 
-    with asking(alone=release.data.form.alone) as connection:
+    with query_connection(alone=release.data.form.alone) as connection:
         try:
             return connection.sql(f"FROM {relation(connection, release.data)}").to_arrow_table()
         except duckdb.Error as error:

@@ -15,9 +15,9 @@ from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.survey.design import design_of
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
-from rrpolicy.formats.format import CORE, Format, Formats
-from rrpolicy.manifest.manifest import NAME, Manifest
-from rrpolicy.manifest.sealed import check_seal, no_release, read_release
+from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
+from rrpolicy.manifest.sealed_manifest import check_seal, no_release_error, read_release
 
 TABLE_SETS = ({"data"}, {"qit", "st"}, {"qit", "st_1", "st_2"})
 """Tables that releases consist of."""
@@ -32,7 +32,7 @@ def open_release(
     path: str | Path,
     *,
     verify: bool = True,
-    formats: Formats = CORE,
+    formats: Formats = CORE_FORMATS,
     estimators: Estimators = ESTIMATORS,
 ) -> Release:
     """Open a bundle, or its public/ folder alone.
@@ -50,7 +50,7 @@ def open_release(
             is not the one that was released, RR285 if nothing known reads its format.
     """
     folder = Path(path)
-    if (folder / "public" / NAME).is_file():
+    if (folder / "public" / MANIFEST_FILE).is_file():
         folder = folder / "public"
     manifest = read_release(folder)
     release = release_of(folder, manifest, formats, estimators)
@@ -75,7 +75,7 @@ def with_engine_type(column: Column) -> Column:
 
 
 def release_of(
-    folder: Path, manifest: Manifest, formats: Formats = CORE, estimators: Estimators = ESTIMATORS
+    folder: Path, manifest: Manifest, formats: Formats = CORE_FORMATS, estimators: Estimators = ESTIMATORS
 ) -> Release:
     """Return a release from its manifest; release.json itself need not be written yet.
 
@@ -91,7 +91,7 @@ def release_of(
     try:
         return _release(folder, manifest, formats, estimators)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        raise no_release(folder, f"its {NAME} contradicts itself") from error
+        raise no_release_error(folder, f"its {MANIFEST_FILE} contradicts itself") from error
 
 
 def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Estimators) -> Release:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rrpolicy.exports.contents import contents
-from rrpolicy.exports.templates import environment
-from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.exports.jinja_environment import export_environment
+from rrpolicy.exports.template_context import template_context
+from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
 
 
-def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, bytes]:
+def public_files(manifest: Manifest, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
     """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
 
     estimate.sql runs as it is in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
@@ -25,8 +25,8 @@ def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, by
     Returns:
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
-    filled = contents(manifest, formats[manifest.data.format])
+    filled = template_context(manifest, formats[manifest.data.format])
     named = {"estimate.sql": f"{filled['kind']}.sql", "README.md": f"{filled['kind']}.md"}
-    written = {path: environment().get_template(name).render(filled) for path, name in named.items()}
+    written = {path: export_environment().get_template(name).render(filled) for path, name in named.items()}
     written |= {file.path: file.text for file in filled["weights"]}
     return {path: text.encode() for path, text in written.items()}

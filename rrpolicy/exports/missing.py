@@ -11,7 +11,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 
 @frozen
-class Average:
+class AverageExample:
     """A column of numbers with a category of missing values.
 
     Attributes:
@@ -25,7 +25,7 @@ class Average:
     absent: Value
 
 
-def average(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> Average | None:
+def average_example(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> AverageExample | None:
     """Return the first column of numbers that has weights and missing values; None if there is none."""
     for file in weights:
         (column, *more), values = file.axis.columns, [cell[0] for cell in file.axis.original]
@@ -33,5 +33,5 @@ def average(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> Avera
             continue
         if all(kind_of(value) == "number" or same_category(value, absent[column]) for value in values):
             spelled = any(isinstance(value, str) for value in values)
-            return Average(column, file.view, category_text(absent[column]) if spelled else absent[column])
+            return AverageExample(column, file.view, category_text(absent[column]) if spelled else absent[column])
     return None

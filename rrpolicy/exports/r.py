@@ -6,34 +6,34 @@ from collections.abc import Sequence
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.table import Column
-from rrpolicy.exports.weights import WeightFile, sides
+from rrpolicy.exports.weights import WeightFile, cell_columns
 
 
-def text(value: str) -> str:
+def r_string(value: str) -> str:
     """Return an R string literal."""
-    escaped = "".join(c if c.isprintable() and c not in '"\\' else _escape(c) for c in value)
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else _escaped_character(c) for c in value)
     return f'"{escaped}"'
 
 
-def column_class(column: Column) -> str:
+def r_column_class(column: Column) -> str:
     """Return R's class for a released column in CSV, as R; NA where R may choose."""
     if column.kind == "set":
-        return text("character")
-    return text(_class(column.labels)) if column.labels else "NA"
+        return r_string("character")
+    return r_string(_label_class(column.labels)) if column.labels else "NA"
 
 
-def classes(file: WeightFile) -> list[str]:
+def r_column_classes(file: WeightFile) -> list[str]:
     """Return R's classes for the columns of the weight table of one column, as R."""
-    cells = [_class(tuple(value for (value,) in side)) for side in sides(file.axis)]
-    return [text(name) for name in [*cells, "numeric", "numeric"][:3]]
+    cells = [_label_class(tuple(value for (value,) in side)) for side in cell_columns(file.axis)]
+    return [r_string(name) for name in [*cells, "numeric", "numeric"][:3]]
 
 
-def _class(labels: Sequence[Value]) -> str:
+def _label_class(labels: Sequence[Value]) -> str:
     """Return R's class for a column of these labels, so that released values and weights are spelled alike."""
     if all(isinstance(v, bool) for v in labels):
         return "logical"
     return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"
 
 
-def _escape(character: str) -> str:
+def _escaped_character(character: str) -> str:
     return "\\" + character if character in '"\\' else f"\\U{{{ord(character):x}}}"

@@ -42,7 +42,7 @@ class WeightFile:
     @property
     def path(self) -> str:
         """Return where it lies, relative to public/."""
-        return f"weights/{file_stem(' '.join(self.axis.columns))}.csv"
+        return f"weights/{safe_file_stem(' '.join(self.axis.columns))}.csv"
 
     @property
     def view(self) -> str:
@@ -57,7 +57,7 @@ class WeightFile:
     @property
     def originals(self) -> tuple[tuple[str, str], ...]:
         """Return the heading of each column's original categories, and the column."""
-        return tuple(zip(_numbered("original", self.axis), self.axis.columns, strict=True))
+        return tuple(zip(_numbered_headings("original", self.axis), self.axis.columns, strict=True))
 
     @property
     def first(self) -> Value:
@@ -68,7 +68,7 @@ class WeightFile:
     @property
     def releaseds(self) -> tuple[tuple[str, str], ...]:
         """Return the heading of each column's released values, and the column; not of sets."""
-        return tuple(zip(_numbered("released", self.axis), self.axis.columns, strict=True))
+        return tuple(zip(_numbered_headings("released", self.axis), self.axis.columns, strict=True))
 
 
 def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tuple[WeightFile, ...]:
@@ -85,11 +85,11 @@ def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tu
         handling: of text that a spreadsheet would run as a formula.
     """
     chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
-    files = (WeightFile(axis, _table(axis, handling), _escaped(axis, handling)) for axis in chosen)
+    files = (WeightFile(axis, _weight_table_csv(axis, handling), _escaped_headings(axis, handling)) for axis in chosen)
     return tuple(file for file in files if file.text)
 
 
-def rows_of(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
+def weight_table_rows(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
     """Yield the rows of a weight table: what is in its columns of cells, and in those of weights.
 
     Raises:
@@ -105,21 +105,21 @@ def rows_of(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
                 yield (*released, *original), (float(table[u, v]),)
 
 
-def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
+def _weight_table_csv(axis: AxisWeights, handling: formulas.Handling) -> str:
     if not isinstance(axis, SetWeights) and len(axis.released) * len(axis.original) > WEIGHT_ROWS:
         return ""
     try:
-        rows = list(rows_of(axis))
+        rows = list(weight_table_rows(axis))
     except PolicyError:
         return ""
     lines = [
-        [*(_field(handling, value) for value in cell), *(format(weight, ".17g") for weight in weights)]
+        [*(_csv_field(handling, value) for value in cell), *(format(weight, ".17g") for weight in weights)]
         for cell, weights in ([(headings(axis), ()), *rows])
     ]
     return "".join(",".join(line) + "\n" for line in lines)
 
 
-def sides(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
+def cell_columns(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
     """Return the cells that a weight table has columns of: released and original ones; of sets, original ones."""
     return (axis.original,) if isinstance(axis, SetWeights) else (axis.released, axis.original)
 
@@ -127,16 +127,16 @@ def sides(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
 def headings(axis: AxisWeights) -> tuple[str, ...]:
     """Return the column names of an axis' weight table."""
     if isinstance(axis, SetWeights):
-        return (*_numbered("original", axis), "weight_held", "weight_not_held")
-    return (*_numbered("released", axis), *_numbered("original", axis), "weight")
+        return (*_numbered_headings("original", axis), "weight_held", "weight_not_held")
+    return (*_numbered_headings("released", axis), *_numbered_headings("original", axis), "weight")
 
 
-def _numbered(name: str, axis: AxisWeights) -> list[str]:
+def _numbered_headings(name: str, axis: AxisWeights) -> list[str]:
     width = len(axis.columns)
     return [name] if width == 1 else [f"{name}_{i}" for i in range(1, width + 1)]
 
 
-def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+def typed_headings(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
     """Return the heading and the engine type of each column of a weight table.
 
     Args:
@@ -153,7 +153,7 @@ def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str],
     return tuple(zip(headings(file.axis), own, strict=True))
 
 
-def file_stem(name: str) -> str:
+def safe_file_stem(name: str) -> str:
     """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
     if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
         return name
@@ -161,15 +161,17 @@ def file_stem(name: str) -> str:
     return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _escaped(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
+def _escaped_headings(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
     """Return the headings of an axis' weight table below which text is escaped."""
-    columns = (column for side in sides(axis) for column in zip(*side, strict=True))
+    columns = (column for side in cell_columns(axis) for column in zip(*side, strict=True))
     texts = ([value for value in column if isinstance(value, str)] for column in columns)
     told = zip(headings(axis), texts, strict=False)
-    return tuple(name for name, text in told if handling == "escape" and any(formulas.escaped(t) != t for t in text))
+    return tuple(
+        name for name, text in told if handling == "escape" and any(formulas.escape_formula(t) != t for t in text)
+    )
 
 
-def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
+def decoder_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
     """Return the weights of a decoder; none if it is of a form that this version does not count."""
     try:
         return axis_weights(decoder)
@@ -177,11 +179,11 @@ def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
         return ()
 
 
-def _field(handling: formulas.Handling, value: Value) -> str:
+def _csv_field(handling: formulas.Handling, value: Value) -> str:
     """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
-    text = formulas.escaped(value) if handling == "escape" else value
+    text = formulas.escape_formula(value) if handling == "escape" else value
     return '"' + text.replace('"', '""') + '"'

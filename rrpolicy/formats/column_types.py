@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec, engine_type_of
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.connect import checked_type
+from rrpolicy.engine.connect import checked_type_name
 from rrpolicy.errors import DataError, Problem
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def engine_type(column: Column) -> str:
         DataError: RR339 if it is no type that a release can hold.
     """
     if column.type:
-        return checked_type(column.type)
+        return checked_type_name(column.type)
     if column.kind == "set":
         return engine_type_of(column.labels) + "[]"
     return "BIGINT" if column.kind in {"count", "group"} else engine_type_of(column.labels)
@@ -40,7 +40,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([pa.field(column.name, arrow_type(engine_type(column))) for column in spec.columns])
 
 
-def label_places(values: pa.Array, labels: pa.Array, name: str) -> Ints:
+def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
     """Return the place of each value among a column's labels.
 
     Args:
@@ -81,7 +81,7 @@ def arrow_type(name: str) -> pa.DataType:
     try:
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            found = connection.sql(f"SELECT CAST(NULL AS {checked_type(name)}) AS x").to_arrow_table()
+            found = connection.sql(f"SELECT CAST(NULL AS {checked_type_name(name)}) AS x").to_arrow_table()
     except duckdb.Error as error:
         raise DataError(Problem("RR339", f"a released column cannot be of type {name!r}")) from error
     kind = found.schema.field(0).type

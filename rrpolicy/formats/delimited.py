@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec
-from rrpolicy.engine.arrays import constant, texts
+from rrpolicy.engine.arrays import arrow_scalar, text_array
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.scan import plain as plain_path
+from rrpolicy.engine.scan import literal_path as plain_path
 from rrpolicy.engine.scan import read_csv
 from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
-from rrpolicy.formats.rows import plain, repeated
+from rrpolicy.formats.rows import decode_dictionary, repeat_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-class Csv:
+class CsvFormat:
     """The format `csv`."""
 
     name = "csv"
@@ -40,18 +40,20 @@ class Csv:
 
     def writer(self, path: Path, spec: TableSpec, handling: formulas.Handling) -> TableWriter:
         """Create a file."""
-        return CsvTable(path, spec, handling)
+        return CsvTableWriter(path, spec, handling)
 
     def relation(
         self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: formulas.Handling
     ) -> str:
         """Return SQL for what the cells say: lists from their JSON, text without what escapes it."""
         del connection
-        lists = [c for c in spec.columns if _is_list(c)]
+        lists = [c for c in spec.columns if _is_list_column(c)]
         said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in lists}
-        said |= {c.name: formulas.unescaped_sql(identifier(c.name)) for c in escaped_columns(spec, handling)}
+        said |= {
+            c.name: formulas.unescape_formula_sql(identifier(c.name)) for c in formula_escaped_columns(spec, handling)
+        }
         replaced = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in said.items())
-        read = cells(path, spec)
+        read = csv_cells_sql(path, spec)
         return f"(SELECT * REPLACE ({replaced}) FROM {read})" if said else read  # noqa: S608 quoted
 
     def sql(self, path: str, columns: Sequence[Column], handling: formulas.Handling) -> str:
@@ -59,32 +61,34 @@ class Csv:
         kinds = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
         read = read_csv(path, kinds, allow_quoted_nulls="false")
         escaped = [c for c in columns if handling == "escape" and c.escapable]
-        said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
+        said = ((identifier(c.name), formulas.unescape_formula_sql(identifier(c.name))) for c in escaped)
         replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
         return f"(SELECT * REPLACE ({replaced}) FROM {read})" if escaped else read  # noqa: S608 names quoted
 
 
-class CsvTable:
+class CsvTableWriter:
     """One CSV file: a line of every distinct row is built once and repeated."""
 
     def __init__(self, path: Path, spec: TableSpec, handling: formulas.Handling) -> None:
         arrow_schema(spec)  # refuses types that no file can hold, before there is a file
-        escaped = escaped_columns(spec, handling)
+        escaped = formula_escaped_columns(spec, handling)
         self._escaped = [column in escaped for column in spec.columns]
         self._file = path.open("xb")
-        self._file.write(header(spec))
+        self._file.write(csv_header_line(spec))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Write rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        fields = [_field(plain(c), escape=e) for c, e in zip(rows.columns, self._escaped, strict=True)]
+        fields = [
+            _csv_field_array(decode_dictionary(c), escape=e) for c, e in zip(rows.columns, self._escaped, strict=True)
+        ]
         fields[-1] = pc.binary_join_element_wise(
-            fields[-1], constant("\r\n", pa.large_string()), constant("", pa.large_string())
+            fields[-1], arrow_scalar("\r\n", pa.large_string()), arrow_scalar("", pa.large_string())
         )
-        lines = pc.binary_join_element_wise(*fields, constant(",", pa.large_string()))
-        whole = repeated(lines, n).cast(pa.large_binary())
+        lines = pc.binary_join_element_wise(*fields, arrow_scalar(",", pa.large_string()))
+        whole = repeat_values(lines, n).cast(pa.large_binary())
         offsets, data = whole.buffers()[1:]
         if data is not None:
             bounds = memoryview(offsets).cast("q")
@@ -98,42 +102,42 @@ class CsvTable:
     abandon = close
 
 
-def header(spec: TableSpec) -> bytes:
+def csv_header_line(spec: TableSpec) -> bytes:
     """Return the first line of a table's file."""
     return ",".join('"' + c.name.replace('"', '""') + '"' for c in spec.columns).encode() + b"\r\n"
 
 
-def escaped_columns(spec: TableSpec, handling: formulas.Handling) -> tuple[Column, ...]:
+def formula_escaped_columns(spec: TableSpec, handling: formulas.Handling) -> tuple[Column, ...]:
     """Return the columns of a table whose text is escaped where it begins as a formula does."""
     if handling == "keep":
         return ()
     return tuple(c for c in spec.columns if c.escapable)
 
 
-def cells(path: Path, spec: TableSpec) -> str:
+def csv_cells_sql(path: Path, spec: TableSpec) -> str:
     """Return SQL that stands after FROM, for the cells of a file as they are; an empty text stands in quotes."""
-    columns = {c.name: "VARCHAR" if _is_list(c) else engine_type(c) for c in spec.columns}
+    columns = {c.name: "VARCHAR" if _is_list_column(c) else engine_type(c) for c in spec.columns}
     told = {"allow_quoted_nulls": "false", "strict_mode": "true", "hive_partitioning": "false"}
     return read_csv(plain_path(path), columns, **told, max_line_size="33554432")
 
 
-def _is_list(column: Column) -> bool:
+def _is_list_column(column: Column) -> bool:
     return engine_type(column).endswith("[]")
 
 
-def check_header(path: Path, spec: TableSpec) -> None:
+def check_csv_header(path: Path, spec: TableSpec) -> None:
     """Refuse a file whose first line is not byte for byte what was written.
 
     Raises:
         UnlikeSpecError: if it is another one.
     """
-    expected = header(spec)
+    expected = csv_header_line(spec)
     with path.open("rb") as file:
         if file.read(len(expected)) != expected:
             raise UnlikeSpecError("its first line does not name the columns that the manifest names")
 
 
-def _field(column: pa.Array, *, escape: bool = False) -> pa.Array:
+def _csv_field_array(column: pa.Array, *, escape: bool = False) -> pa.Array:
     """Return a column as CSV spells it, without nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -141,12 +145,12 @@ def _field(column: pa.Array, *, escape: bool = False) -> pa.Array:
     kind = column.type
     if pa.types.is_list(kind):
         spelled = [None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()]
-        return _field(texts(spelled))
+        return _csv_field_array(text_array(spelled))
     text = column.cast(pa.large_string())
     if pa.types.is_string(kind):
-        quote = constant('"', pa.large_string())
+        quote = arrow_scalar('"', pa.large_string())
         inner = pc.replace_substring(text, '"', '""')
         if escape:
             inner = pc.replace_substring_regex(inner, formulas.PATTERN, r"'\1")
-        text = pc.binary_join_element_wise(quote, inner, quote, constant("", pa.large_string()))
-    return pc.fill_null(text, constant("", text.type))
+        text = pc.binary_join_element_wise(quote, inner, quote, arrow_scalar("", pa.large_string()))
+    return pc.fill_null(text, arrow_scalar("", text.type))

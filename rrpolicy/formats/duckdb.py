@@ -13,8 +13,8 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
-from rrpolicy.formats.rows import plain, repeated
-from rrpolicy.source.duckdb.promised import beyond, create_table
+from rrpolicy.formats.rows import decode_dictionary, repeat_values
+from rrpolicy.source.duckdb.db_file_safety import create_table_sql, unexpected_contents
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-class Database:
+class DuckDBFormat:
     """The format `duckdb`."""
 
     name = "duckdb"
@@ -36,14 +36,14 @@ class Database:
     def writer(self, path: Path, spec: TableSpec, handling: Handling) -> TableWriter:
         """Create a file."""
         del handling
-        return DatabaseTable(path, spec)
+        return DuckDBTableWriter(path, spec)
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
         """Attach a file read-only, which holds the promised table and nothing else, and return that table."""
         del handling
         name = f"released_{spec.name}"
         connection.execute(f"ATTACH {literal(str(path))} AS {identifier(name)} (READ_ONLY)")
-        found = beyond(connection, name, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
+        found = unexpected_contents(connection, name, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
         if found:
             message = f"the database must hold the one table {spec.name!r} as promised; it holds {found}"
             raise UnlikeSpecError(message)
@@ -56,7 +56,7 @@ class Database:
         return f"{identifier(f'released_{table}')}.{identifier(table)}"
 
 
-class DatabaseTable:
+class DuckDBTableWriter:
     """One DuckDB file with one table of the spec's name, rows in canonical order."""
 
     def __init__(self, path: Path, spec: TableSpec) -> None:
@@ -66,13 +66,15 @@ class DatabaseTable:
         self._table = identifier(spec.name)
         self._open = ExitStack()
         self._connection = self._open.enter_context(engine(path.parent, path))
-        self._connection.execute(create_table(spec.name, [(c.name, engine_type(c)) for c in spec.columns]))
+        self._connection.execute(create_table_sql(spec.name, [(c.name, engine_type(c)) for c in spec.columns]))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Write rows."""
         import pyarrow as pa
 
-        whole = pa.RecordBatch.from_arrays([repeated(plain(c), n) for c in rows.columns], schema=self._schema)
+        whole = pa.RecordBatch.from_arrays(
+            [repeat_values(decode_dictionary(c), n) for c in rows.columns], schema=self._schema
+        )
         self._connection.register("released_rows", pa.Table.from_batches([whole]))
         self._connection.execute(f"INSERT INTO {self._table} SELECT * FROM released_rows")  # noqa: S608 quoted
         self._connection.unregister("released_rows")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.table import Column, TableSpec
     from rrpolicy.source.counts import Ints
 
-GROUP_ROWS = 1 << 20
+ROWS_PER_GROUP = 1 << 20
 """The most rows that a writer is given at a time."""
 
 
@@ -121,7 +121,7 @@ class Format(Protocol):
 
 
 @runtime_checkable
-class Cut(Protocol):
+class MultiFileFormat(Protocol):
     """A format of tables in several files: `[release] rows_per_file`. `Format.sql` then gets a pattern."""
 
     def relation_of(
@@ -140,24 +140,24 @@ class Cut(Protocol):
 
 Formats: TypeAlias = Mapping[str, Format]
 
-OFFERS = tuple(
+FORMAT_OFFERS = tuple(
     Offer(name, f"rrpolicy.formats.{where}")
     for name, where in (
-        ("parquet", "parquet:Parquet"),
-        ("csv", "delimited:Csv"),
-        ("duckdb", "duckdb:Database"),
+        ("parquet", "parquet:ParquetFormat"),
+        ("csv", "delimited:CsvFormat"),
+        ("duckdb", "duckdb:DuckDBFormat"),
     )
 )
 """The core's own formats."""
-CORE: Formats = LazyMapping({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
+CORE_FORMATS: Formats = LazyMapping({offer.name: offer for offer in FORMAT_OFFERS}, lambda _, offer: offer.load())
 """For who has no plugins."""
 
 
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 """That a table is cut into at most: their names have five digits."""
 
 
-def files_of(rows: int, rows_per_file: int) -> int:
+def file_count(rows: int, rows_per_file: int) -> int:
     """Return how many files so many rows of a table are cut into."""
     return max(1, -(-rows // rows_per_file))
 
@@ -173,7 +173,7 @@ def file_name(table: str, form: str, part: int | None = None) -> str:
     return f"{table}.{form}" if part is None else f"{table}/part-{part:05d}.{form}"
 
 
-def relation(
+def relation_sql(
     form: Format, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
 ) -> str:
     """Return SQL that reads the files of a table; see `Format.relation`.
@@ -184,17 +184,17 @@ def relation(
     import duckdb
 
     try:
-        if isinstance(form, Cut):
+        if isinstance(form, MultiFileFormat):
             return check_return_type(str, form.relation_of)(connection, paths, spec, handling)
         (path,) = paths
         return check_return_type(str, form.relation)(connection, path, spec, handling)
     except UnlikeSpecError:
         raise
     except (duckdb.Error, ValueError, OSError) as error:
-        raise UnlikeSpecError(unreadable(form.name, paths)) from error
+        raise UnlikeSpecError(unreadable_text(form.name, paths)) from error
 
 
-def unreadable(form: str, paths: Sequence[Path]) -> str:
+def unreadable_text(form: str, paths: Sequence[Path]) -> str:
     """Return what is said of files that are not of their format."""
     if len(paths) == 1:
         return f"{paths[0].name} cannot be read as the {form} file that the manifest describes"

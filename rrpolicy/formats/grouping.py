@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rrpolicy.formats.format import GROUP_ROWS, TableWriter
-from rrpolicy.formats.rows import bounded, divided, joined
+from rrpolicy.formats.format import ROWS_PER_GROUP, TableWriter
+from rrpolicy.formats.rows import bounded_batches, divided, join_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-class Files:
+class SplitFileWriter:
     """Writes distinct rows with multiplicities into files of so many rows each, one after the other."""
 
     def __init__(self, begin: Callable[[int], TableWriter], rows_per_file: int | None) -> None:
@@ -29,14 +29,14 @@ class Files:
         self._most = sys.maxsize if rows_per_file is None else rows_per_file
         self._here = 0
         self._count = 1
-        self._open = Grouping(begin(0))
+        self._open = RowGrouper(begin(0))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Take the next distinct rows."""
         while len(n):
             if self._here == self._most:
                 self._open.close()
-                self._open = Grouping(self._begin(self._count))
+                self._open = RowGrouper(self._begin(self._count))
                 self._count, self._here = self._count + 1, 0
             (now, times), (rows, n) = divided(rows, n, self._most - self._here)
             self._open.write(now, times)
@@ -51,10 +51,10 @@ class Files:
         self._open.abandon()
 
 
-class Grouping:
+class RowGrouper:
     """Cuts distinct rows with multiplicities into groups of exactly `GROUP_ROWS` rows, however they arrive."""
 
-    def __init__(self, writer: TableWriter, size: int = GROUP_ROWS) -> None:
+    def __init__(self, writer: TableWriter, size: int = ROWS_PER_GROUP) -> None:
         self._writer = writer
         self._size = size
         self._rows: list[pa.RecordBatch] = []
@@ -63,7 +63,7 @@ class Grouping:
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Take the next distinct rows."""
-        for part, count in bounded(rows, n, self._size):
+        for part, count in bounded_batches(rows, n, self._size):
             if self._held + int(count.sum()) < self._size:
                 self._hold(part, count)
                 continue
@@ -91,6 +91,6 @@ class Grouping:
     def _flush(self) -> None:
         import numpy as np
 
-        rows = self._rows[0] if len(self._rows) == 1 else joined(self._rows)
+        rows = self._rows[0] if len(self._rows) == 1 else join_batches(self._rows)
         self._writer.write(rows, np.concatenate(self._n))
         self._rows, self._n, self._held = [], [], 0

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.concurrency import BackgroundRunner
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.quoting import literal
-from rrpolicy.engine.scan import plain as plain_path
+from rrpolicy.engine.scan import literal_path as plain_path
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.formats.format import TableWriter
-from rrpolicy.formats.rows import category_names, coded, plain, repeated
+from rrpolicy.formats.rows import (
+    category_column_names,
+    decode_dictionary,
+    encode_dictionary,
+    repeat_values,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-class Parquet:
+class ParquetFormat:
     """The format `parquet`."""
 
     name = "parquet"
@@ -36,7 +41,7 @@ class Parquet:
     def writer(self, path: Path, spec: TableSpec, handling: Handling) -> TableWriter:
         """Create a file."""
         del handling
-        return ParquetTable(path, spec)
+        return ParquetTableWriter(path, spec)
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
         """Return SQL that reads a file; what the path says is no column."""
@@ -60,14 +65,14 @@ NARROW = 128
 """Fewer labels than this are coded in one byte."""
 
 
-class ParquetTable:
+class ParquetTableWriter:
     """One Parquet file: zstd, dictionaries for categories, no statistics and no metadata."""
 
     def __init__(self, path: Path, spec: TableSpec) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._coded = set(category_names(spec))
+        self._coded = set(category_column_names(spec))
         schema = arrow_schema(spec)
         text = {f.name for f in schema if pa.types.is_string(f.type)}
         self._coded &= text
@@ -85,7 +90,7 @@ class ParquetTable:
             self._file,
             self._schema,
             compression="zstd",
-            use_dictionary=[c for c in category_names(spec) if c not in lists],
+            use_dictionary=[c for c in category_column_names(spec) if c not in lists],
             write_statistics=False,  # they would cost more than the data
             store_schema=False,
         )
@@ -95,7 +100,7 @@ class ParquetTable:
         import pyarrow as pa
 
         columns = [
-            self._coded_column(name, column, n) if name in self._coded else repeated(plain(column), n)
+            self._coded_column(name, column, n) if name in self._coded else repeat_values(decode_dictionary(column), n)
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -118,8 +123,8 @@ class ParquetTable:
         import numpy as np
         import pyarrow as pa
 
-        known = coded(column)
+        known = encode_dictionary(column)
         codes = known.indices.cast(self._schema.field(name).type.index_type, safe=False)
         if len(n) != int(n.sum()):
-            codes = repeated(codes, n) if codes.null_count else numbers(np.repeat(as_numpy(codes), n))
+            codes = repeat_values(codes, n) if codes.null_count else number_array(np.repeat(as_numpy(codes), n))
         return pa.DictionaryArray.from_arrays(codes, known.dictionary, safe=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.format import Format, TableWriter, file_name
-from rrpolicy.formats.grouping import Files, Grouping
+from rrpolicy.formats.grouping import RowGrouper, SplitFileWriter
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol
 
@@ -64,7 +64,7 @@ class FileParts:
             Its size in bytes.
         """
         path = attempts / f"{number}-{secrets.token_hex(8)}"
-        whole = Grouping(self._writer(path))
+        whole = RowGrouper(self._writer(path))
         try:
             for batch, n in rows:
                 whole.write(batch, n)
@@ -113,7 +113,7 @@ class FileSink(Protocol):
         ...
 
 
-class Here:
+class LocalFileSink:
     """This process writes the files, one after the other; a `FileSink`."""
 
     name = "here"
@@ -121,7 +121,7 @@ class Here:
     def writer(self, parts: FileParts, scratch: Path) -> TableWriter:
         """Begin to write a table."""
         del scratch
-        return Files(parts.begin, parts.rows_per_file)
+        return SplitFileWriter(parts.begin, parts.rows_per_file)
 
 
-HERE: FileSink = Here()
+LOCAL_SINK: FileSink = LocalFileSink()

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import as_numpy, numbers, occurring, taken
+from rrpolicy.engine.arrays import (
+    as_numpy,
+    number_array,
+    occurrence_mask,
+    take_values,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,23 +19,25 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def join_batches(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Return batches as one; dictionaries that differ are unified."""
     import pyarrow as pa
 
     if len({part.schema for part in parts}) > 1:
-        parts = [pa.RecordBatch.from_arrays(list(map(plain, p.columns)), names=p.schema.names) for p in parts]
+        parts = [
+            pa.RecordBatch.from_arrays(list(map(decode_dictionary, p.columns)), names=p.schema.names) for p in parts
+        ]
     return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
-def plain(column: pa.Array) -> pa.Array:
+def decode_dictionary(column: pa.Array) -> pa.Array:
     """Return a column without a dictionary."""
     import pyarrow as pa
 
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def coded(column: pa.Array) -> pa.DictionaryArray:
+def encode_dictionary(column: pa.Array) -> pa.DictionaryArray:
     """Return a column coded by the values that it holds, in canonical order, and no others."""
     import numpy as np
     import pyarrow as pa
@@ -38,19 +45,19 @@ def coded(column: pa.Array) -> pa.DictionaryArray:
 
     known = column
     if not pa.types.is_dictionary(column.type) or column.null_count:
-        known = plain(column).dictionary_encode()
-    used = occurring(as_numpy(known.indices, absent=0), len(known.dictionary))
+        known = decode_dictionary(column).dictionary_encode()
+    used = occurrence_mask(as_numpy(known.indices, absent=0), len(known.dictionary))
     order = as_numpy(pc.array_sort_indices(known.dictionary)).astype(np.int64)
     order = order[used[order]]
     if np.array_equal(order, np.arange(len(known.dictionary))):
         return known
     place = np.zeros(len(known.dictionary), dtype=np.int32)
     place[order] = np.arange(len(order))
-    placed = taken(numbers(place), known.indices)
-    return pa.DictionaryArray.from_arrays(placed, known.dictionary.take(numbers(order)), safe=False)
+    placed = take_values(number_array(place), known.indices)
+    return pa.DictionaryArray.from_arrays(placed, known.dictionary.take(number_array(order)), safe=False)
 
 
-def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+def bounded_batches(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
     """Cut rows into parts of at most `size` rows in all; a single row that stands more often is repeated."""
     import numpy as np
 
@@ -92,15 +99,15 @@ def divided(
     return (rows.slice(0, whole + 1), front), (rows.slice(whole + skip), back[skip:])
 
 
-def repeated(values: pa.Array, n: Ints) -> pa.Array:
+def repeat_values(values: pa.Array, n: Ints) -> pa.Array:
     """Return each value n times."""
     import numpy as np
 
     if len(n) == int(n.sum()):
         return values
-    return values.take(numbers(np.repeat(np.arange(len(n), dtype=np.int32), n)))
+    return values.take(number_array(np.repeat(np.arange(len(n), dtype=np.int32), n)))
 
 
-def category_names(spec: TableSpec) -> Sequence[str]:
+def category_column_names(spec: TableSpec) -> Sequence[str]:
     """Return the columns whose few labels repeat."""
     return [column.name for column in spec.columns if column.kind in {"category", "interval"}]

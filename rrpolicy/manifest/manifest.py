@@ -1,7 +1,7 @@
 """public/release.json: what was released, how, and what holds of it. Read by verify, by estimate and by people.
 
 A release builds it once and hands it to everything that it writes; everybody else gets it from
-`rrpolicy.manifest.sealed`. It holds nothing whose basis is the original, no time, no host and no path.
+`rrpolicy.manifest.sealed_manifest`. It holds nothing whose basis is the original, no time, no host and no path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rrpolicy.serialization.fields import SPARSE
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 
-NAME = "release.json"
+MANIFEST_FILE = "release.json"
 WITHHELD = "withheld"
 """The kind of channel that is published in the place of one whose matrices are withheld."""
 
@@ -52,7 +52,7 @@ class PolicyIdentity:
 
 
 @frozen
-class Units:
+class UnitBound:
     """Units of protection: the most records that one may have. Whether that was tested stands in audit/ alone."""
 
     max_records: int
@@ -144,7 +144,7 @@ class LedgerPlace:
 
 
 @frozen
-class Series:
+class ManifestSeries:
     """The series that a release belongs to: in all of them a person's value is released alike, while it is the same.
 
     Attributes:
@@ -206,7 +206,7 @@ class Manifest:
     policy: PolicyIdentity
     software: Software
     records: int
-    units: Units
+    units: UnitBound
     mechanism: str
     plan_on: bool
     attributes: tuple[ReleasedAttribute, ...]
@@ -226,7 +226,7 @@ class Manifest:
     require_roles: tuple[str, ...] = ()
     require_approval: tuple[str, ...] = ()
     ledger: LedgerPlace | None = None
-    series: Series | None = None
+    series: ManifestSeries | None = None
     collected: str | None = None
     weights_inside: bool = False
     replaces: str | None = None

@@ -14,12 +14,12 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.privacy.units import largest_unit, records_assumption, unit_check_method
 from rrpolicy.registry import Registry
-from rrpolicy.source.names import numbers_rows
+from rrpolicy.source.names import is_row_number_name
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
@@ -67,13 +67,13 @@ class Assessment:
         return replace(self, findings=tuple(replace(finding, place=place) for finding, place in pairs))
 
 
-def outline_of(channel: Channel) -> Outline:
+def channel_outline(channel: Channel) -> Outline:
     """Return the outline that a finished channel has."""
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     return Outline(type(channel), tuple((axis.attributes, type(axis)) for axis in axes))
 
 
-def words(requirement: Requirement, registry: Registry) -> str:
+def requirement_text(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement in words with its limit and its subgroup."""
     text = check_return_type(str, registry.privacy_models[requirement.model].describe)(requirement.options)
     if requirement.max_records > 1:
@@ -104,15 +104,15 @@ def assess(  # noqa: PLR0917 each is another thing
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    by_row = policy.unit is None or numbers_rows(policy.unit)
+    by_row = policy.unit is None or is_row_number_name(policy.unit)
     tested = not isinstance(original, int) and original.units is not None and not by_row
-    named = identities(policy)
-    each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
-    whole = (_of_units(f, policy, original) for f in each)
+    named = entry_identities(policy)
+    each = (_requirement_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
+    whole = (_with_unit_assumptions(f, policy, original) for f in each)
     findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
     utility = tuple(
         replace(gate, identity=name)
-        for gate, name in zip(_measured(policy, registry, channel, original), named.gates, strict=True)
+        for gate, name in zip(_utility_findings(policy, registry, channel, original), named.gates, strict=True)
     )
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     from rrpolicy.privacy.protection.assess import assess_protection
@@ -120,7 +120,7 @@ def assess(  # noqa: PLR0917 each is another thing
     return Assessment(found, utility, protection=assess_protection(channel, original, policy), tested=tested)
 
 
-def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Finding:
+def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original | int) -> Finding:
     """Return a finding with what every one rests on, whoever assesses it: how many records a unit has, and a series."""
     series = policy.release.series
     given = () if series is None else (GIVEN.format(name=series),)
@@ -131,7 +131,7 @@ def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Fin
     )
 
 
-def _finding(  # noqa: PLR0917 what it passes on
+def _requirement_finding(  # noqa: PLR0917 what it passes on
     requirement: Requirement,
     policy: Policy,
     registry: Registry,
@@ -139,7 +139,7 @@ def _finding(  # noqa: PLR0917 what it passes on
     original: Original | int,
     written: Written | None,
 ) -> Finding:
-    assessor = registry.assessor(requirement, policy, outline_of(channel))
+    assessor = registry.assessor(requirement, policy, channel_outline(channel))
     rereads = assessor.rests_on(requirement) <= Basis.RELEASE
     if written is not None and assessor.measure is not None and rereads:
         finding = check_return_type(Finding, assessor.measure)(requirement, policy, channel, written)
@@ -147,24 +147,24 @@ def _finding(  # noqa: PLR0917 what it passes on
         finding = assessor.finding(requirement, channel, original)
     return replace(
         finding,
-        profile=_described(finding.profile, policy.release.described_groups),
-        requirement=words(requirement, registry),
+        profile=_limited_profile(finding.profile, policy.release.described_groups),
+        requirement=requirement_text(requirement, registry),
         place=requirement.place,
         reference=finding.reference or assessor.reference,
-        assumptions=(*finding.assumptions, *_on_word(channel)),
+        assumptions=(*finding.assumptions, *_trusted_declarations(channel)),
         assessor=registry.provider(assessor),
-        promise=_promise(requirement, registry),
+        promise=_guarantee_text(requirement, registry),
     )
 
 
-def _described(profile: Profile | None, least: int) -> Profile | None:
+def _limited_profile(profile: Profile | None, least: int) -> Profile | None:
     """Return a profile that describes no group of fewer people."""
     if profile is None or least == 1:
         return profile
     return replace(profile, top=tuple(group for group in profile.top if group[2] >= least))
 
 
-def _promise(requirement: Requirement, registry: Registry) -> str:
+def _guarantee_text(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement as its model says it to people; "" if that says nothing."""
     said = getattr(registry.privacy_models[requirement.model], "promise", None)
     text = "" if said is None else check_return_type(str, said)(requirement.options)
@@ -174,7 +174,7 @@ def _promise(requirement: Requirement, registry: Registry) -> str:
     return text
 
 
-def _on_word(channel: Channel) -> Iterator[str]:
+def _trusted_declarations(channel: Channel) -> Iterator[str]:
     """Yield what rests on the word of who wrote a channel or an axis, as it cannot be recomputed."""
     for own in unverified_components(channel):
         if isinstance(own, Channel):
@@ -189,7 +189,7 @@ def _on_word(channel: Channel) -> Iterator[str]:
             )
 
 
-def _measured(
+def _utility_findings(
     policy: Policy, registry: Registry, channel: Channel, original: Original | int
 ) -> tuple[UtilityFinding, ...]:
     """Return every gate's finding; those of the same draws share them."""
@@ -198,10 +198,10 @@ def _measured(
     from rrpolicy.utility.simulation import share_draws
 
     with share_draws():
-        return tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
+        return tuple(_utility_finding(gate, registry, channel, original) for gate in policy.gates)
 
 
-def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
+def _utility_finding(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
     metric = registry.utility_metrics[gate.metric]
     expected = check_return_type(Measure | None, metric.expected)(gate.options, channel, original)
     beside = getattr(metric, "beside", None)
@@ -213,7 +213,7 @@ def _utility(gate: Gate, registry: Registry, channel: Channel, original: Origina
         gate.options.model_dump(mode="json"),
         expected,
         gate.limit,
-        _within(expected, gate),
+        _gate_verdict(expected, gate),
         metric.meaning,
         gate.place,
         bound=gate.bound,
@@ -221,7 +221,7 @@ def _utility(gate: Gate, registry: Registry, channel: Channel, original: Origina
     )
 
 
-def _within(expected: Measure | None, gate: Gate) -> Verdict:
+def _gate_verdict(expected: Measure | None, gate: Gate) -> Verdict:
     """Return whether an expectation passes: an estimate only by its end, an upper bound never a limit that is least."""
     if expected is None:
         return Verdict.UNDECIDED

@@ -23,31 +23,40 @@ from rrpolicy.errors import (
     RRPolicyError,
 )
 from rrpolicy.finding import Basis, Derived, Finding
-from rrpolicy.formats.format import MOST_FILES, Cut, files_of
+from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Remark
-from rrpolicy.planning.assess import words
-from rrpolicy.planning.derived import impossible, possible
-from rrpolicy.planning.gate import failed
-from rrpolicy.planning.kept_formulas import foreseen
-from rrpolicy.planning.opening import Opened
-from rrpolicy.planning.series import unfit
-from rrpolicy.planning.waivers import MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, Terms, Waived, due, part, unfounded
+from rrpolicy.planning.assess import requirement_text
+from rrpolicy.planning.csv_injection import policy_formula_warnings
+from rrpolicy.planning.derived_statistics import impossible_acceptances, possible_statistics
+from rrpolicy.planning.gate import failure_problems
+from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.planning.series import series_problems
+from rrpolicy.planning.waivers import (
+    MISSING_CODE_REMARK,
+    NO_LIMIT_REMARK,
+    SENSITIVE_NAME_REMARK,
+    Terms,
+    WaivedProblem,
+    expired_problems,
+    invalid_waivers,
+    split_warnings,
+)
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.governance import Waiver
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
-from rrpolicy.source.missing_codes import coded_numbers
-from rrpolicy.source.names import SENSITIVE, holds
-from rrpolicy.source.units import UNTOLD, untold
+from rrpolicy.source.missing_codes import likely_missing_codes
+from rrpolicy.source.names import SENSITIVE_WORDS, contains_word
+from rrpolicy.source.units import UNTESTED_UNITS, unit_choice_hint
 
 MANY_RECORDS = 2**62
 
 
 @frozen
-class Checked(GatedResult):
+class PolicyCheck(GatedResult):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `outline` what the mechanism will plan. `terms` are the day on
@@ -58,7 +67,7 @@ class Checked(GatedResult):
     policy: Policy
     findings: tuple[Finding, ...]
     derived: tuple[Derived, ...]
-    stated: tuple[Stated, ...]
+    stated: tuple[RequirementStatement, ...]
     outline: Outline
     terms: Terms
     records: int | None = None
@@ -75,7 +84,7 @@ class Checked(GatedResult):
 
         What waits for `plan` is no problem yet.
         """
-        return (*failed(self.findings), *due(self.policy, self.terms)[0])
+        return (*failure_problems(self.findings), *expired_problems(self.policy, self.terms)[0])
 
     @property
     def warnings(self) -> tuple[Remark, ...]:
@@ -83,9 +92,9 @@ class Checked(GatedResult):
         return self._judged[0]
 
     @property
-    def waived(self) -> tuple[Waived, ...]:
+    def waived(self) -> tuple[WaivedProblem, ...]:
         """Return what would be a problem or a warning, and is let be."""
-        return (*due(self.policy, self.terms)[1], *self._judged[1])
+        return (*expired_problems(self.policy, self.terms)[1], *self._judged[1])
 
     @property
     def waivers(self) -> Mapping[str, Waiver]:
@@ -93,21 +102,21 @@ class Checked(GatedResult):
         return self.terms.in_force(self.policy.governance)
 
     @property
-    def _judged(self) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
-        said = untold(self.policy)
+    def _judged(self) -> tuple[tuple[Remark, ...], tuple[WaivedProblem, ...]]:
+        said = unit_choice_hint(self.policy)
         points = (
-            *((Remark(UNTOLD, said),) if said else ()),
-            *without_limit(self.policy, self.stated),
-            *coded(self.policy),
-            *sensitive_by_name(self.policy),
-            *foreseen(self.policy),
+            *((Remark(UNTESTED_UNITS, said),) if said else ()),
+            *unlimited_warnings(self.policy, self.stated),
+            *missing_code_warnings(self.policy),
+            *sensitive_name_warnings(self.policy),
+            *policy_formula_warnings(self.policy),
             *self.seen,
         )
-        return part(points, self.policy.governance, self.terms)
+        return split_warnings(points, self.policy.governance, self.terms)
 
 
 @frozen
-class Stated:
+class RequirementStatement:
     """Where a requirement comes from, and whether it asks anything that another does not ask.
 
     Attributes:
@@ -129,7 +138,7 @@ class Stated:
         return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
 
 
-def check(opened: Opened, terms: Terms | None = None) -> Checked:
+def check(opened: OpenedPolicy, terms: Terms | None = None) -> PolicyCheck:
     """Check a policy without data.
 
     Args:
@@ -141,45 +150,45 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         RefusedError: a plugin failed.
     """
     policy, registry = opened.policy, opened.registry
-    problems = [*refusals(policy, registry), *uncut(policy, registry), *unfounded(policy)]
+    problems = [*plugin_refusals(policy, registry), *file_split_problems(policy, registry), *invalid_waivers(policy)]
     outline: Outline | None = None
     try:
-        outline = outlined(policy, registry)
+        outline = policy_outline(policy, registry)
     except PolicyError as error:
         problems += error.problems
     assessors: list[tuple[Requirement, Assessor]] = []
     if outline is not None:
         for requirement in policy.requirements:
-            if _refused(requirement, policy, registry) is not None:
+            if _assessor_refusal(requirement, policy, registry) is not None:
                 continue
             try:
                 assessors.append((requirement, registry.assessor(requirement, policy, outline)))
             except PolicyError as error:
                 problems += error.problems
-        problems += unanswered(policy, registry, outline)
-        problems += unexplained(policy, outline)
-        problems += nowhere_to_plan(policy, outline)
-        problems += unreferenced(policy)
-        problems += unfit(policy, outline)
-        problems += not_withheld(policy, outline)
+        problems += unsupported_gates(policy, registry, outline)
+        problems += unexplained_columns(policy, outline)
+        problems += tuning_table_problems(policy, outline)
+        problems += reference_table_problems(policy)
+        problems += series_problems(policy, outline)
+        problems += withholding_problems(policy, outline)
         if outline.fixed is not None:
-            problems += undeclared(policy, outline.fixed)
+            problems += unaccepted_disclosures(policy, outline.fixed)
     derived: tuple[Derived, ...] = ()
     if outline is not None and len(assessors) == len(policy.requirements):
-        deciding = [a for _, a in assessors] + budgeted(policy, registry, outline)
-        derived = possible(policy, outline, deciding)
-        problems += impossible(policy, derived)
+        deciding = [a for _, a in assessors] + budget_assessors(policy, registry, outline)
+        derived = possible_statistics(policy, outline, deciding)
+        problems += impossible_acceptances(policy, derived)
     if problems or outline is None:
         raise PolicyError(problems)
-    decided = (_decide(r, a, outline.fixed, policy, registry) for r, a in assessors)
+    decided = (_data_free_finding(r, a, outline.fixed, policy, registry) for r, a in assessors)
     findings = tuple(
         replace(finding, identity=name).under(derived, elsewhere=policy.mechanism.elsewhere)
-        for finding, name in zip(decided, identities(policy).requirements, strict=True)
+        for finding, name in zip(decided, entry_identities(policy).requirements, strict=True)
     )
-    return Checked(policy, findings, derived, stated(policy, registry), outline, terms or Terms())
+    return PolicyCheck(policy, findings, derived, requirement_statements(policy, registry), outline, terms or Terms())
 
 
-def outlined(policy: Policy, registry: Registry) -> Outline:
+def policy_outline(policy: Policy, registry: Registry) -> Outline:
     """Return what a policy's mechanism will plan, as far as no data are needed to say it.
 
     Raises:
@@ -193,7 +202,7 @@ def outlined(policy: Policy, registry: Registry) -> Outline:
     return outline
 
 
-def budgeted(policy: Policy, registry: Registry, outline: Outline) -> list[Assessor]:
+def budget_assessors(policy: Policy, registry: Registry, outline: Outline) -> list[Assessor]:
     """Return the assessors that decide a stated budget, as far as there are any for the release by itself."""
     found = []
     for requirement in policy.budget:
@@ -202,7 +211,7 @@ def budgeted(policy: Policy, registry: Registry, outline: Outline) -> list[Asses
     return found
 
 
-def demand(policy: Policy, baseline: str) -> None:
+def require_baseline(policy: Policy, baseline: str) -> None:
     """Refuse a policy that does not extend a baseline.
 
     Raises:
@@ -215,7 +224,7 @@ def demand(policy: Policy, baseline: str) -> None:
         raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
 
 
-def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
+def unsupported_gates(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
     """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
     for gate in policy.gates:
         unfit = check_return_type(str | None, registry.utility_metrics[gate.metric].unfit)
@@ -226,70 +235,78 @@ def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator
             yield Problem("RR252", message, gate.place, "a gate that plan can decide", hint)
 
 
-def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
+def requirement_statements(policy: Policy, registry: Registry) -> tuple[RequirementStatement, ...]:
     """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
 
-    def of(requirement: Requirement) -> Stated:
-        beside = _beside(requirement, policy, registry)
-        void = next((_void(requirement, other, policy, registry) for other in beside), None)
-        nothing = _said(requirement, "limits_nothing", registry)
-        part = None if nothing else _said(requirement, "without_limit", registry)
-        return Stated(_origin(requirement, policy), void, words(requirement, registry), nothing, part)
+    def of(requirement: Requirement) -> RequirementStatement:
+        beside = _stronger_requirements(requirement, policy, registry)
+        void = next((_redundancy_text(requirement, other, policy, registry) for other in beside), None)
+        nothing = _optional_model_text(requirement, "limits_nothing", registry)
+        part = None if nothing else _optional_model_text(requirement, "without_limit", registry)
+        return RequirementStatement(
+            _requirement_origin(requirement, policy), void, requirement_text(requirement, registry), nothing, part
+        )
 
     return tuple(map(of, policy.requirements))
 
 
-def _said(requirement: Requirement, method: str, registry: Registry) -> str | None:
+def _optional_model_text(requirement: Requirement, method: str, registry: Registry) -> str | None:
     """Return what an optional method of a model returns of a requirement; None without the method."""
     found = getattr(registry.privacy_models[requirement.model], method, None)
     return None if found is None else check_return_type(str | None, found)(requirement.options)
 
 
-def without_limit(policy: Policy, each: Sequence[Stated]) -> Iterator[Remark]:
+def unlimited_warnings(policy: Policy, each: Sequence[RequirementStatement]) -> Iterator[Remark]:
     """Yield a warning for every requirement that leaves something without a limit.
 
     Args:
         policy: resolved.
         each: of its requirements, in order.
     """
-    for requirement, one, identity in zip(policy.requirements, each, identities(policy).requirements, strict=True):
+    for requirement, one, identity in zip(
+        policy.requirements, each, entry_identities(policy).requirements, strict=True
+    ):
         if left := one.limits_nothing or one.without_limit:
             text = f"{requirement.model}, {one.words}, {left}"
-            yield Remark(NO_LIMIT, text, vacuous=identity if one.limits_nothing else "")
+            yield Remark(NO_LIMIT_REMARK, text, vacuous=identity if one.limits_nothing else "")
 
 
-def coded(policy: Policy) -> Iterator[Remark]:
+def missing_code_warnings(policy: Policy) -> Iterator[Remark]:
     """Yield a warning for every domain with numbers that look like codes of missing values."""
     for attribute in policy.released:
         numbers = [v for v in attribute.domain or () if isinstance(v, (int, float)) and not isinstance(v, bool)]
         numbers.sort()
-        if codes := coded_numbers(numbers, numbers):
+        if codes := likely_missing_codes(numbers, numbers):
             told, named = " and ".join(map(str, codes)), ", ".join(map(str, codes))
             text = (
                 f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
                 f'if they stand for no value, write `missing = [{named}]` and `nulls = "unknown"`, '
                 "and take them out of the domain; a mean counts them as they are"
             )
-            yield Remark(MISSING_CODE, text, attribute=attribute.name)
+            yield Remark(MISSING_CODE_REMARK, text, attribute=attribute.name)
 
 
-def sensitive_by_name(policy: Policy) -> Iterator[Remark]:
+def sensitive_name_warnings(policy: Policy) -> Iterator[Remark]:
     """Yield a warning for every column with the role insensitive whose name is that of something sensitive."""
     for attribute in policy.released:
-        if attribute.role is Role.INSENSITIVE and attribute.design is None and holds(attribute.name, SENSITIVE):
+        if (
+            attribute.role is Role.INSENSITIVE
+            and attribute.design is None
+            and contains_word(attribute.name, SENSITIVE_WORDS)
+        ):
             text = (
                 f"'{attribute.name}' is insensitive, and by its name it is sensitive: no requirement limits what is "
                 'learnt of it. Give it `role = "sensitive"`, or have the warning waived'
             )
-            yield Remark(SENSITIVE_NAME, text, attribute=attribute.name)
+            yield Remark(SENSITIVE_NAME_REMARK, text, attribute=attribute.name)
 
 
-def _origin(requirement: Requirement, policy: Policy) -> str | None:
+def _requirement_origin(requirement: Requirement, policy: Policy) -> str | None:
     file = None if requirement.place is None else requirement.place.file
     return file if file in policy.baselines else None
 
 
-def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
+def _stronger_requirements(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
     """Yield the requirements on the same people that ask for more; of two that ask the same, the first."""
     model, earlier = registry.privacy_models[requirement.model], True
     for other in policy.requirements:
@@ -301,15 +318,19 @@ def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Ite
                 yield other
 
 
-def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
+def _redundancy_text(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
     compare = check_return_type(Order, registry.privacy_models[requirement.model].compare)
     compared = compare(other.options, requirement.options)
     than = "the same as" if compared is Order.EQUAL else "weaker than"
-    where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
+    where = (
+        "the one of " + origin
+        if (origin := _requirement_origin(other, policy))
+        else f"'{requirement_text(other, registry)}'"
+    )
     return f"{than} {where}: it adds nothing"
 
 
-def uncut(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
+def file_split_problems(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
     """Yield why a released table is not cut into files as the policy wants it (RR350, RR351).
 
     Args:
@@ -321,19 +342,19 @@ def uncut(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Prob
     if cut is None:
         return
     place = policy.place("release.rows_per_file")
-    if not isinstance(registry.formats[form], Cut):
+    if not isinstance(registry.formats[form], MultiFileFormat):
         hint = "leave `rows_per_file` out: each table is then one file"
         message = f"a table does not lie in several files of the format {form!r}"
         yield Problem("RR350", message, place, 'format = "parquet"', hint)
-    elif files_of(records, cut) > MOST_FILES:
+    elif file_count(records, cut) > MAX_FILES:
         message = (
-            f"{records:,} rows would be cut into {files_of(records, cut):,} files; at most {MOST_FILES:,} are written"
+            f"{records:,} rows would be cut into {file_count(records, cut):,} files; at most {MAX_FILES:,} are written"
         )
-        least = -(-records // MOST_FILES)
+        least = -(-records // MAX_FILES)
         yield Problem("RR351", message, place, f"rows_per_file = {least} or more", "files of a million rows read well")
 
 
-def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
+def plugin_refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
     """Return what the privacy models and utility metrics themselves refuse of a policy."""
     found: list[Problem] = []
     if not policy.requirements:
@@ -342,25 +363,25 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
                 "RR226",
                 "the policy requires nothing: there is no [[privacy]] entry",
                 policy.place("policy"),
-                hint="say what must hold" + _such_as(registry),
+                hint="say what must hold" + _example_entry(registry),
             )
         )
     for requirement in (*policy.requirements, *policy.budget):
-        reason = _refused(requirement, policy, registry)
+        reason = _assessor_refusal(requirement, policy, registry)
         if reason is not None:
             place = policy.place_of(reason, requirement.place)
             found.append(Problem("RR227", f"{requirement.model}: {reason}", place))
     for gate in policy.gates:
         asked = getattr(registry.utility_metrics[gate.metric], "refuses", None)
         reason = None if asked is None else check_return_type(str | None, asked)(gate.options, policy)
-        found += _other_side(gate, registry)
+        found += _wrong_side_problems(gate, registry)
         if reason is not None:
             place = policy.place_of(reason, gate.place)
             found.append(Problem("RR252", f"{gate.metric}: {reason}", place))
     return tuple(found)
 
 
-def _other_side(gate: Gate, registry: Registry) -> Iterator[Problem]:
+def _wrong_side_problems(gate: Gate, registry: Registry) -> Iterator[Problem]:
     """Yield that a gate limits a number from the side on which it is better (RR286): it would refuse the best."""
     better = getattr(registry.utility_metrics[gate.metric], "better", "smaller")
     right = "min" if better == "larger" else "max"
@@ -369,19 +390,19 @@ def _other_side(gate: Gate, registry: Registry) -> Iterator[Problem]:
         yield Problem("RR286", message, gate.place, f"`{right}`")
 
 
-def _such_as(registry: Registry) -> str:
+def _example_entry(registry: Registry) -> str:
     """Return an entry of the first model that has an example."""
     examples = ((name, getattr(model, "example", "")) for name, model in registry.privacy_models.items())
     return next((f', such as\n[[privacy]]\nmodel = "{name}"\n{keys}' for name, keys in examples if keys), "")
 
 
-def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
+def _assessor_refusal(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
     return check_return_type(str | None, registry.privacy_models[requirement.model].refuses)(
         requirement.options, policy
     )
 
 
-def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+def unexplained_columns(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     """Return which columns the policy releases as they are without saying why."""
     return tuple(
         Problem(
@@ -397,7 +418,7 @@ def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     )
 
 
-def not_withheld(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+def withholding_problems(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     """Return why the matrices of a release cannot be withheld, though the policy says so."""
     if not policy.release.withholds:
         return ()
@@ -413,7 +434,7 @@ def not_withheld(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     )
 
 
-def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+def tuning_table_problems(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     """Return why a mechanism cannot choose parameters on another table."""
     if not policy.mechanism.elsewhere or issubclass(outline.channel, Product):
         return ()
@@ -421,7 +442,7 @@ def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     return (Problem("RR225", message, policy.place("mechanism.plan_on"), hint="take `plan_on` out"),)
 
 
-def unreferenced(policy: Policy) -> Iterator[Problem]:
+def reference_table_problems(policy: Policy) -> Iterator[Problem]:
     """Yield why a reference table tells nothing here (RR561): nothing asks of it, or it would stand beside another."""
     place = policy.place("reference")
     if policy.reference is None:
@@ -436,7 +457,7 @@ def unreferenced(policy: Policy) -> Iterator[Problem]:
         yield Problem("RR561", message, place, "one of `plan_on` and [reference]", "take one of them out")
 
 
-def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+def unaccepted_disclosures(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
     """Return what the channel's public description discloses and the policy does not accept."""
     return tuple(
         Problem(
@@ -450,7 +471,7 @@ def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
     )
 
 
-def undesigned(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+def unused_design_columns(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
     """Return which columns of the survey's design the channel leaves without their use.
 
     Randomised strata are left out of errors, which are then larger; nothing stands in for clusters, or for a weight
@@ -477,11 +498,11 @@ def undesigned(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-def _decide(
+def _data_free_finding(
     requirement: Requirement, assessor: Assessor, fixed: Channel | None, policy: Policy, registry: Registry
 ) -> Finding:
     """Assess at the fewest and at very many records: a verdict that is the same at both needs no data."""
-    described = words(requirement, registry)
+    described = requirement_text(requirement, registry)
     basis = assessor.rests_on(requirement)
     who = "decided by `rrpolicy plan`, which reads the data"
     undecided = replace(conclude(requirement, None, None, basis, who, limit=None), requirement=described)

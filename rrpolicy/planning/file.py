@@ -15,15 +15,15 @@ from rrpolicy.errors import Problem, RefusedError, write_error
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.check import stated
+from rrpolicy.planning.check import requirement_statements
 from rrpolicy.planning.gate import gate
-from rrpolicy.planning.keys import KeyFile, fresh_key
-from rrpolicy.planning.opening import Before, Opened, open_policy
-from rrpolicy.planning.plan import SCHEMA, Plan, same_software
-from rrpolicy.planning.preview import MarginalError, Outlook, warnings
+from rrpolicy.planning.keys import KeyFile, new_key_file
+from rrpolicy.planning.plan import PLAN_SCHEMA, Plan, software_matches
+from rrpolicy.planning.plan_result import MarginalError, PlanResult, review_warnings
+from rrpolicy.planning.policy_opening import OpenedPolicy, OpeningRecord, open_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.stored import mechanism_from_json
+from rrpolicy.policy.policy_decoding import mechanism_from_json
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.safe_io.appearing import appear, refuse_existing
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
@@ -36,7 +36,7 @@ LARGEST = 2**30
 
 
 @frozen
-class ReadPlan:
+class PlanFile:
     """A plan that is still fresh, with the policy that it was made of, as its file states it now.
 
     Attributes:
@@ -48,20 +48,20 @@ class ReadPlan:
     """
 
     plan: Plan
-    opened: Opened
+    opened: OpenedPolicy
     policy_file: Path
     assessment: Assessment
     errors: tuple[MarginalError, ...]
 
-    def outlook(self, terms: Terms) -> Outlook:
+    def outlook(self, terms: Terms) -> PlanResult:
         """Return the plan with what was found of it, decided on a day; of a ledger it says nothing."""
         policy, plan = self.opened.policy, self.plan
-        decision = gate(self.assessment, policy, terms, warnings(plan))
-        found = stated(policy, self.opened.registry)
-        return Outlook(plan, self.assessment, decision, self.errors, found, policy.governance)
+        decision = gate(self.assessment, policy, terms, review_warnings(plan))
+        found = requirement_statements(policy, self.opened.registry)
+        return PlanResult(plan, self.assessment, decision, self.errors, found, policy.governance)
 
 
-def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
+def plan_document(outlook: PlanResult, policy_file: Path, folder: Path) -> dict[str, Json]:
     """Return the plan's document with the policy's path, relative to the folder that the plan will lie in.
 
     Its digest covers what a reviewer reads and a release does not: an edited number is noticed.
@@ -91,8 +91,8 @@ def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile
             with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(pretty(dict(document)))
             identity = directory_identity(made)
-            appeared = partial(_is, path, identity)
-            with nullcontext() if key is None else fresh_key(*key, appeared):
+            appeared = partial(_has_identity, path, identity)
+            with nullcontext() if key is None else new_key_file(*key, appeared):
                 appear(made, path)
     except OSError as error:
         raise write_error(str(path), error) from error
@@ -122,11 +122,11 @@ def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[
         raise write_error(str(path), error) from error
 
 
-def _is(path: Path, identity: object) -> bool:
+def _has_identity(path: Path, identity: object) -> bool:
     return directory_identity(path) == identity
 
 
-def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:
+def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> PlanFile:
     """Read a plan's file and the policy it was made of.
 
     Args:
@@ -138,13 +138,13 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if something
             that the release needs is of a plugin that is not installed any more. The mechanism is not needed.
     """
-    document = _plan(path)
+    document = _plan_fields(path)
     told = document.pop("file_digest", None)
     if told != digest(canonical(document)):
         raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
     policy_file = path.parent / document["policy_file"]
     try:
-        before = _before(document)
+        before = _opening_record(document)
         opened = open_policy(policy_file, source=source, root=root, before=before)
         with opened.registry.naming_absent():
             plan = Plan.from_json(document, opened.registry, uri=opened.policy.source.uri, folder=opened.policy.folder)
@@ -158,38 +158,40 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
     chosen = opened.policy.mechanism
     if opened.policy.digest() != plan.policy_digest:
-        raise stale("the policy has changed")
+        raise stale_plan_error("the policy has changed")
     if chosen.name not in opened.registry.mechanisms and chosen.as_stated != document.get("mechanism_as_stated"):
-        raise stale(f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed")
-    if not same_software(plan.software, opened.registry):
-        raise stale("rrpolicy or a plugin is of another version")
-    return ReadPlan(plan, opened, policy_file, assessment, errors)
+        raise stale_plan_error(
+            f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed"
+        )
+    if not software_matches(plan.software, opened.registry):
+        raise stale_plan_error("rrpolicy or a plugin is of another version")
+    return PlanFile(plan, opened, policy_file, assessment, errors)
 
 
-def _before(document: Mapping[str, Any]) -> Before:
+def _opening_record(document: Mapping[str, Any]) -> OpeningRecord:
     """Return what a plan's document tells of plugins that may be absent by now."""
     mechanism = document["policy"]["resolved"]["mechanism"]
-    return Before(read(Software, document["software"]), mechanism_from_json(mechanism, None))
+    return OpeningRecord(read(Software, document["software"]), mechanism_from_json(mechanism, None))
 
 
-def _plan(path: Path) -> dict[str, Any]:
+def _plan_fields(path: Path) -> dict[str, Any]:
     """Return a plan's document, every field of it checked."""
     hint = "`rrpolicy plan POLICY --out PLAN` writes one"
     try:
         document = read_document(path, most=LARGEST)
     except UnreadableError as error:
         raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {error}", hint=hint)) from error
-    if document.get("schema") != SCHEMA or "policy_file" not in document:
+    if document.get("schema") != PLAN_SCHEMA or "policy_file" not in document:
         raise RefusedError(
-            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
+            Problem("RR401", f"{path} is no plan of schema {PLAN_SCHEMA}", hint="`rrpolicy plan --out` writes one")
         )
-    wrong = faults(document, SCHEMA)
+    wrong = faults(document, PLAN_SCHEMA)
     if wrong:
         raise RefusedError(Problem("RR401", f"{path} is no plan: {'; '.join(wrong[:SHOWN])}", hint=hint))
     return document
 
 
-def stale(why: str) -> RefusedError:
+def stale_plan_error(why: str) -> RefusedError:
     """Return the error of a plan that no longer fits."""
     hint = "plan again, into another file or with the old plan and its key removed"
     return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint=hint))

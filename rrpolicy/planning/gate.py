@@ -6,21 +6,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from rrpolicy.errors import GatedResult, Problem
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.derived import accept_line
-from rrpolicy.planning.judgement import GIVEN_AWAY
-from rrpolicy.planning.waivers import PROTECTION, Terms, Waived, due, part, warning_id
+from rrpolicy.planning.derived_statistics import acceptance_toml
+from rrpolicy.planning.review_points import GIVEAWAY_REMARK
+from rrpolicy.planning.waivers import (
+    PROTECTION_REMARK,
+    Terms,
+    WaivedProblem,
+    expired_problems,
+    split_warnings,
+    warning_id,
+)
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
 
-GIVES_AWAY = "RR109"
+GIVEAWAY_CODE = "RR109"
 """Code of a column released as it is that gives a randomised one away."""
 EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the records"
 """How far a column released as it is may go with a randomised one."""
@@ -37,7 +44,7 @@ class Decision(GatedResult):
     """
 
     problems: tuple[Problem, ...]
-    waived: tuple[Waived, ...] = ()
+    waived: tuple[WaivedProblem, ...] = ()
     warnings: tuple[Remark, ...] = ()
 
 
@@ -50,20 +57,20 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
         terms: on which day, and whether waivers count.
         warnings: points of judgement.
     """
-    privacy = in_the_way(assessment.findings, policy.release.accept)
-    utility, waived = _gates(assessment.utility, terms.in_force(policy.governance))
-    overdue, put_off = due(policy, terms)
-    left, judged = part(warnings, policy.governance, terms)
-    graded, accepted = _protection(assessment.protection, policy, terms)
-    told = tuple(_given_away(remark, policy) for remark in left if remark.name == GIVEN_AWAY)
-    points = tuple(remark for remark in left if remark.name != GIVEN_AWAY)
+    privacy = blocking_problems(assessment.findings, policy.release.accept)
+    utility, waived = _utility_gate_problems(assessment.utility, terms.in_force(policy.governance))
+    overdue, put_off = expired_problems(policy, terms)
+    left, judged = split_warnings(warnings, policy.governance, terms)
+    graded, accepted = _protection_problems(assessment.protection, policy, terms)
+    told = tuple(_giveaway_problem(remark, policy) for remark in left if remark.name == GIVEAWAY_REMARK)
+    points = tuple(remark for remark in left if remark.name != GIVEAWAY_REMARK)
     problems = (*privacy, *graded, *told, *utility, *overdue)
     return Decision(problems, (*accepted, *waived, *put_off, *judged), points)
 
 
-def _protection(
+def _protection_problems(
     found: ReleaseProtection | None, policy: Policy, terms: Terms
-) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
     """Return why a grade of protection is worse than the policy demands (RR107), unless that is waived."""
     demanded = ProtectionGrade(policy.release.protection)
     if found is None or found.grade.reaches(demanded):
@@ -72,66 +79,66 @@ def _protection(
         return (), ()
     message = f"the protection of this release is graded {found.grade.value}, and {demanded.value} is demanded"
     message = f"{message}; {found.rule}"
-    waiver = terms.in_force(policy.governance).get(PROTECTION)
+    waiver = terms.in_force(policy.governance).get(PROTECTION_REMARK)
     if waiver is not None:
-        return (), (Waived(PROTECTION, message, waiver),)
+        return (), (WaivedProblem(PROTECTION_REMARK, message, waiver),)
     hint = (
         "hide more: smaller keep probabilities, larger classes, coarser columns; or have it waived by name: "
-        f'[[waivers]] with finding = "{PROTECTION}"'
+        f'[[waivers]] with finding = "{PROTECTION_REMARK}"'
     )
     place = policy.place("release.protection") or policy.place("release") or policy.place("mechanism")
     return (Problem("RR107", message, place, f"{demanded.value} or better", hint),), ()
 
 
-def _given_away(remark: Remark, policy: Policy) -> Problem:
+def _giveaway_problem(remark: Remark, policy: Policy) -> Problem:
     attribute = policy.attributes.get(remark.attribute)
-    both = f"[{spelled(remark.attribute)}, {spelled(remark.other)}]"
+    both = f"[{toml_value(remark.attribute)}, {toml_value(remark.other)}]"
     hint = (
         f"randomise both together (`pram`: together = [{both}]), exclude or coarsen '{remark.attribute}', or have "
         f"`{warning_id(remark)}` waived; `assume_unlinkable` is on linkage and does not cover inference"
     )
     place = None if attribute is None else attribute.place
-    return Problem(GIVES_AWAY, remark.text, place, EXPECTED, hint)
+    return Problem(GIVEAWAY_CODE, remark.text, place, EXPECTED, hint)
 
 
-def _gates(
+def _utility_gate_problems(
     utility: Iterable[UtilityFinding], force: Mapping[str, Waiver]
-) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
     """Part the utility gates that are not met: those that nobody waives, and those that somebody does."""
     problems, waived = [], []
     for finding in utility:
-        problem, waiver = unmet(finding), force.get(finding.identity)
+        problem, waiver = unmet_gate_problem(finding), force.get(finding.identity)
         if problem is not None and waiver is not None:
-            waived.append(Waived(finding.identity, problem.message, waiver))
+            waived.append(WaivedProblem(finding.identity, problem.message, waiver))
         elif problem is not None:
             problems.append(problem)
     return tuple(problems), tuple(waived)
 
 
-def in_the_way(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
+def blocking_problems(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
     """Return what of the requirements stands in the way (RR101, RR103, RR108).
 
     Args:
         findings: of requirements.
         accepted: ids of derived statistics that they may be conditional on.
     """
-    wrong = [_requirement(f) for f in findings if f.verdict is not Verdict.SATISFIED]
+    wrong = [_requirement_problem(f) for f in findings if f.verdict is not Verdict.SATISFIED]
     loose = [f for f in findings if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)]
-    return (*wrong, *(_conditional(f, accepted) for f in loose))
+    return (*wrong, *(_conditional_problem(f, accepted) for f in loose))
 
 
-def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
+def failure_problems(findings: Iterable[Finding]) -> tuple[Problem, ...]:
     """Return a problem for each finding that fails; what is undecided waits."""
-    return tuple(_requirement(finding) for finding in findings if finding.verdict is Verdict.FAILED)
+    return tuple(_requirement_problem(finding) for finding in findings if finding.verdict is Verdict.FAILED)
 
 
-def _requirement(finding: Finding) -> Problem:
+def _requirement_problem(finding: Finding) -> Problem:
     title = f"{finding.model}: {finding.requirement}"
     if UNCHECKED in finding.assumptions:
         message = f"{title} is not shown: every record is suppressed, and no class could be checked"
         return Problem("RR101", message, finding.place, hint="suppress fewer records")
     if finding.verdict is Verdict.FAILED:
-        achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
+        achieved = "" if finding.achieved is None else f", achieved {measure_text(finding.achieved)}"
         hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
         return Problem("RR101", f"{title} does not hold{achieved}", finding.place, hint=hint)
     hint = "plan with the data; an undecided requirement never passes"
@@ -140,45 +147,49 @@ def _requirement(finding: Finding) -> Problem:
     return Problem("RR103", f"{title} is undecided", finding.place, hint=hint)
 
 
-def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
+def _conditional_problem(finding: Finding, accepted: Collection[str]) -> Problem:
     missing = [item for item in finding.given if item not in accepted]
     return Problem(
         "RR108",
         f"{finding.model}: {finding.requirement} holds only {CONDITION}, and the policy does not accept what they tell "
-        f"of the table: {listed(missing)}",
+        f"of the table: {quoted_list(missing)}",
         finding.place,
-        hint=f"{accept_line((*accepted, *missing))} under [release] accepts it; or fix by the policy what was chosen "
+        hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or fix by the policy what was "
+        "chosen "
         "from the data, and take out what could have refused another table",
     )
 
 
-def unmet(finding: UtilityFinding) -> Problem | None:
+def unmet_gate_problem(finding: UtilityFinding) -> Problem | None:
     """Return why a utility gate is not met (RR103, RR104); None if it is."""
     if finding.verdict is Verdict.SATISFIED:
         return None
     if finding.verdict is Verdict.FAILED and finding.expected is not None:
         side, move = ("over", "raise") if finding.bound == "max" else ("under", "lower")
-        message = f"{finding.metric}: {expectation(finding)}{_end(finding)} is {side} {float(finding.limit):g}"
+        message = (
+            f"{finding.metric}: {expected_value_text(finding)}{_decisive_bound_text(finding)} is {side} "
+            f"{float(finding.limit):g}"
+        )
         hint = (
-            f"with these requirements the plan attains `{finding.bound} = {attained(finding)}`: {move} the limit to "
-            "it, relax a requirement, or release fewer attributes; or have it waived"
+            f"with these requirements the plan attains `{finding.bound} = {strictest_passing_limit(finding)}`: {move} "
+            "the limit to it, relax a requirement, or release fewer attributes; or have it waived"
         )
         return Problem("RR104", message, finding.place, hint=hint)
     return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
 
 
-def expectation(finding: UtilityFinding) -> str:
+def expected_value_text(finding: UtilityFinding) -> str:
     """Return what is expected at a gate, with its standing.
 
     Such as `0.013 ± 0.0002 (estimate from 100 draws, seed 1)`.
     """
     if finding.expected is None:
         return "unknown without data"
-    text = shown(finding.expected)
+    text = measure_text(finding.expected)
     return f"{text.removesuffix(')')} from {finding.simulated})" if finding.simulated else text
 
 
-def attained(finding: UtilityFinding) -> str:
+def strictest_passing_limit(finding: UtilityFinding) -> str:
     """Return the strictest limit, to three digits, that what is expected at a gate would pass."""
     if finding.expected is None:
         raise ValueError("nothing is known of what is expected")
@@ -188,7 +199,7 @@ def attained(finding: UtilityFinding) -> str:
         return f"{max(+end, Decimal(0)).normalize():f}"
 
 
-def _end(finding: UtilityFinding) -> str:
+def _decisive_bound_text(finding: UtilityFinding) -> str:
     """Return by which number an estimate is decided; nothing of any other."""
     if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
         return ""
@@ -196,7 +207,7 @@ def _end(finding: UtilityFinding) -> str:
     return f", whose {side} end at {ERRORS} standard errors is {finding.expected.end(finding.bound):.6g},"
 
 
-def shown(measure: Measure) -> str:
+def measure_text(measure: Measure) -> str:
     """Return a number with its standing, for messages."""
     if measure.standing is Standing.ESTIMATE:
         error = f" ± {measure.error:.2g}" if measure.error else ""

@@ -2,7 +2,7 @@
 
 Whoever holds a key can test any guess about the original. It is as secret as the data: never printed, never in a
 bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived from
-a secret that stands elsewhere (`rrpolicy.planning.custody`).
+a secret that stands elsewhere (`rrpolicy.planning.key_storage`).
 
 A series has a key of its own kind, which is bound to no plan and no table, and is kept as long as the series goes on.
 Neither kind is taken for the other.
@@ -24,7 +24,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 from rrpolicy.canonical_json import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, write_error
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
+from rrpolicy.planning.key_storage import (
+    PASSPHRASE_VARIABLE,
+    ExternalSecret,
+    WrongPassphraseError,
+    decrypt_key,
+    encrypt_key,
+)
 from rrpolicy.safe_io.document import faults
 from rrpolicy.safe_io.interrupts import cleanup_on_exit
 from rrpolicy.safe_io.passphrase import NoPassphraseError, read_passphrase
@@ -43,7 +49,7 @@ _HINT = "use the key that was made for this plan and this table, or plan and rel
 
 
 @runtime_checkable
-class _Keeping(Protocol):
+class _HiddenWeightSource(Protocol):
     """An original with columns that a release uses and does not contain."""
 
     def inside(self) -> bytes | None: ...
@@ -100,7 +106,7 @@ def series_id(key: bytes, series: str) -> str:
     return "hmac-sha256:" + hmac.new(key, _SERIES + series.encode(), hashlib.sha256).hexdigest()
 
 
-def derived_key(secret: Secret, plan_digest: str, original: Original) -> KeyFile:
+def derive_key(secret: ExternalSecret, plan_digest: str, original: Original) -> KeyFile:
     """Return the key of a plan on a table that is derived from a secret elsewhere.
 
     Args:
@@ -112,7 +118,7 @@ def derived_key(secret: Secret, plan_digest: str, original: Original) -> KeyFile
         RefusedError: RR403 if there is no such secret.
     """
     key = secret.key(plan_digest, original.content())
-    return KeyFile(key, plan_digest, tag_of(key, original))
+    return KeyFile(key, plan_digest, keyed_fingerprint(key, original))
 
 
 def file_passphrase() -> bytes:
@@ -122,18 +128,18 @@ def file_passphrase() -> bytes:
         RefusedError: RR403 if there is none.
     """
     try:
-        return read_passphrase(PASSPHRASE, "the key file", new=True)
+        return read_passphrase(PASSPHRASE_VARIABLE, "the key file", new=True)
     except NoPassphraseError as error:
         hint = "set it, run the command in a terminal, or take --key-passphrase out"
         raise RefusedError(Problem("RR403", f"the key cannot be protected: {error}", hint=hint)) from error
 
 
-def new_key() -> bytes:
+def generate_key() -> bytes:
     """Return 256 fresh bits from the operating system."""
     return os.urandom(KEY_BYTES)
 
 
-def tag_of(key: bytes, original: Original, like: str | None = None) -> str:
+def keyed_fingerprint(key: bytes, original: Original, like: str | None = None) -> str:
     """Return the keyed fingerprint of a source, which covers every column that a release reads.
 
     Args:
@@ -143,12 +149,12 @@ def tag_of(key: bytes, original: Original, like: str | None = None) -> str:
             the law of new releases.
     """
     old = like is not None and like.startswith(_PREFIX)
-    return source_tag(key, original.content(), None if old else inside_of(original))
+    return source_tag(key, original.content(), None if old else hidden_weights_fingerprint(original))
 
 
-def inside_of(original: Original) -> bytes | None:
+def hidden_weights_fingerprint(original: Original) -> bytes | None:
     """Return the fingerprint of the weights that a release uses and does not contain; None if it uses none."""
-    return original.inside() if isinstance(original, _Keeping) else None
+    return original.inside() if isinstance(original, _HiddenWeightSource) else None
 
 
 def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
@@ -177,13 +183,13 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
     held: dict[str, Json] = (
         {"key": key.key.hex()}
         if key.passphrase is None
-        else {"protected": protected(key.key, key.passphrase, canonical(key.stated))}
+        else {"protected": encrypt_key(key.key, key.passphrase, canonical(key.stated))}
     )
     document = pretty({"schema": key.schema, **held, **key.stated})
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:
-        raise _taken(path) from error
+        raise _existing_file_error(path) from error
     except OSError as error:
         raise write_error(f"the key file {path}", error) from error
     try:
@@ -206,11 +212,11 @@ def refuse_existing_key(path: Path) -> None:
         RefusedError: RR403.
     """
     if os.path.lexists(path):
-        raise _taken(path)
+        raise _existing_file_error(path)
 
 
 @contextmanager
-def fresh_key(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
+def new_key_file(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
     """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
 
     Args:
@@ -242,7 +248,7 @@ def read_key(path: Path) -> KeyFile:
     Raises:
         RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is another one.
     """
-    key, stated, secret = _read(path, KeyFile.schema)
+    key, stated, secret = _read_key_file(path, KeyFile.schema)
     return KeyFile(key, **stated, passphrase=secret)
 
 
@@ -256,14 +262,14 @@ def read_series_key(path: Path, series: str) -> SeriesKey:
     Raises:
         RefusedError: RR403, also if it is the key of another series.
     """
-    key, stated, secret = _read(path, SeriesKey.schema)
+    key, stated, secret = _read_key_file(path, SeriesKey.schema)
     if stated["series"] != series:
         hint = "name the key that the first release of the series made"
-        raise _refused(path, f"is the key of another series, '{stated['series']}'", hint)
+        raise _key_file_error(path, f"is the key of another series, '{stated['series']}'", hint)
     return SeriesKey(key, series, secret)
 
 
-def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
+def _read_key_file(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
     """Return the key of a file, what the file says beside it, and the passphrase that it was opened with."""
     hint = _SERIES_HINT if schema == SeriesKey.schema else _HINT
     try:
@@ -272,31 +278,33 @@ def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]
             found = os.fstat(file.fileno())
             content = file.read(1 << 16) or b""
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror}", hint) from error
+        raise _key_file_error(path, f"cannot be read: {error.strerror}", hint) from error
     try:
         document = json.loads(content)
         known = not faults(document, schema) and ("key" in document) != ("protected" in document)
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
-        raise _refused(path, "is not a key file that this version reads", _other_kind(content, schema))
+        raise _key_file_error(path, "is not a key file that this version reads", _wrong_key_kind_hint(content, schema))
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
-        raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+        raise _key_file_error(
+            path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it"
+        )
     stated = {name: told for name, told in document.items() if name not in {"schema", "key", "protected"}}
     if "key" in document:
         return bytes.fromhex(document["key"]), stated, None
     try:
-        secret = read_passphrase(PASSPHRASE, f"the key file {path}")
-        return opened(document["protected"], secret, canonical(stated)), stated, secret
+        secret = read_passphrase(PASSPHRASE_VARIABLE, f"the key file {path}")
+        return decrypt_key(document["protected"], secret, canonical(stated)), stated, secret
     except NoPassphraseError as error:
-        raise _refused(path, f"cannot be opened: {error}", hint) from error
+        raise _key_file_error(path, f"cannot be opened: {error}", hint) from error
     except WrongPassphraseError as error:
-        raise _refused(
+        raise _key_file_error(
             path, "cannot be opened: the passphrase is another one, or the file was changed", hint
         ) from error
 
 
-def _other_kind(content: bytes, schema: str) -> str:
+def _wrong_key_kind_hint(content: bytes, schema: str) -> str:
     """Return what to do with a file that may be a key of the other kind."""
     if schema == KeyFile.schema and SeriesKey.schema.encode() in content:
         return "it is the key of a series: a release outside it has a key of its own"
@@ -305,7 +313,7 @@ def _other_kind(content: bytes, schema: str) -> str:
     return _SERIES_HINT if schema == SeriesKey.schema else _HINT
 
 
-def require(key: KeyFile, plan_digest: str, original: Original) -> None:
+def require_matching_key(key: KeyFile, plan_digest: str, original: Original) -> None:
     """Refuse a key that was made for another plan or another source.
 
     Args:
@@ -318,7 +326,7 @@ def require(key: KeyFile, plan_digest: str, original: Original) -> None:
     """
     if not hmac.compare_digest(key.plan_digest, plan_digest):
         raise RefusedError(Problem("RR403", "the key was made for another plan", hint=_HINT))
-    if not hmac.compare_digest(key.source_tag, tag_of(key.key, original, key.source_tag)):
+    if not hmac.compare_digest(key.source_tag, keyed_fingerprint(key.key, original, key.source_tag)):
         raise RefusedError(Problem("RR403", "the key was made for another source: the table differs", hint=_HINT))
 
 
@@ -334,10 +342,10 @@ def destroy_key(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _taken(path: Path) -> RefusedError:
+def _existing_file_error(path: Path) -> RefusedError:
     hint = "name another with --key; or, if nothing is to be drawn with it any more, remove it"
-    return _refused(path, "exists already, and key files are never overwritten", hint)
+    return _key_file_error(path, "exists already, and key files are never overwritten", hint)
 
 
-def _refused(path: Path, why: str, hint: str = _HINT) -> RefusedError:
+def _key_file_error(path: Path, why: str, hint: str = _HINT) -> RefusedError:
     return RefusedError(Problem("RR403", f"the key file {path} {why}", hint=hint))

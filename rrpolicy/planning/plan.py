@@ -17,45 +17,52 @@ from rrpolicy.channels.self_check import channel_contradictions, check_protocols
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Derived, Origin
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import Series
+from rrpolicy.manifest.manifest import ManifestSeries
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
 from rrpolicy.planning.check import (
-    budgeted,
-    coded,
-    not_withheld,
-    nowhere_to_plan,
-    outlined,
-    refusals,
-    sensitive_by_name,
-    stated,
-    unanswered,
-    uncut,
-    undeclared,
-    undesigned,
-    unexplained,
-    unreferenced,
-    without_limit,
+    budget_assessors,
+    file_split_problems,
+    missing_code_warnings,
+    plugin_refusals,
+    policy_outline,
+    reference_table_problems,
+    requirement_statements,
+    sensitive_name_warnings,
+    tuning_table_problems,
+    unaccepted_disclosures,
+    unexplained_columns,
+    unlimited_warnings,
+    unsupported_gates,
+    unused_design_columns,
+    withholding_problems,
 )
-from rrpolicy.planning.derived import derived, impossible, possible
-from rrpolicy.planning.judgement import associated, held_by_one, survey_design
-from rrpolicy.planning.kept_formulas import kept_formulas
-from rrpolicy.planning.series import Begun, continued, refuse_others, series_of, terms, unfit
-from rrpolicy.planning.waivers import unfounded
+from rrpolicy.planning.csv_injection import channel_formula_warnings
+from rrpolicy.planning.derived_statistics import derived_statistics_of_plan, impossible_acceptances, possible_statistics
+from rrpolicy.planning.review_points import association_warnings, survey_design_warnings, unique_value_warnings
+from rrpolicy.planning.series import (
+    SeriesState,
+    continued_proposal,
+    frozen_digests,
+    require_same_series,
+    series_problems,
+    table_series,
+)
+from rrpolicy.planning.waivers import invalid_waivers
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.policy.stored import policy_from_json
+from rrpolicy.policy.policy_decoding import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
-from rrpolicy.source.units import refuse_repeated
+from rrpolicy.source.units import require_unrepeated_people
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Assessor
     from rrpolicy.source.protocol import Original
 
-SCHEMA = "rrpolicy.plan/1"
+PLAN_SCHEMA = "rrpolicy.plan/1"
 
 
 @frozen
@@ -95,7 +102,7 @@ class Plan:
         return digest(
             canonical(
                 {
-                    "schema": SCHEMA,
+                    "schema": PLAN_SCHEMA,
                     "policy": self.policy_digest,
                     "resolved": self.policy.to_json(),
                     "channel": self.channel.to_json(),
@@ -118,7 +125,7 @@ class Plan:
     def to_json(self) -> dict[str, Json]:
         """Return the plan as plain data; `from_json` reads it back."""
         return {
-            "schema": SCHEMA,
+            "schema": PLAN_SCHEMA,
             "digest": self.digest(),
             "policy": {
                 "name": self.policy.name,
@@ -145,8 +152,8 @@ class Plan:
         Raises:
             RefusedError: RR401 if the document is not a plan of this schema, or does not match its own digest.
         """
-        if document.get("schema") != SCHEMA:
-            raise RefusedError(Problem("RR401", f"not a plan of schema {SCHEMA}: {document.get('schema')!r}"))
+        if document.get("schema") != PLAN_SCHEMA:
+            raise RefusedError(Problem("RR401", f"not a plan of schema {PLAN_SCHEMA}: {document.get('schema')!r}"))
         plan = cls(
             policy=policy_from_json(document["policy"]["resolved"], registry.catalogue, uri=uri, folder=folder),
             policy_digest=document["policy"]["digest"],
@@ -173,7 +180,7 @@ def software(registry: Registry) -> Software:
     return Software(rrpolicy.__version__, tuple(registry.plugins))
 
 
-def same_software(stated: Software, registry: Registry) -> bool:
+def software_matches(stated: Software, registry: Registry) -> bool:
     """Return whether what is loaded is of the versions that a plan states; what is absent is used by nothing."""
     absent = {gone.plugin for gone in registry.absent}
     return stated.rrpolicy == rrpolicy.__version__ and set(stated.plugins) - absent == set(registry.plugins)
@@ -185,7 +192,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
     elsewhere: Original | None = None,
-    begun: Begun | None = None,
+    begun: SeriesState | None = None,
 ) -> Plan:
     """Plan a release.
 
@@ -208,42 +215,48 @@ def make_plan(  # noqa: PLR0917 each is another thing
     """
     resolved = policy if isinstance(original, int) else original.policy
     records = original if isinstance(original, int) else original.records
-    problems = (*refusals(resolved, registry), *uncut(resolved, registry, records))
+    problems = (*plugin_refusals(resolved, registry), *file_split_problems(resolved, registry, records))
     if problems:
         raise PolicyError(problems)
     if not isinstance(original, int):
-        refuse_repeated(resolved, original)
+        require_unrepeated_people(resolved, original)
     mechanism = registry.mechanisms[policy.mechanism.name]
-    problems = _unforeseen(policy, registry, outlined(policy, registry))
+    problems = _data_independent_problems(policy, registry, policy_outline(policy, registry))
     if problems:
         raise PolicyError(problems)
-    outline = outlined(resolved, registry)
+    outline = policy_outline(resolved, registry)
     requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
-    deciding = [a for _, a in requirements] + budgeted(resolved, registry, outline)
+    deciding = [a for _, a in requirements] + budget_assessors(resolved, registry, outline)
     progress("choosing parameters", 0.0)
-    seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
+    seen = (
+        original if elsewhere is None or isinstance(original, int) else _tuning_original(resolved, original, elsewhere)
+    )
     task = Task(resolved, seen, requirements, progress)
     proposal = (
         check_return_type(Proposal, mechanism.plan)(resolved.mechanism.options, task)
         if begun is None
-        else continued(begun, resolved)
+        else continued_proposal(begun, resolved)
     )
     check_protocols(proposal.channel)
     if seen is not original and begun is None:
-        proposal = _planned_elsewhere(resolved, proposal)
+        proposal = _proposal_from_tuning_table(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else finalised_channel(proposal.channel, original)
-    _as_begun(resolved, channel, original, begun)
-    refuse_contradictions(channel, resolved, mechanism)
-    problems = (*undeclared(resolved, channel), *undesigned(resolved, channel))
+    _require_series_start(resolved, channel, original, begun)
+    require_consistent_channel(channel, resolved, mechanism)
+    problems = (*unaccepted_disclosures(resolved, channel), *unused_design_columns(resolved, channel))
     if problems:
         raise PolicyError(problems)
-    refuse_unreachable(requirements, channel, original)
-    points = (*without_limit(resolved, stated(resolved, registry)), *coded(resolved), *sensitive_by_name(resolved))
+    require_reachable_limits(requirements, channel, original)
+    points = (
+        *unlimited_warnings(resolved, requirement_statements(resolved, registry)),
+        *missing_code_warnings(resolved),
+        *sensitive_name_warnings(resolved),
+    )
     if not isinstance(original, int):
         points += (
-            *held_by_one(resolved, channel, original),
-            *associated(resolved, channel, original),
-            *survey_design(resolved, channel, original),
+            *unique_value_warnings(resolved, channel, original),
+            *association_warnings(resolved, channel, original),
+            *survey_design_warnings(resolved, channel, original),
         )
     return Plan(
         policy=resolved,
@@ -253,27 +266,29 @@ def make_plan(  # noqa: PLR0917 each is another thing
         software=software(registry),
         origins=proposal.origins,
         unrounded=proposal.unrounded,
-        remarks=(*proposal.remarks, *points, *kept_formulas(resolved, channel)),
+        remarks=(*proposal.remarks, *points, *channel_formula_warnings(resolved, channel)),
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
-        reference=people_of(original),
-        derived=derived(resolved, registry, outline, deciding, proposal, records=records),
+        reference=reference_fingerprint(original),
+        derived=derived_statistics_of_plan(resolved, registry, outline, deciding, proposal, records=records),
     )
 
 
-def _stated(series: Series, policy: Policy) -> Series:
-    mechanism, categories = terms(policy)
+def _stated_series(series: ManifestSeries, policy: Policy) -> ManifestSeries:
+    mechanism, categories = frozen_digests(policy)
     return replace(series, id="", mechanism=mechanism, categories=categories)
 
 
-def _as_begun(policy: Policy, channel: Channel, original: Original | int, begun: Begun | None) -> None:
+def _require_series_start(
+    policy: Policy, channel: Channel, original: Original | int, begun: SeriesState | None
+) -> None:
     """Refuse a plan of a series that its people cannot be told apart for, or that was begun otherwise."""
-    known = series_of(policy, original)
+    known = table_series(policy, original)
     if begun is not None and policy.release.series is not None:
         stands = begun.series if known is None else known
-        refuse_others(begun, policy, _stated(stands, policy), channel)
+        require_same_series(begun, policy, _stated_series(stands, policy), channel)
 
 
-def refuse_unreachable(
+def require_reachable_limits(
     requirements: Iterable[tuple[Requirement, Assessor]], channel: Channel, original: Original | int
 ) -> None:
     """Refuse limits that no release of a table keeps.
@@ -290,7 +305,7 @@ def refuse_unreachable(
         raise RequirementError(problems)
 
 
-def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:
+def require_consistent_channel(channel: Channel, policy: Policy, mechanism: object = None) -> None:
     """Refuse a channel that says something else than the policy, or than itself.
 
     Args:
@@ -312,24 +327,24 @@ def fingerprint(original: Original) -> str:
     return "sha256:" + original.content().hex()
 
 
-def people_of(original: Original | int) -> str | None:
+def reference_fingerprint(original: Original | int) -> str | None:
     """Return the fingerprint of the reference table that was read beside a table; None if none was."""
     people = None if isinstance(original, int) else original.reference
     return None if people is None else fingerprint(people)
 
 
-def _stand_in(policy: Policy, original: Original, elsewhere: Original) -> Original:
+def _tuning_original(policy: Policy, original: Original, elsewhere: Original) -> Original:
     """Return another table with the original's number of records; refuse the original itself."""
-    from rrpolicy.source.elsewhere import Resized
+    from rrpolicy.source.tuning_source import ResizedOriginal
 
     if elsewhere.content() == original.content():
         message = "parameters are to be chosen on another table, and `plan_on` names the source, or a copy of it"
         hint = "name a table that is public, or holds nobody of the source; or take `plan_on` out"
         raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
-    return Resized(elsewhere, original.records)
+    return ResizedOriginal(elsewhere, original.records)
 
 
-def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
+def _proposal_from_tuning_table(policy: Policy, proposal: Proposal) -> Proposal:
     """Return a proposal whose data are another table's; refuse what would keep that table's marginal."""
     kept = proposal.channel.discloses()
     if kept:
@@ -340,17 +355,17 @@ def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
     return replace(proposal, origins={name: moved.get(o, o) for name, o in proposal.origins.items()})
 
 
-def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
+def _data_independent_problems(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
     """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
-    assessors += budgeted(policy, registry, outline)
+    assessors += budget_assessors(policy, registry, outline)
     known = (
-        *unfounded(policy),
-        *unanswered(policy, registry, outline),
-        *unexplained(policy, outline),
-        *nowhere_to_plan(policy, outline),
-        *unreferenced(policy),
-        *unfit(policy, outline),
-        *not_withheld(policy, outline),
+        *invalid_waivers(policy),
+        *unsupported_gates(policy, registry, outline),
+        *unexplained_columns(policy, outline),
+        *tuning_table_problems(policy, outline),
+        *reference_table_problems(policy),
+        *series_problems(policy, outline),
+        *withholding_problems(policy, outline),
     )
-    return (*known, *impossible(policy, possible(policy, outline, assessors)))
+    return (*known, *impossible_acceptances(policy, possible_statistics(policy, outline, assessors)))

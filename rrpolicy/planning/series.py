@@ -21,7 +21,7 @@ from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
-    from rrpolicy.manifest.manifest import Series
+    from rrpolicy.manifest.manifest import ManifestSeries
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.protocol import Original
 
@@ -42,7 +42,7 @@ _HINTS: Mapping[str, str] = {
 
 
 @frozen
-class Begun:
+class SeriesState:
     """A series as its first release left it.
 
     Attributes:
@@ -53,12 +53,12 @@ class Begun:
     """
 
     by: str
-    series: Series
+    series: ManifestSeries
     channel: Channel
     population: str | None
 
 
-def unfit(policy: Policy, outline: Outline) -> Iterator[Problem]:
+def series_problems(policy: Policy, outline: Outline) -> Iterator[Problem]:
     """Yield why a policy's releases cannot be a series (RR500); no data are needed.
 
     Args:
@@ -101,7 +101,7 @@ def unfit(policy: Policy, outline: Outline) -> Iterator[Problem]:
             )
 
 
-def series_of(policy: Policy, original: Original | int) -> Series | None:
+def table_series(policy: Policy, original: Original | int) -> ManifestSeries | None:
     """Return the series that a table's release belongs to, without the id of its key.
 
     Args:
@@ -117,19 +117,19 @@ def series_of(policy: Policy, original: Original | int) -> Series | None:
     name = policy.release.series
     if name is None or isinstance(original, int):
         return None
-    from rrpolicy.manifest.manifest import Series
+    from rrpolicy.manifest.manifest import ManifestSeries
 
     kind = "" if original.units is None else original.units.type
     if kind == "VARCHAR":
-        return Series(name, "", *terms(policy), "text")
+        return ManifestSeries(name, "", *frozen_digests(policy), "text")
     if kind in _WHOLE:
-        return Series(name, "", *terms(policy), "integer")
+        return ManifestSeries(name, "", *frozen_digests(policy), "integer")
     message = f"'{policy.unit}' identifies people and is of type {kind or 'unknown'}"
     hint = "write it as text or as whole numbers, in the same way each time"
     raise DataError(Problem("RR328", message, policy.place("release.series"), "whole numbers or text", hint))
 
 
-def terms(policy: Policy) -> tuple[str, str]:
+def frozen_digests(policy: Policy) -> tuple[str, str]:
     """Return the digests of what a series freezes beside its channel: the mechanism, and what categories stand for."""
     stands_for = ("name", "role", "domain", "outside", "nulls", "scale", "bins", "hierarchy", "missing")
     told: list[Json] = [{key: plain(getattr(a, key)) for key in stands_for} for a in policy.released]
@@ -147,7 +147,9 @@ def channel_digest(channel: Channel) -> str:
     return digest(canonical([axes, carried]))
 
 
-def differs(begun: Begun, series: Series, channel: Channel, population: str | None) -> tuple[str, ...]:
+def series_differences(
+    begun: SeriesState, series: ManifestSeries, channel: Channel, population: str | None
+) -> tuple[str, ...]:
     """Return in words what is not as the first release of a series left it.
 
     Args:
@@ -168,20 +170,20 @@ def differs(begun: Begun, series: Series, channel: Channel, population: str | No
     return tuple(what for what, same in told.items() if not same)
 
 
-def refuse_others(begun: Begun, policy: Policy, series: Series, channel: Channel) -> None:
+def require_same_series(begun: SeriesState, policy: Policy, series: ManifestSeries, channel: Channel) -> None:
     """Refuse a release that would not be drawn as the series was begun.
 
     Raises:
         RefusedError: RR444.
     """
-    what = differs(begun, series, channel, policy.source.population)
+    what = series_differences(begun, series, channel, policy.source.population)
     if what:
         message = f"the series '{series.name}' was begun by {begun.by}, and other than there is: {'; '.join(what)}"
         hint = _HINTS.get(what[0], _ANEW)
         raise RefusedError(Problem("RR444", message, policy.place("release.series"), hint=hint))
 
 
-def continued(begun: Begun, policy: Policy) -> Proposal:
+def continued_proposal(begun: SeriesState, policy: Policy) -> Proposal:
     """Return the first release's channel, its columns described as the policy describes them now.
 
     Args:

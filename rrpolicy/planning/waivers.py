@@ -15,31 +15,51 @@ from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
-from rrpolicy.planning.judgement import ASSOCIATED, GIVEN_AWAY, HELD_BY_ONE, SURVEY_DESIGN
-from rrpolicy.planning.kept_formulas import KEPT
-from rrpolicy.policy.governance import ASSOCIATION, REVIEW, WARNING, Governance, Waiver
-from rrpolicy.policy.identity import association_id, identities
+from rrpolicy.planning.csv_injection import CSV_FORMULA_REMARK
+from rrpolicy.planning.review_points import (
+    ASSOCIATION_REMARK,
+    GIVEAWAY_REMARK,
+    SURVEY_DESIGN_REMARK,
+    UNIQUE_VALUE_REMARK,
+)
+from rrpolicy.policy.governance import (
+    ASSOCIATION_PREFIX,
+    REVIEW_KEY,
+    WARNING_PREFIX,
+    Governance,
+    Waiver,
+)
+from rrpolicy.policy.identity import association_id, entry_identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.problems import one_of, suggest
-from rrpolicy.source.units import UNTOLD
+from rrpolicy.policy.tree.problems import choices_text, suggest
+from rrpolicy.source.units import UNTESTED_UNITS
 
-NO_LIMIT = "no-limit"
+NO_LIMIT_REMARK = "no-limit"
 """Names the warning of a requirement that leaves something without a limit."""
-MISSING_CODE = "missing-code"
+MISSING_CODE_REMARK = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
-SENSITIVE_NAME = "sensitive-name"
+SENSITIVE_NAME_REMARK = "sensitive-name"
 """Names the warning of an insensitive column whose name is that of something sensitive."""
-WARNINGS = (ASSOCIATED, HELD_BY_ONE, KEPT, MISSING_CODE, NO_LIMIT, SENSITIVE_NAME, SURVEY_DESIGN, UNTOLD)
+WARNINGS = (
+    ASSOCIATION_REMARK,
+    UNIQUE_VALUE_REMARK,
+    CSV_FORMULA_REMARK,
+    MISSING_CODE_REMARK,
+    NO_LIMIT_REMARK,
+    SENSITIVE_NAME_REMARK,
+    SURVEY_DESIGN_REMARK,
+    UNTESTED_UNITS,
+)
 """Names of what needs a person's judgement."""
-JUDGED = (*WARNINGS, GIVEN_AWAY)
+REVIEW_REMARKS = (*WARNINGS, GIVEAWAY_REMARK)
 """The same, with what is refused unless it is waived; a mechanism's other remarks tell how it chose."""
-PROTECTION = "protection"
+PROTECTION_REMARK = "protection"
 """What a waiver names to let a release be of a worse grade of protection than the policy demands."""
-DUE = ("RR415", "RR416")
+EXPIRY_CODES = ("RR415", "RR416")
 """Codes of what the day brings."""
 
 
-def _today() -> date:
+def _current_day() -> date:
     return datetime.now().astimezone().date()
 
 
@@ -52,7 +72,7 @@ class Terms:
         waivers: whether they count.
     """
 
-    today: date = field(default_factory=_today)
+    today: date = field(default_factory=_current_day)
     waivers: bool = True
 
     def in_force(self, governance: Governance) -> Mapping[str, Waiver]:
@@ -62,7 +82,7 @@ class Terms:
 
 
 @frozen
-class Waived:
+class WaivedProblem:
     """Something that would stand in the way, and that a waiver lets be.
 
     Attributes:
@@ -80,7 +100,7 @@ class Waived:
         return f"{self.message}; {self.waiver}"
 
 
-def due(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
     """Return what the day brings: a review that is due (RR415) unless it is waived, and waivers that expired (RR416).
 
     Args:
@@ -89,14 +109,14 @@ def due(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[Waived
     """
     governance = policy.governance
     problems, waived = [], []
-    review, waiver = governance.context.review, terms.in_force(governance).get(REVIEW)
+    review, waiver = governance.context.review, terms.in_force(governance).get(REVIEW_KEY)
     if review is not None and terms.today > review:
         message = f"the policy was to be reviewed by {review}"
         if waiver is None:
             hint = "review the policy and state a later day; it makes no plan stale and changes no number"
             problems.append(Problem("RR415", message, policy.place("context.review_by"), "a day to come", hint))
         else:
-            waived.append(Waived(REVIEW, message, waiver))
+            waived.append(WaivedProblem(REVIEW_KEY, message, waiver))
     for gone in governance.waivers if terms.waivers else ():
         if gone.expired(terms.today):
             message = f"the waiver of {gone.finding} by {gone.approver} ended on {gone.until}"
@@ -105,38 +125,38 @@ def due(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[Waived
     return tuple(problems), tuple(waived)
 
 
-def part(
+def split_warnings(
     warnings: Iterable[Remark], governance: Governance, terms: Terms
-) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
+) -> tuple[tuple[Remark, ...], tuple[WaivedProblem, ...]]:
     """Part points of judgement: those that nobody waives, and those that somebody does."""
     force = terms.in_force(governance)
     left, waived = [], []
     for remark in warnings:
-        waiver = force.get(warning_id(remark)) or force.get(WARNING + remark.name)
+        waiver = force.get(warning_id(remark)) or force.get(WARNING_PREFIX + remark.name)
         if waiver is None:
             left.append(remark)
         else:
-            waived.append(Waived(warning_id(remark), remark.text, waiver))
+            waived.append(WaivedProblem(warning_id(remark), remark.text, waiver))
     return tuple(left), tuple(waived)
 
 
 def warning_id(remark: Remark) -> str:
     """Return what a point of judgement is called, such as `warning/held-by-one?attribute=zip`."""
-    if remark.name == GIVEN_AWAY:
+    if remark.name == GIVEAWAY_REMARK:
         return association_id(remark.attribute, remark.other)
-    return f"{WARNING}{remark.name}" + (f"?attribute={remark.attribute}" if remark.attribute else "")
+    return f"{WARNING_PREFIX}{remark.name}" + (f"?attribute={remark.attribute}" if remark.attribute else "")
 
 
-def unfounded(policy: Policy) -> Iterator[Problem]:
+def invalid_waivers(policy: Policy) -> Iterator[Problem]:
     """Yield waivers of what cannot be waived, or does not exist (RR254)."""
-    known = identities(policy)
-    may = [*known.gates, *(WARNING + name for name in WARNINGS), PROTECTION, REVIEW]
+    known = entry_identities(policy)
+    may = [*known.gates, *(WARNING_PREFIX + name for name in WARNINGS), PROTECTION_REMARK, REVIEW_KEY]
     for waiver in policy.governance.waivers:
         finding = waiver.finding
         of_column, _, column = finding.partition("?attribute=")
-        if finding in may or (of_column in may and column in policy.attributes and finding.startswith(WARNING)):
+        if finding in may or (of_column in may and column in policy.attributes and finding.startswith(WARNING_PREFIX)):
             continue
-        if finding.startswith(ASSOCIATION) and finding in _pairs(policy):
+        if finding.startswith(ASSOCIATION_PREFIX) and finding in _column_pair_ids(policy):
             continue
         if finding in known.requirements or finding.startswith("privacy"):
             message = "a [[privacy]] entry is never waived: what it promises holds or does not"
@@ -144,16 +164,16 @@ def unfounded(policy: Policy) -> Iterator[Problem]:
         else:
             message = f"there is no '{finding}' to be waived"
             hint = suggest(finding, may) or "`rrpolicy check` lists the names"
-        yield Problem("RR254", message, waiver.place, one_of(may), hint)
+        yield Problem("RR254", message, waiver.place, choices_text(may), hint)
 
 
-def _pairs(policy: Policy) -> Iterator[str]:
+def _column_pair_ids(policy: Policy) -> Iterator[str]:
     """Yield what pairs of released columns are called, one of which may give the other away."""
     names = [attribute.name for attribute in policy.released]
     return (association_id(exact, randomised) for exact, randomised in permutations(names, 2))
 
 
-def unwaived(utility: Iterable[UtilityFinding], governance: Governance) -> tuple[str, ...]:
+def unwaived_gates(utility: Iterable[UtilityFinding], governance: Governance) -> tuple[str, ...]:
     """Return the utility gates that are not met and that no waiver names, whenever it ended."""
     waived = {waiver.finding for waiver in governance.waivers}
     return tuple(u.identity for u in utility if u.verdict is not Verdict.SATISFIED and u.identity not in waived)

@@ -84,7 +84,7 @@ from rrpolicy.privacy.model import (
 from rrpolicy.report import Renderer as Renderer, Report as Report
 from rrpolicy.report_blocks import Section as Section, figure as figure, percent as percent
 from rrpolicy.source.duckdb.files import pin as pin
-from rrpolicy.source.memory.encoded import encoded as encoded
+from rrpolicy.source.memory.copied_records import encoded as encoded
 from rrpolicy.source.protocol import (
     MULTIPLICITY as MULTIPLICITY,
     Original as Original,

@@ -5,5 +5,5 @@ from rrpolicy.formats.parts import FileParts as FileParts, FileSink as FileSink
 from rrpolicy.formats.rows import divided as divided
 from rrpolicy.source.duckdb.rounding import rounding as rounding
 from rrpolicy.source.protocol import RecordBlock as RecordBlock, DrawnBlock as DrawnBlock, Distributed as Distributed
-from rrpolicy.source.runs import counted as counted, repeated as repeated
+from rrpolicy.source.run_length import counted as counted, repeated as repeated
 from rrpolicy.exports.sql.columns import category_sql as category_sql

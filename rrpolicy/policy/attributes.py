@@ -13,17 +13,24 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.errors import Problem
-from rrpolicy.policy.directions import REJECT
-from rrpolicy.policy.file import AttributeTable, category, moment
+from rrpolicy.policy.directions import REJECT_VALUE
+from rrpolicy.policy.file import AttributeTable, category, moment_text
 from rrpolicy.policy.folder.root import Root
-from rrpolicy.policy.hierarchy import HierarchyError, listed, read_hierarchy
-from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, intervals, weight_of
+from rrpolicy.policy.hierarchy import HierarchyError, hierarchy_categories, read_hierarchy
+from rrpolicy.policy.model import (
+    Attribute,
+    Bins,
+    DesignPart,
+    Role,
+    category_weight,
+    intervals,
+)
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import spelled, suggest
+from rrpolicy.policy.tree.problems import short_toml, suggest
 
-KEEP = "keep"
+KEEP_OUTSIDE = "keep"
 """What `nulls` says of a column that is released as it is: they stay nulls."""
-_WORDS = (REJECT, KEEP, "refuse", "suppress", "drop")
+_WORDS = (REJECT_VALUE, KEEP_OUTSIDE, "refuse", "suppress", "drop")
 """Words that tell what is to be done with a value, in this language or in another: no names for a category of it."""
 _LACKING: Mapping[DesignPart, str] = {
     "weight": "a weight of 0 leaves a record out of every estimate",
@@ -31,7 +38,7 @@ _LACKING: Mapping[DesignPart, str] = {
     "stratum": "a category of its own makes a stratum of those whose stratum is not known",
 }
 """What a table can say of a record of which a part of the design is not known."""
-MOST_CATEGORIES = 100_000
+MAX_CATEGORIES = 100_000
 
 
 def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Root) -> Attribute | None:
@@ -44,11 +51,11 @@ def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Roo
         files: that the policy may name.
     """
     before = len(problems)
-    attribute = _Reader(name, node, problems, files).attribute()
+    attribute = _AttributeReader(name, node, problems, files).attribute()
     return attribute if len(problems) == before else None
 
 
-class _Reader:
+class _AttributeReader:
     def __init__(self, name: str, node: Node, problems: list[Problem], files: Root) -> None:
         self.files = files
         self.name = name
@@ -114,17 +121,17 @@ class _Reader:
         at, part, nulls = self.node.get("design"), self.table.design, self.node.get("nulls")
         if at is None or part is None:
             return None
-        one_more = part == "stratum" and self.table.nulls != KEEP  # records of which it is not known
-        if nulls is not None and self.table.nulls != REJECT and not one_more:
+        one_more = part == "stratum" and self.table.nulls != KEEP_OUTSIDE  # records of which it is not known
+        if nulls is not None and self.table.nulls != REJECT_VALUE and not one_more:
             hint = f"take `nulls` out, and mend the table; {_LACKING[part]}"
-            self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT}"', hint)
+            self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT_VALUE}"', hint)
         if part != "weight":
             return part
-        wrong = next((v for v in full or () if weight_of(v) is None), None)
+        wrong = next((v for v in full or () if category_weight(v) is None), None)
         if wrong is not None:
             expected = "numbers that are not negative" + (", such as the mean weight of each bin" if bins else "")
-            labels = f"labels = {spelled(['0.5', '1.5'])}, a label for each bin" if bins else None
-            message = f"'{self.name}' is a weight, and {spelled(wrong)} tells no size"
+            labels = f"labels = {short_toml(['0.5', '1.5'])}, a label for each bin" if bins else None
+            message = f"'{self.name}' is a weight, and {short_toml(wrong)} tells no size"
             self.refuse("RR142", message, self.node.get("labels") or at, expected, labels)
         return "weight"
 
@@ -150,7 +157,7 @@ class _Reader:
             self.refuse("RR145", f"'{self.name}' has totals and no list of categories", at, "a domain or bins", hint)
         elif len(found) != len(full):
             message = f"'{self.name}' has {len(full)} categories and {len(found)} totals"
-            hint = f"one for each of {', '.join(map(spelled, full))}; 0 for one that nobody of the population has"
+            hint = f"one for each of {', '.join(map(short_toml, full))}; 0 for one that nobody of the population has"
             self.refuse("RR145", message, at, f"{len(full)} totals", hint)
         elif not sum(found):
             self.refuse("RR145", f"the totals of '{self.name}' are of nobody", at, "numbers of people")
@@ -202,19 +209,19 @@ class _Reader:
         edges: list[float | str] = []
         for item in at.items:
             value = item.value
-            edge = _edge(value)
+            edge = _bin_edge(value)
             if edge is None:
                 quoted = isinstance(value, str) and value.strip()[:1].isdigit()
                 hint = "numbers, dates and times stand without quotes" if quoted else None
-                self.refuse("RR213", f"{spelled(value)} is not an edge of a bin", item, expected, hint)
+                self.refuse("RR213", f"{short_toml(value)} is not an edge of a bin", item, expected, hint)
                 return None
             if not isinstance(edge, float) or math.isfinite(edge):
                 kinds.add(type(value).__name__ if isinstance(edge, str) else "number")
             if len(kinds) > 1:
-                self.refuse("RR213", f"{spelled(value)} is of another kind than the edge before it", item, expected)
+                self.refuse("RR213", f"{short_toml(value)} is of another kind than the edge before it", item, expected)
                 return None
-            if edges and not _below(edges[-1], edge):
-                self.refuse("RR213", f"{spelled(value)} does not lie above the edge before it", item, expected)
+            if edges and not _is_lower_edge(edges[-1], edge):
+                self.refuse("RR213", f"{short_toml(value)} does not lie above the edge before it", item, expected)
                 return None
             edges.append(edge)
         if len(edges) < 2:  # noqa: PLR2004
@@ -238,15 +245,15 @@ class _Reader:
         if not isinstance(at.value, list):
             near = suggest(str(at.value), ["observed"])
             expected = 'an array of categories, or "observed"'
-            self.refuse("RR212", f"{spelled(at.value)} is not a domain", at, expected, near)
+            self.refuse("RR212", f"{short_toml(at.value)} is not a domain", at, expected, near)
             return None
         return self.categories(at)
 
     def categories(self, at: Node) -> tuple[Value, ...] | None:
-        if len(at.items) > MOST_CATEGORIES:
+        if len(at.items) > MAX_CATEGORIES:
             message = f"the domain of '{self.name}' has {len(at.items):,} categories"
             hint = "group them in a view of the table, or drop the column"
-            self.refuse("RR293", message, at, f"at most {MOST_CATEGORIES:,}", hint)
+            self.refuse("RR293", message, at, f"at most {MAX_CATEGORIES:,}", hint)
             return None
         values: list[Value] = []
         seen: set[tuple[bool, Value]] = set()
@@ -255,19 +262,19 @@ class _Reader:
                 value = category(item.value)
             except PydanticCustomError as error:
                 self.refuse(
-                    "RR212", f"{spelled(item.value)} is not a category", item, (error.context or {})["expected"]
+                    "RR212", f"{short_toml(item.value)} is not a category", item, (error.context or {})["expected"]
                 )
                 return None
             if (isinstance(value, bool), value) in seen:
-                self.refuse("RR212", f"the category {spelled(item.value)} stands twice", item, "each category once")
+                self.refuse("RR212", f"the category {short_toml(item.value)} stands twice", item, "each category once")
                 return None
-            if values and _kind(value) != _kind(values[0]):
+            if values and _value_kind(value) != _value_kind(values[0]):
                 self.refuse(
                     "RR212",
-                    f"{spelled(item.value)} is not {_kind(values[0])}",
+                    f"{short_toml(item.value)} is not {_value_kind(values[0])}",
                     item,
-                    f"only {_kind(values[0])}, as before",
-                    f"`nulls = {spelled(value)}` or `outside = {spelled(value)}` adds it, and it is not listed"
+                    f"only {_value_kind(values[0])}, as before",
+                    f"`nulls = {short_toml(value)}` or `outside = {short_toml(value)}` adds it, and it is not listed"
                     if isinstance(value, str)
                     else None,
                 )
@@ -277,23 +284,23 @@ class _Reader:
         if not values:
             self.refuse("RR212", "the domain is empty", at, "the categories")
             return None
-        return _alike(values)
+        return _unified_categories(values)
 
     def spare(self, key: str) -> Value | None:
         """Return the category of what is outside, or null; `reject` is none."""
         value: Value | None = getattr(self.table, key)
         at = self.node.get(key)
-        if value is None or value == REJECT or at is None:
+        if value is None or value == REJECT_VALUE or at is None:
             return None
-        if key == "nulls" and value != KEEP and self.role is Role.INSENSITIVE and not self.categorical:
-            message = f"'{self.name}' is released as it is, and what stands for its nulls cannot be {spelled(value)}"
-            hint = f'`nulls = "{KEEP}"` releases them as nulls; a `domain` or `bins` makes room for a category'
-            self.refuse("RR214", message, at, f'"{KEEP}" or "{REJECT}"', hint)
-        elif self.categorical and value in _WORDS and not (value != KEEP and self.named(value)):
-            words = f'"{REJECT}", which refuses the records' + (
-                f'; "{KEEP}" is for columns without categories' if key == "nulls" else ""
+        if key == "nulls" and value != KEEP_OUTSIDE and self.role is Role.INSENSITIVE and not self.categorical:
+            message = f"'{self.name}' is released as it is, and what stands for its nulls cannot be {short_toml(value)}"
+            hint = f'`nulls = "{KEEP_OUTSIDE}"` releases them as nulls; a `domain` or `bins` makes room for a category'
+            self.refuse("RR214", message, at, f'"{KEEP_OUTSIDE}" or "{REJECT_VALUE}"', hint)
+        elif self.categorical and value in _WORDS and not (value != KEEP_OUTSIDE and self.named(value)):
+            words = f'"{REJECT_VALUE}", which refuses the records' + (
+                f'; "{KEEP_OUTSIDE}" is for columns without categories' if key == "nulls" else ""
             )
-            message = f"{spelled(value)} says what to do with values, and would become a category of '{self.name}'"
+            message = f"{short_toml(value)} says what to do with values, and would become a category of '{self.name}'"
             hint = f'name the category, such as `{key} = "unknown"`; the only word here is {words}'
             self.refuse("RR214", message, at, "the name of a category", hint)
         if key == "outside" and self.node.get("bins") is None and not isinstance(self.table.domain, list):
@@ -321,16 +328,16 @@ class _Reader:
             if value is None or any(same_category(value, v) for v in full):
                 continue
             spelled_so = [category_text(v) for v in full]
-            if _kind(value) != _kind(domain[0]) and not isinstance(value, str):
-                message = f"{spelled(value)} is not {_kind(domain[0])}, as the domain of '{self.name}' is"
-                expected = " or ".join(dict.fromkeys([_kind(domain[0]), "text"]))
+            if _value_kind(value) != _value_kind(domain[0]) and not isinstance(value, str):
+                message = f"{short_toml(value)} is not {_value_kind(domain[0])}, as the domain of '{self.name}' is"
+                expected = " or ".join(dict.fromkeys([_value_kind(domain[0]), "text"]))
                 self.refuse("RR214", message, self.node.table[key], expected)
             elif category_text(value) in spelled_so:
-                message = f"{spelled(value)} would be released like a category that is no text"
+                message = f"{short_toml(value)} would be released like a category that is no text"
                 self.refuse("RR214", message, self.node.table[key], "text that no other category is spelled as")
             else:
                 full.append(value)
-        return _alike(full)
+        return _unified_categories(full)
 
     def sizes(self, full: tuple[Value, ...] | None, *, observed: bool) -> None:
         protected = self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE}
@@ -367,31 +374,31 @@ class _Reader:
                 self.refuse("RR216", message, at, "a domain, declared or observed, or bins")
             return None
         try:
-            return read_hierarchy(at, listed(at, self.files) if full is None else full, self.files)
+            return read_hierarchy(at, hierarchy_categories(at, self.files) if full is None else full, self.files)
         except HierarchyError as error:
             self.problems.append(error.problem)
             return None
 
 
-def _edge(value: object) -> float | str | None:
+def _bin_edge(value: object) -> float | str | None:
     """Return an edge of bins: a double, or a date or time as text; None if it is none."""
     if isinstance(value, (date, time)):
         aware = isinstance(value, (datetime, time)) and value.tzinfo is not None
-        return None if aware else moment(value)
+        return None if aware else moment_text(value)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         return None
-    edge = _float(value)
+    edge = _nearest_double(value)
     return edge if edge == edge else None  # noqa: PLR0124
 
 
-def _below(edge: float | str, other: float | str) -> bool:
+def _is_lower_edge(edge: float | str, other: float | str) -> bool:
     """Return whether an edge lies below another; texts of one kind of date or time sort as these do."""
     if isinstance(edge, str) and isinstance(other, str):
         return edge < other
     return edge == -math.inf or other == math.inf if isinstance(edge, str) or isinstance(other, str) else edge < other
 
 
-def _float(value: int | Decimal) -> float | None:
+def _nearest_double(value: int | Decimal) -> float | None:
     """Return the nearest double; None where a finite number has none."""
     try:
         edge = float(value)
@@ -401,12 +408,12 @@ def _float(value: int | Decimal) -> float | None:
     return None if edge in {float("inf"), float("-inf")} and not written_infinite else edge
 
 
-def _alike(values: Sequence[Value]) -> tuple[Value, ...]:
+def _unified_categories(values: Sequence[Value]) -> tuple[Value, ...]:
     """Return categories with whole numbers as floats where others are floats; 1 and 1.0 are one category."""
     if not any(isinstance(v, float) for v in values):
         return tuple(values)
     return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values)
 
 
-def _kind(value: Value) -> str:
+def _value_kind(value: Value) -> str:
     return "text" if isinstance(value, str) else "true or false" if isinstance(value, bool) else "a number"

@@ -24,7 +24,7 @@ def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
     Returns:
         Lines joined by newlines, without a final one; a blank line stands between problems.
     """
-    return "\n\n".join("\n".join(_lines(problem, colour=colour)) for problem in problems)
+    return "\n\n".join("\n".join(_problem_lines(problem, colour=colour)) for problem in problems)
 
 
 def to_json(problems: Sequence[Problem]) -> list[Json]:
@@ -41,18 +41,18 @@ def to_json(problems: Sequence[Problem]) -> list[Json]:
     ]
 
 
-def document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
+def problems_document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
     """Return what a command prints as JSON that could not do what it was asked."""
     return {"schema": SCHEMA, "exit_status": exit_status, "problems": to_json(problems)}
 
 
-def _lines(problem: Problem, *, colour: bool) -> list[str]:
+def _problem_lines(problem: Problem, *, colour: bool) -> list[str]:
     red, bold, cyan, reset = (_RED, _BOLD, _CYAN, _RESET) if colour else ("", "", "", "")
     where = f"{bold}{line(str(problem.place))}:{reset} " if problem.place else ""
     message = lines(problem.message)
     told = [f"{where}{red}{line(problem.code)}{reset} {message}"]
     if problem.place is not None and problem.place.text.strip():
-        shown, caret = _underlined(problem.place)
+        shown, caret = _underlined_line(problem.place)
         number = str(problem.place.line)
         bar = " " * len(number)
         told += [
@@ -68,7 +68,7 @@ def _lines(problem: Problem, *, colour: bool) -> list[str]:
     return told
 
 
-def _underlined(place: Place) -> tuple[str, str]:
+def _underlined_line(place: Place) -> tuple[str, str]:
     """Return the line and its underline; of a very long line the part around the place."""
     start, stop = place.column - 1, place.column - 1 + place.width
     text, before = place.text, ""
@@ -78,16 +78,16 @@ def _underlined(place: Place) -> tuple[str, str]:
     after = "…" if len(text) > _WIDEST else ""
     text = text[:_WIDEST]
     stop = min(stop, max(len(text), start + 1))
-    pad = "".join("\t" if c == "\t" else " " * _cells(visible(c)) for c in text[:start])
-    caret = "^" * max(1, sum(_cells(_tabbed(c)) for c in text[start:stop]))
-    return before + _tabbed(text) + after, " " * len(before) + pad + caret
+    pad = "".join("\t" if c == "\t" else " " * _terminal_width(visible(c)) for c in text[:start])
+    caret = "^" * max(1, sum(_terminal_width(_visible_with_tabs(c)) for c in text[start:stop]))
+    return before + _visible_with_tabs(text) + after, " " * len(before) + pad + caret
 
 
-def _tabbed(text: str) -> str:
+def _visible_with_tabs(text: str) -> str:
     """Return a line of a file, visible; tabs stay, as the underline has them, too."""
     return "\t".join(map(line, text.split("\t")))
 
 
-def _cells(text: str) -> int:
+def _terminal_width(text: str) -> int:
     """Return how many terminal cells a text takes."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

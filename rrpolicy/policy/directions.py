@@ -12,8 +12,8 @@ from enum import Enum
 
 from rrpolicy.frozen_dataclass import frozen
 
-NAME = "name"
-REJECT = "reject"
+NAME_KEY = "name"
+REJECT_VALUE = "reject"
 """What `nulls` and `outside` of a column say where such values are refused."""
 
 
@@ -43,7 +43,7 @@ class Direction(Enum):
 
 
 @frozen
-class Rule:
+class DirectionRule:
     """The direction of a key.
 
     Attributes:
@@ -70,129 +70,153 @@ _NARROWED = "what the baseline allows may be narrowed, never widened"
 _WAIVED = "the entry counts as a whole: see `waivers`"
 _DECIDED = "the requirements decide, whatever the mechanism does"
 
-RULES: Mapping[str, Rule] = {
-    "schema": Rule(Direction.NEVER, "it is the version of the language"),
-    "policy.name": Rule(Direction.NEVER, _PERSONS),
-    "policy.version": Rule(Direction.NEVER, _PERSONS),
-    "policy.owner": Rule(Direction.NEVER, _PERSONS),
-    "policy.purpose": Rule(Direction.NEVER, _PERSONS),
-    "policy.extends": Rule(Direction.NEVER, "`check --extends FILE` demands a baseline"),
-    "policy.plugins": Rule(Direction.APPENDED, "what a plugin offers has a name of its own"),
-    "policy.changes.version": Rule(Direction.NEVER, _TOLD),
-    "policy.changes.what": Rule(Direction.NEVER, _TOLD),
-    "policy.changes.why": Rule(Direction.NEVER, _TOLD),
-    "policy.changes.who": Rule(Direction.NEVER, _TOLD),
-    "policy.may_relax": Rule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
-    "source.uri": Rule(Direction.NEVER, _LOCATION),
-    "source.table": Rule(Direction.NEVER, _LOCATION),
-    "source.multiplicity": Rule(
-        Direction.TABLE, "a column of counts, or of anything else, would say how many people a row is", NAME
+DIRECTION_RULES: Mapping[str, DirectionRule] = {
+    "schema": DirectionRule(Direction.NEVER, "it is the version of the language"),
+    "policy.name": DirectionRule(Direction.NEVER, _PERSONS),
+    "policy.version": DirectionRule(Direction.NEVER, _PERSONS),
+    "policy.owner": DirectionRule(Direction.NEVER, _PERSONS),
+    "policy.purpose": DirectionRule(Direction.NEVER, _PERSONS),
+    "policy.extends": DirectionRule(Direction.NEVER, "`check --extends FILE` demands a baseline"),
+    "policy.plugins": DirectionRule(Direction.APPENDED, "what a plugin offers has a name of its own"),
+    "policy.changes.version": DirectionRule(Direction.NEVER, _TOLD),
+    "policy.changes.what": DirectionRule(Direction.NEVER, _TOLD),
+    "policy.changes.why": DirectionRule(Direction.NEVER, _TOLD),
+    "policy.changes.who": DirectionRule(Direction.NEVER, _TOLD),
+    "policy.may_relax": DirectionRule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
+    "source.uri": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.table": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.multiplicity": DirectionRule(
+        Direction.TABLE, "a column of counts, or of anything else, would say how many people a row is", NAME_KEY
     ),
-    "source.min_rows": Rule(Direction.LOWERED, "a table that came in part is accepted"),
-    "source.missing": Rule(Direction.CHANGED, _CODES),
-    "source.csv.delimiter": Rule(Direction.NEVER, _LOCATION),
-    "source.csv.encoding": Rule(Direction.NEVER, _LOCATION),
-    "source.csv.decimal": Rule(Direction.NEVER, _LOCATION),
-    "source.csv.quote": Rule(Direction.NEVER, _LOCATION),
-    "source.csv.skip": Rule(Direction.NEVER, _LOCATION),
-    "source.population": Rule(Direction.LEDGER, "releases of another population have a budget of their own"),
-    "source.unit": Rule(Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"),
-    "source.other_columns": Rule(
+    "source.min_rows": DirectionRule(Direction.LOWERED, "a table that came in part is accepted"),
+    "source.missing": DirectionRule(Direction.CHANGED, _CODES),
+    "source.csv.delimiter": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.csv.encoding": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.csv.decimal": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.csv.quote": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.csv.skip": DirectionRule(Direction.NEVER, _LOCATION),
+    "source.population": DirectionRule(Direction.LEDGER, "releases of another population have a budget of their own"),
+    "source.unit": DirectionRule(
+        Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"
+    ),
+    "source.other_columns": DirectionRule(
         Direction.SET, "a column that nobody thought of is dropped without a decision", value="excluded"
     ),
-    "source.max_records": Rule(Direction.RAISED, "a unit may have more records, which tell more of it", value=1),
-    "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
-    "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),
-    "attributes.*.bins": Rule(Direction.FINER, "more is told of each person"),
-    "attributes.*.labels": Rule(
+    "source.max_records": DirectionRule(
+        Direction.RAISED, "a unit may have more records, which tell more of it", value=1
+    ),
+    "attributes.*.role": DirectionRule(Direction.ROLE, "the role says who may be harmed"),
+    "attributes.*.domain": DirectionRule(
+        Direction.FINER, "more is told of each person, or the data tell what the domain is"
+    ),
+    "attributes.*.bins": DirectionRule(Direction.FINER, "more is told of each person"),
+    "attributes.*.labels": DirectionRule(
         Direction.HELD,
         "a requirement of a category would hold for other people; so with `nulls` and `outside`",
     ),
-    "attributes.*.outside": Rule(Direction.ADMITTED, "values that were refused are accepted", REJECT),
-    "attributes.*.nulls": Rule(Direction.ADMITTED, "nulls that were refused are accepted", REJECT),
-    "attributes.*.scale": Rule(Direction.NEVER, "a requirement that goes by distances names them itself"),
-    "attributes.*.hierarchy": Rule(Direction.CHANGED, "t-closeness by the hierarchy would measure something else"),
-    "attributes.*.release_as": Rule(Direction.NEVER, "it is a name"),
-    "attributes.*.assume_unlinkable": Rule(Direction.ASSUMED, "every guarantee rests on it"),
-    "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
-    "attributes.*.design": Rule(Direction.NEVER, "it tells analysts how the sample was drawn, and decides nothing"),
-    "attributes.*.rounding": Rule(Direction.CHANGED, "more may be told of each person by the weight", NAME),
-    "attributes.*.totals": Rule(Direction.NEVER, "they are known of the population without the table"),
-    "attributes.*.missing": Rule(Direction.CHANGED, _CODES),
-    "privacy.model": Rule(Direction.APPENDED, _REQUIRED),
-    "privacy.where": Rule(Direction.APPENDED, _REQUIRED),
-    "privacy.decided_by": Rule(Direction.SET, "what is not certain may pass", value="estimate"),
-    "privacy.*": Rule(Direction.APPENDED, _REQUIRED),
-    "mechanism.name": Rule(Direction.NEVER, _DECIDED),
-    "mechanism.plan_on": Rule(
+    "attributes.*.outside": DirectionRule(Direction.ADMITTED, "values that were refused are accepted", REJECT_VALUE),
+    "attributes.*.nulls": DirectionRule(Direction.ADMITTED, "nulls that were refused are accepted", REJECT_VALUE),
+    "attributes.*.scale": DirectionRule(Direction.NEVER, "a requirement that goes by distances names them itself"),
+    "attributes.*.hierarchy": DirectionRule(
+        Direction.CHANGED, "t-closeness by the hierarchy would measure something else"
+    ),
+    "attributes.*.release_as": DirectionRule(Direction.NEVER, "it is a name"),
+    "attributes.*.assume_unlinkable": DirectionRule(Direction.ASSUMED, "every guarantee rests on it"),
+    "attributes.*.unchanged": DirectionRule(Direction.STATED, "a column may then be released as it is"),
+    "attributes.*.design": DirectionRule(
+        Direction.NEVER, "it tells analysts how the sample was drawn, and decides nothing"
+    ),
+    "attributes.*.rounding": DirectionRule(
+        Direction.CHANGED, "more may be told of each person by the weight", NAME_KEY
+    ),
+    "attributes.*.totals": DirectionRule(Direction.NEVER, "they are known of the population without the table"),
+    "attributes.*.missing": DirectionRule(Direction.CHANGED, _CODES),
+    "privacy.model": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "privacy.where": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "privacy.decided_by": DirectionRule(Direction.SET, "what is not certain may pass", value="estimate"),
+    "privacy.*": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "mechanism.name": DirectionRule(Direction.NEVER, _DECIDED),
+    "mechanism.plan_on": DirectionRule(
         Direction.TABLE, "parameters would be chosen on another table, such as the source itself"
     ),
-    "mechanism.plan_on_table": Rule(Direction.TABLE, "parameters would be chosen on another table", NAME),
-    "mechanism.*": Rule(Direction.NEVER, _DECIDED),
-    "utility.metric": Rule(Direction.APPENDED, _REQUIRED),
-    "utility.max": Rule(Direction.APPENDED, _REQUIRED),
-    "utility.min": Rule(Direction.APPENDED, _REQUIRED),
-    "utility.*": Rule(Direction.APPENDED, _REQUIRED),
-    "reference.uri": Rule(Direction.TABLE, "another table would be taken for the population"),
-    "reference.table": Rule(Direction.TABLE, "another table would be taken for the population", NAME),
-    "release.format": Rule(Direction.NEVER, "the same values are written"),
-    "release.rows_per_file": Rule(Direction.NEVER, "the same values are written in the same order"),
-    "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
-    "release.described_groups": Rule(Direction.LOWERED, "smaller groups of people are described in audit/", 1),
-    "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
-    "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
-    "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),
-    "release.require_roles": Rule(Direction.APPENDED, "who has to sign still signs"),
-    "release.require_approval": Rule(Direction.APPENDED, "who has to approve still approves"),
-    "release.signers": Rule(Direction.CHANGED, "other people's approvals and signatures would count"),
-    "release.protection": Rule(Direction.WIDER, "a weaker grade of protection passes", ("strong", "limited", "weak")),
-    "release.decoders": Rule(Direction.NEVER, "every requirement is held against an attacker who has the matrices"),
-    "release.series": Rule(
+    "mechanism.plan_on_table": DirectionRule(Direction.TABLE, "parameters would be chosen on another table", NAME_KEY),
+    "mechanism.*": DirectionRule(Direction.NEVER, _DECIDED),
+    "utility.metric": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "utility.max": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "utility.min": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "utility.*": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "reference.uri": DirectionRule(Direction.TABLE, "another table would be taken for the population"),
+    "reference.table": DirectionRule(Direction.TABLE, "another table would be taken for the population", NAME_KEY),
+    "release.format": DirectionRule(Direction.NEVER, "the same values are written"),
+    "release.rows_per_file": DirectionRule(Direction.NEVER, "the same values are written in the same order"),
+    "release.accept": DirectionRule(Direction.STATED, "a statistic of the data is disclosed"),
+    "release.described_groups": DirectionRule(Direction.LOWERED, "smaller groups of people are described in audit/", 1),
+    "release.audit_counts": DirectionRule(Direction.SET, "exact counts stand in audit/", value=True),
+    "release.csv_formulas": DirectionRule(
+        Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"
+    ),
+    "release.require_signatures": DirectionRule(Direction.LOWERED, "fewer people stand behind a release", value=0),
+    "release.require_roles": DirectionRule(Direction.APPENDED, "who has to sign still signs"),
+    "release.require_approval": DirectionRule(Direction.APPENDED, "who has to approve still approves"),
+    "release.signers": DirectionRule(Direction.CHANGED, "other people's approvals and signatures would count"),
+    "release.protection": DirectionRule(
+        Direction.WIDER, "a weaker grade of protection passes", ("strong", "limited", "weak")
+    ),
+    "release.decoders": DirectionRule(
+        Direction.NEVER, "every requirement is held against an attacker who has the matrices"
+    ),
+    "release.series": DirectionRule(
         Direction.LEDGER, "anyone who links releases sees whose value changed, and when it came back"
     ),
-    "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
-    "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),
-    "context.environment": Rule(Direction.CHANGED, _DECLARED, NAME),
-    "context.auxiliary_data": Rule(Direction.APPENDED, "what was considered for the baseline was considered"),
-    "context.legal_basis": Rule(Direction.CHANGED, _DECLARED, NAME),
-    "context.licence": Rule(Direction.CHANGED, _DECLARED, NAME),
-    "context.approver": Rule(Direction.CHANGED, _DECLARED, NAME),
-    "context.auditor": Rule(Direction.CHANGED, _DECLARED, NAME),
-    "context.approved_by": Rule(Direction.NEVER, "an approval is of one policy; a baseline's is not inherited"),
-    "context.review_by": Rule(Direction.LATER, "what was to be looked at again by then is not"),
-    "context.organisation": Rule(Direction.NEVER, _PERSONS),
-    "context.address": Rule(Direction.NEVER, _PERSONS),
-    "context.logo": Rule(Direction.NEVER, _PERSONS),
-    "context.notices": Rule(Direction.APPENDED, "what the organisation has to say is said"),
-    "context.footer": Rule(Direction.NEVER, _PERSONS),
-    "context.signatories": Rule(Direction.APPENDED, "who has to sign still signs"),
-    "context.demands": Rule(Direction.APPENDED, "what the baseline demands stays demanded"),
-    "context.allows.recipients": Rule(Direction.WIDENED, _NARROWED),
-    "context.allows.release_model": Rule(Direction.WIDENED, _NARROWED),
-    "context.allows.environment": Rule(Direction.WIDENED, _NARROWED),
-    "context.allows.legal_basis": Rule(Direction.WIDENED, _NARROWED),
-    "context.allows.licence": Rule(Direction.WIDENED, _NARROWED),
-    "waivers": Rule(
+    "context.recipients": DirectionRule(Direction.WIDENED, "somebody else gets the data"),
+    "context.release_model": DirectionRule(
+        Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")
+    ),
+    "context.environment": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    "context.auxiliary_data": DirectionRule(Direction.APPENDED, "what was considered for the baseline was considered"),
+    "context.legal_basis": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    "context.licence": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    "context.approver": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    "context.auditor": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    "context.approved_by": DirectionRule(
+        Direction.NEVER, "an approval is of one policy; a baseline's is not inherited"
+    ),
+    "context.review_by": DirectionRule(Direction.LATER, "what was to be looked at again by then is not"),
+    "context.organisation": DirectionRule(Direction.NEVER, _PERSONS),
+    "context.address": DirectionRule(Direction.NEVER, _PERSONS),
+    "context.logo": DirectionRule(Direction.NEVER, _PERSONS),
+    "context.notices": DirectionRule(Direction.APPENDED, "what the organisation has to say is said"),
+    "context.footer": DirectionRule(Direction.NEVER, _PERSONS),
+    "context.signatories": DirectionRule(Direction.APPENDED, "who has to sign still signs"),
+    "context.demands": DirectionRule(Direction.APPENDED, "what the baseline demands stays demanded"),
+    "context.allows.recipients": DirectionRule(Direction.WIDENED, _NARROWED),
+    "context.allows.release_model": DirectionRule(Direction.WIDENED, _NARROWED),
+    "context.allows.environment": DirectionRule(Direction.WIDENED, _NARROWED),
+    "context.allows.legal_basis": DirectionRule(Direction.WIDENED, _NARROWED),
+    "context.allows.licence": DirectionRule(Direction.WIDENED, _NARROWED),
+    "waivers": DirectionRule(
         Direction.STATED,
         "a gate or review that the baseline asks for, or a warning, is let be; a policy may waive what it alone asks",
     ),
-    "waivers.finding": Rule(Direction.NEVER, _WAIVED),
-    "waivers.reason": Rule(Direction.NEVER, _WAIVED),
-    "waivers.approver": Rule(Direction.NEVER, _WAIVED),
-    "waivers.until": Rule(Direction.NEVER, _WAIVED),
-    "ledger.file": Rule(Direction.CHANGED, "another ledger does not know what was released before"),
-    "ledger.overlap": Rule(Direction.LEDGER, "less is held against the budget", value="any"),
-    "ledger.different_values": Rule(Direction.CLAIMED, "less is held against the budget"),
-    "ledger.uncomposed": Rule(Direction.LEDGER, "a release that no rule composes is made all the same"),
-    "ledger.budget": Rule(
+    "waivers.finding": DirectionRule(Direction.NEVER, _WAIVED),
+    "waivers.reason": DirectionRule(Direction.NEVER, _WAIVED),
+    "waivers.approver": DirectionRule(Direction.NEVER, _WAIVED),
+    "waivers.until": DirectionRule(Direction.NEVER, _WAIVED),
+    "ledger.file": DirectionRule(Direction.CHANGED, "another ledger does not know what was released before"),
+    "ledger.overlap": DirectionRule(Direction.LEDGER, "less is held against the budget", value="any"),
+    "ledger.different_values": DirectionRule(Direction.CLAIMED, "less is held against the budget"),
+    "ledger.uncomposed": DirectionRule(Direction.LEDGER, "a release that no rule composes is made all the same"),
+    "ledger.budget": DirectionRule(
         Direction.LEDGER, "what must hold of all releases together would be that, and not every requirement"
     ),
-    "ledger.budget.model": Rule(Direction.APPENDED, _REQUIRED),
-    "ledger.budget.where": Rule(Direction.APPENDED, _REQUIRED),
-    "ledger.budget.*": Rule(Direction.APPENDED, _REQUIRED),
+    "ledger.budget.model": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "ledger.budget.where": DirectionRule(Direction.APPENDED, _REQUIRED),
+    "ledger.budget.*": DirectionRule(Direction.APPENDED, _REQUIRED),
 }
 """Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 
 _FREE = frozenset({Direction.NEVER, Direction.APPENDED, Direction.ROLE, Direction.PASSED_ON})
-RELAXABLE = tuple(dict.fromkeys(key.rpartition(".")[2] for key, rule in RULES.items() if rule.direction not in _FREE))
+RELAXABLE_KEYS = tuple(
+    dict.fromkeys(key.rpartition(".")[2] for key, rule in DIRECTION_RULES.items() if rule.direction not in _FREE)
+)
 """What a baseline's `may_relax` may name."""

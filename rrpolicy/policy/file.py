@@ -15,12 +15,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.escaping.formulas import CONVENTION, Handling
-from rrpolicy.policy.directions import RELAXABLE
-from rrpolicy.policy.model import MOST_RECORDS, DesignPart
+from rrpolicy.escaping.formulas import ESCAPE_CONVENTION, Handling
+from rrpolicy.policy.directions import RELAXABLE_KEYS
+from rrpolicy.policy.model import MAX_UNIT_RECORDS, DesignPart
 from rrpolicy.policy.rational import Rational
 
-SCHEMA = 1
+POLICY_SCHEMA_VERSION = 1
 
 _SEMVER = (
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"
@@ -29,19 +29,19 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CATEGORY_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 
 
-def _refusal(expected: str) -> PydanticCustomError:
+def _validation_error(expected: str) -> PydanticCustomError:
     return PydanticCustomError("impossible", "Input should be {expected}", {"expected": expected})
 
 
-def _line(text: str) -> str:
+def _single_line(text: str) -> str:
     if not text.strip() or _CONTROL.search(text):
-        raise _refusal("text on one line, not empty")
+        raise _validation_error("text on one line, not empty")
     return text
 
 
-def _semver(text: str) -> str:
+def _semantic_version(text: str) -> str:
     if not re.fullmatch(_SEMVER, text, re.ASCII):
-        raise _refusal('a semantic version such as "1.2.0"')
+        raise _validation_error('a semantic version such as "1.2.0"')
     return text
 
 
@@ -52,38 +52,40 @@ def precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, in
     return tuple(map(int, core.split("."))), not early, tuple(parts)
 
 
-def _logo(text: str) -> str:
+def _logo_uri(text: str) -> str:
     if not re.fullmatch(_LOGO, text, re.ASCII):
-        raise _refusal('a data: address of a PNG or JPEG of 48 kB at most, such as "data:image/png;base64,iVBOR…"')
+        raise _validation_error(
+            'a data: address of a PNG or JPEG of 48 kB at most, such as "data:image/png;base64,iVBOR…"'
+        )
     return text
 
 
-def _relaxable(text: str) -> str:
-    if text.rpartition(".")[2] not in RELAXABLE:
-        raise _refusal(f"one of {', '.join(RELAXABLE)}, or one of them after a dotted key")
+def _relaxable_key(text: str) -> str:
+    if text.rpartition(".")[2] not in RELAXABLE_KEYS:
+        raise _validation_error(f"one of {', '.join(RELAXABLE_KEYS)}, or one of them after a dotted key")
     return text
 
 
-def _not_negative(value: Fraction) -> Fraction:
+def _non_negative(value: Fraction) -> Fraction:
     if value < 0:
-        raise _refusal("0 or more")
+        raise _validation_error("0 or more")
     return value
 
 
-def _positive(value: Fraction) -> Fraction:
+def _strictly_positive(value: Fraction) -> Fraction:
     if value <= 0:
-        raise _refusal("above 0")
+        raise _validation_error("above 0")
     return value
 
 
-def _finite_step(value: Fraction) -> Fraction:
-    _positive(value)
+def _rounding_step(value: Fraction) -> Fraction:
+    _strictly_positive(value)
     try:
         step = float(value)
     except OverflowError:
         step = 0.0
     if not step > 0:
-        raise _refusal("above 0, and a number that a computer's doubles hold")
+        raise _validation_error("above 0, and a number that a computer's doubles hold")
     return value
 
 
@@ -94,28 +96,28 @@ def category(value: object) -> Value:
         PydanticCustomError: if it is not text without NUL, a finite number, a boolean, a date or a time without offset.
     """
     if isinstance(value, (date, time)):
-        return moment(value)
+        return moment_text(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(float(value)) < float("inf"):
         return float(value)
     if isinstance(value, str) and "\0" in value:
-        raise _refusal("text without the NUL character")
+        raise _validation_error("text without the NUL character")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise _refusal("a number that fits in 64 bits")
+        raise _validation_error("a number that fits in 64 bits")
     if isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float) and abs(value) < float("inf"):
         return value
-    raise _refusal("a category: text, a finite number, true or false, a date or a time")
+    raise _validation_error("a category: text, a finite number, true or false, a date or a time")
 
 
-def moment(value: date | time) -> str:
+def moment_text(value: date | time) -> str:
     """Return a date or time as engines spell it.
 
     Raises:
         PydanticCustomError: if it has an offset from UTC.
     """
     if isinstance(value, (datetime, time)) and value.tzinfo is not None:
-        raise _refusal("a date or time without an offset from UTC")
+        raise _validation_error("a date or time without an offset from UTC")
     text = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
     return text.rstrip("0") if "." in text else text
 
@@ -127,39 +129,41 @@ def missing_code(value: object) -> Value:
         PydanticCustomError: if it is not text without NUL, a finite number, a date or a time without offset.
     """
     if isinstance(value, bool):
-        raise _refusal("a code: text, a finite number, a date or a time")
+        raise _validation_error("a code: text, a finite number, a date or a time")
     return category(value)
 
 
-def _delimiter(text: str) -> str:
+def _single_delimiter(text: str) -> str:
     if (
         len(text) != 1
         or not (text.isascii() and (text == "\t" or text.isprintable()))
         or text.isalnum()
         or text in "\"'.-+"
     ):
-        raise _refusal('one character between fields, such as ";" or "\\t"')
+        raise _validation_error('one character between fields, such as ";" or "\\t"')
     return text
 
 
-Line = Annotated[
+SingleLineText = Annotated[
     str,
-    AfterValidator(_line),
+    AfterValidator(_single_line),
     WithJsonSchema({"type": "string", "pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
-Semver = Annotated[str, AfterValidator(_semver), WithJsonSchema({"type": "string", "pattern": _SEMVER})]
+Semver = Annotated[str, AfterValidator(_semantic_version), WithJsonSchema({"type": "string", "pattern": _SEMVER})]
 Relaxable = Annotated[
-    str, AfterValidator(_relaxable), WithJsonSchema({"type": "string", "pattern": f"(^|\\.)({'|'.join(RELAXABLE)})$"})
+    str,
+    AfterValidator(_relaxable_key),
+    WithJsonSchema({"type": "string", "pattern": f"(^|\\.)({'|'.join(RELAXABLE_KEYS)})$"}),
 ]
 Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
 Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["string", "number"]})]
-Step = Annotated[Rational, AfterValidator(_finite_step)]
-Total = Annotated[Rational, AfterValidator(_not_negative)]
+Step = Annotated[Rational, AfterValidator(_rounding_step)]
+Total = Annotated[Rational, AfterValidator(_non_negative)]
 Delimiter = Annotated[
-    str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
+    str, AfterValidator(_single_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
 ]
 _LOGO = f"^data:image/(png|jpeg);base64,[A-Za-z0-9+/]{{4,{4 * 16 * 1024}}}={{0,2}}$"
-Logo = Annotated[str, AfterValidator(_logo), WithJsonSchema({"type": "string", "pattern": _LOGO})]
+Logo = Annotated[str, AfterValidator(_logo_uri), WithJsonSchema({"type": "string", "pattern": _LOGO})]
 ReleaseModel = Literal["public", "restricted", "enclave"]
 Demanded = Literal[
     "owner", "purpose", "recipients", "release_model", "environment", "auxiliary_data", "legal_basis", "licence",
@@ -202,90 +206,96 @@ Levels = Annotated[
 ]
 
 
-class Table(BaseModel):
+class PolicyFileTable(BaseModel):
     """A table of the policy file: what is not named here is refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class ChangeEntry(Table):
+class ChangeEntry(PolicyFileTable):
     """Why the policy was made weaker."""
 
     version: Semver = Field(description="The version of the policy from which on it is weaker.")
-    what: Line = Field(description="The entry or key that became weaker, as `rrpolicy diff` names it.")
-    why: Line = Field(description="The reason.")
-    who: Line = Field(description="Who decided it: a role, such as data protection officer.")
+    what: SingleLineText = Field(description="The entry or key that became weaker, as `rrpolicy diff` names it.")
+    why: SingleLineText = Field(description="The reason.")
+    who: SingleLineText = Field(description="Who decided it: a role, such as data protection officer.")
 
 
-class PolicyTable(Table):
+class PolicyTable(PolicyFileTable):
     """Who answers for the release, and what it is for."""
 
-    name: Line | None = Field(None, description="What the policy is called.")
+    name: SingleLineText | None = Field(None, description="What the policy is called.")
     version: Semver | None = Field(None, description="The policy's semantic version.")
-    owner: Line | None = Field(None, description="Who answers for the policy.")
+    owner: SingleLineText | None = Field(None, description="Who answers for the policy.")
     purpose: str | None = Field(None, description="What the release is for.")
-    extends: Line | None = Field(None, description="A baseline policy, relative to this file; it is a floor.")
-    plugins: list[Line] | None = Field(None, description="Distributions to load plugins from, such as acme-oue>=1.2.")
+    extends: SingleLineText | None = Field(None, description="A baseline policy, relative to this file; it is a floor.")
+    plugins: list[SingleLineText] | None = Field(
+        None, description="Distributions to load plugins from, such as acme-oue>=1.2."
+    )
     may_relax: list[Relaxable] | None = Field(None, description="What policies that extend this one may relax.")
     changes: list[ChangeEntry] = Field([], description="Why the policy was made weaker, version by version.")
 
 
-class AllowsTable(Table):
+class AllowsTable(PolicyFileTable):
     """What the context may say, of policies that extend this one and of this one."""
 
-    recipients: list[Line] | None = Field(None, description="Who may get the data.")
+    recipients: list[SingleLineText] | None = Field(None, description="Who may get the data.")
     release_model: list[ReleaseModel] | None = Field(None, description="How the data may be given.")
-    environment: list[Line] | None = Field(None, description="Where the data may be used.")
-    legal_basis: list[Line] | None = Field(None, description="What the release may rest on.")
-    licence: list[Line] | None = Field(None, description="Under which licences the data may be released.")
+    environment: list[SingleLineText] | None = Field(None, description="Where the data may be used.")
+    legal_basis: list[SingleLineText] | None = Field(None, description="What the release may rest on.")
+    licence: list[SingleLineText] | None = Field(None, description="Under which licences the data may be released.")
 
 
-class ContextTable(Table):
+class ContextTable(PolicyFileTable):
     """What auditors ask and no program can compute. All of it is published with the release; none of it changes one."""
 
-    recipients: list[Line] = Field([], description="Who gets the data, such as accredited researchers.")
+    recipients: list[SingleLineText] = Field([], description="Who gets the data, such as accredited researchers.")
     release_model: ReleaseModel | None = Field(
         None, description="public: to everybody; restricted: to who signs for it; enclave: inside a secure environment."
     )
-    environment: Line | None = Field(None, description="Where the data will be used, and under which controls.")
-    auxiliary_data: list[Line] = Field(
+    environment: SingleLineText | None = Field(
+        None, description="Where the data will be used, and under which controls."
+    )
+    auxiliary_data: list[SingleLineText] = Field(
         [], description="Other data, that recipients may have, which were considered; a baseline's are added to."
     )
-    legal_basis: Line | None = Field(None, description="What the release rests on in law.")
-    licence: Line | None = Field(None, description="Of the released data: an SPDX identifier, or an address.")
-    approver: Line | None = Field(None, description="Who is to approve the policy: a role.")
-    auditor: Line | None = Field(None, description="Who is to audit the release: a role.")
-    approved_by: Line | None = Field(
+    legal_basis: SingleLineText | None = Field(None, description="What the release rests on in law.")
+    licence: SingleLineText | None = Field(None, description="Of the released data: an SPDX identifier, or an address.")
+    approver: SingleLineText | None = Field(None, description="Who is to approve the policy: a role.")
+    auditor: SingleLineText | None = Field(None, description="Who is to audit the release: a role.")
+    approved_by: SingleLineText | None = Field(
         None, description="Who approved this policy: a role; a baseline's approval is not inherited."
     )
     review_by: date | None = Field(
         None, description="The last day on which all this holds; past it, check and release end with exit status 4."
     )
-    organisation: Line | None = Field(None, description="Whose letterhead the reports bear.")
-    address: list[Line] = Field([], description="Lines below the organisation's name.")
+    organisation: SingleLineText | None = Field(None, description="Whose letterhead the reports bear.")
+    address: list[SingleLineText] = Field([], description="Lines below the organisation's name.")
     logo: Logo | None = Field(
         None, description="An image on the reports, as a data: address of a PNG or JPEG of 48 kB at most."
     )
-    notices: list[Line] = Field([], description="Paragraphs of the organisation's own, below the decision.")
-    footer: Line | None = Field(None, description="The last line of the reports, such as the number of a form.")
-    signatories: list[Line] = Field([], description="Who signs the decision, a box each: roles.")
+    notices: list[SingleLineText] = Field([], description="Paragraphs of the organisation's own, below the decision.")
+    footer: SingleLineText | None = Field(
+        None, description="The last line of the reports, such as the number of a form."
+    )
+    signatories: list[SingleLineText] = Field([], description="Who signs the decision, a box each: roles.")
     demands: list[Demanded] = Field([], description="What has to be stated; of a baseline, in all that extend it.")
     allows: AllowsTable = Field(AllowsTable(), description="What may be stated; of a baseline, in all that extend it.")
 
 
-class WaiverEntry(Table):
+class WaiverEntry(PolicyFileTable):
     """Something that would stand in the way, and may stay so until a day. Never a [[privacy]] entry."""
 
-    finding: Line = Field(
+    finding: SingleLineText = Field(
         description="What is waived: a utility gate, such as utility/expected-l2?attributes=age; a point of judgement, "
         "such as warning/held-by-one; or review_by. `rrpolicy check` lists the names."
     )
-    reason: Line = Field(description="Why it may stay so.")
-    approver: Line = Field(description="Who lets it be: a role.")
+    reason: SingleLineText = Field(description="Why it may stay so.")
+    approver: SingleLineText = Field(description="Who lets it be: a role.")
     until: date = Field(description="The last day on which it does.")
 
 
-class CsvTable(Table):
+class CsvTable(PolicyFileTable):
     """How a CSV file is spelled; `rrpolicy init` finds it out."""
 
     delimiter: Delimiter | None = Field(None, description="Between fields; default a comma, a tab in a .tsv file.")
@@ -295,21 +305,23 @@ class CsvTable(Table):
     skip: int = Field(0, ge=0, le=1000, description="Lines before the header, such as a title.")
 
 
-class SourceTable(Table):
+class SourceTable(PolicyFileTable):
     """Where the table is."""
 
-    uri: Line | None = Field(None, description="A file, glob, database or demo:survey, relative to this file.")
-    table: Line | None = Field(None, description="The table or view inside a database.")
-    multiplicity: Line | None = Field(
+    uri: SingleLineText | None = Field(
+        None, description="A file, glob, database or demo:survey, relative to this file."
+    )
+    table: SingleLineText | None = Field(None, description="The table or view inside a database.")
+    multiplicity: SingleLineText | None = Field(
         None, description="The column that says how often each row stands, of a table of distinct rows with counts."
     )
     min_rows: int | None = Field(None, ge=1, description="Fewer records are refused.")
-    population: Line | None = Field(None, description="The population that the records were drawn from.")
+    population: SingleLineText | None = Field(None, description="The population that the records were drawn from.")
     missing: list[Code] = Field(
         [], description="Codes that stand for a missing value, in every column that names none of its own."
     )
     csv: CsvTable = Field(CsvTable(), description="How a CSV file is spelled.")
-    unit: Line | None = Field(
+    unit: SingleLineText | None = Field(
         None,
         description="The column that tells one unit of protection (a person, a household) from another; it is never "
         'released. Default: the only identifier. "each row": each row is protected by itself, no matter whose '
@@ -318,7 +330,7 @@ class SourceTable(Table):
     max_records: int = Field(
         1,
         ge=1,
-        le=MOST_RECORDS,
+        le=MAX_UNIT_RECORDS,
         description="The most records that a unit may have; a greater number weakens what is promised.",
     )
     other_columns: Literal["refused", "excluded"] = Field(
@@ -327,7 +339,7 @@ class SourceTable(Table):
     )
 
 
-class AttributeTable(Table):
+class AttributeTable(PolicyFileTable):
     """One column of the table."""
 
     role: Literal["identifier", "excluded", "quasi-identifier", "sensitive", "insensitive"] = Field(
@@ -337,7 +349,7 @@ class AttributeTable(Table):
     bins: Edges = Field(
         None, description="Edges of intervals [a, b), the last closed: numbers, which may end in inf, dates or times."
     )
-    labels: list[Line] | None = Field(None, description="The categories that the bins become.")
+    labels: list[SingleLineText] | None = Field(None, description="The categories that the bins become.")
     outside: Category | None = Field(None, description="The category of what is not in the domain; absent refuses it.")
     nulls: Category | None = Field(
         None,
@@ -348,9 +360,11 @@ class AttributeTable(Table):
     hierarchy: Levels = Field(
         None, description="A semicolon CSV (one row a category, one column a level), or levels of {group = [members]}."
     )
-    release_as: Line | None = Field(None, description="The released column's name; default the column's own.")
-    assume_unlinkable: Line | None = Field(None, description="The reason why nobody is linked through this column.")
-    unchanged: Line | None = Field(None, description="The reason why this column is released as it is.")
+    release_as: SingleLineText | None = Field(None, description="The released column's name; default the column's own.")
+    assume_unlinkable: SingleLineText | None = Field(
+        None, description="The reason why nobody is linked through this column."
+    )
+    unchanged: SingleLineText | None = Field(None, description="The reason why this column is released as it is.")
     design: DesignPart | None = Field(
         None,
         description="What the column is in the design of a survey, so that estimates and their errors are of the "
@@ -372,7 +386,7 @@ class AttributeTable(Table):
     )
 
 
-class PrivacyEntry(Table):
+class PrivacyEntry(PolicyFileTable):
     """A requirement; the model's own options stand beside these keys."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
@@ -382,7 +396,7 @@ class PrivacyEntry(Table):
     )
 
 
-class UtilityEntry(Table):
+class UtilityEntry(PolicyFileTable):
     """A gate; the metric's own options stand beside these keys. It states `max` or `min`, one of them."""
 
     model_config = ConfigDict(
@@ -392,27 +406,29 @@ class UtilityEntry(Table):
         json_schema_extra={"oneOf": [{"required": ["max"]}, {"required": ["min"]}]},
     )
     metric: str = Field(description="The utility metric.")
-    max: Annotated[Rational, AfterValidator(_not_negative)] | None = Field(
+    max: Annotated[Rational, AfterValidator(_non_negative)] | None = Field(
         None, description="The most that the metric's expected value may be, where smaller is better."
     )
-    min: Annotated[Rational, AfterValidator(_not_negative)] | None = Field(
+    min: Annotated[Rational, AfterValidator(_non_negative)] | None = Field(
         None, description="The least that the metric's expected value may be, where larger is better."
     )
 
 
-class MechanismTable(Table):
+class MechanismTable(PolicyFileTable):
     """The mechanism; its own options stand beside its name."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     name: str | None = Field(None, description="The mechanism.")
-    plan_on: Line | None = Field(
+    plan_on: SingleLineText | None = Field(
         None,
         description="Choose parameters on this table of the same columns: public, or of nobody in the source.",
     )
-    plan_on_table: Line | None = Field(None, description="The table or view inside the database of `plan_on`.")
+    plan_on_table: SingleLineText | None = Field(
+        None, description="The table or view inside the database of `plan_on`."
+    )
 
 
-class ReleaseTable(Table):
+class ReleaseTable(PolicyFileTable):
     """What is written, and what may be told."""
 
     format: str = Field("parquet", description="The released data's format.")
@@ -421,7 +437,7 @@ class ReleaseTable(Table):
         ge=1,
         description="Cut every released table into files of so many rows, and a last one of what remains; of Parquet.",
     )
-    accept: list[Line] = Field(
+    accept: list[SingleLineText] = Field(
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )
     audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
@@ -430,21 +446,22 @@ class ReleaseTable(Table):
     )
     csv_formulas: Handling = Field(
         "escape",
-        description=f"In the CSV files of public/ (data of that format, and the weights beside any), {CONVENTION}; "
+        description="In the CSV files of public/ (data of that format, and the weights beside any), "
+        f"{ESCAPE_CONVENTION}; "
         "keep leaves it out, and a spreadsheet may run what the data say.",
     )
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
     )
-    require_roles: list[Line] = Field(
+    require_roles: list[SingleLineText] = Field(
         [], description="Roles, in each of which another person must have signed a release: `verify --signers FILE`."
     )
-    require_approval: list[Line] = Field(
+    require_approval: list[SingleLineText] = Field(
         [],
         description="Roles, in each of which another person must have approved this policy before anything is "
         "released: `rrpolicy sign POLICY`.",
     )
-    signers: Line | None = Field(
+    signers: SingleLineText | None = Field(
         None, description="The file of allowed signers, relative to this file: whose approvals count."
     )
     protection: Literal["strong", "limited", "weak"] = Field(
@@ -456,35 +473,39 @@ class ReleaseTable(Table):
         "follow from, so that analysts can do only what holds without them. It protects nobody: every privacy number "
         "is of an attacker who has the matrices.",
     )
-    series: Line | None = Field(
+    series: SingleLineText | None = Field(
         None,
         description="The series that this release belongs to: in all of them a person's value is released alike, "
         "while it is the same. Needs [ledger], one record a person, and a key of the series.",
     )
 
 
-class ReferenceTable(Table):
+class ReferenceTable(PolicyFileTable):
     """The population: everybody that the records are of, one record a person. It is read as [source] is spelled."""
 
-    uri: Line | None = Field(None, description="The table, such as register.parquet; its columns are named as here.")
-    table: Line | None = Field(None, description="The table or view inside a database.")
+    uri: SingleLineText | None = Field(
+        None, description="The table, such as register.parquet; its columns are named as here."
+    )
+    table: SingleLineText | None = Field(None, description="The table or view inside a database.")
 
 
 class BudgetEntry(PrivacyEntry):
     """What must hold of all releases of the same people together; as an entry of [[privacy]]."""
 
 
-class LedgerTable(Table):
+class LedgerTable(PolicyFileTable):
     """The ledger of releases of the same people, and the budget that they have together."""
 
-    file: Line | None = Field(None, description="The ledger's file, relative to this file; `rrpolicy ledger init`.")
+    file: SingleLineText | None = Field(
+        None, description="The ledger's file, relative to this file; `rrpolicy ledger init`."
+    )
     overlap: Literal["any", "nested", "same", "none"] = Field(
         "any",
         description="How the people of this table stand to those of earlier releases of the population. any: some may "
         "be in both, with other values. nested: of any two of the tables one holds all people of the other. same: it "
         "is the same table. none: nobody was released before.",
     )
-    uncomposed: Line | None = Field(
+    uncomposed: SingleLineText | None = Field(
         None,
         description="The reason why a release is made that no rule composes with earlier ones; there is then no "
         "composed guarantee.",
@@ -503,7 +524,7 @@ class LedgerTable(Table):
     )
 
 
-class PolicyFile(Table):
+class PolicyFile(PolicyFileTable):
     """A release policy of rrpolicy."""
 
     schema_: Literal[1] = Field(alias="schema", description="The policy language's version.")

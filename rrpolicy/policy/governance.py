@@ -16,11 +16,11 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import record
 
-REVIEW = "review_by"
+REVIEW_KEY = "review_by"
 """What a waiver names to put off a review."""
-WARNING = "warning/"
+WARNING_PREFIX = "warning/"
 """Begins the name of a point that needs a person's judgement."""
-ASSOCIATION = "association/"
+ASSOCIATION_PREFIX = "association/"
 """Begins the name of a column released as it is that gives a randomised one away."""
 
 
@@ -160,5 +160,5 @@ class Governance:
         return digest(canonical(self.to_json()))
 
 
-UNDECLARED = Governance()
+EMPTY_GOVERNANCE = Governance()
 """Nothing was declared and nothing decided."""

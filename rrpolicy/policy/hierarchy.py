@@ -14,7 +14,7 @@ from rrpolicy.errors import Problem
 from rrpolicy.policy.file import category
 from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import spelled
+from rrpolicy.policy.tree.problems import short_toml
 
 Levels = tuple[tuple[Value, ...], ...]
 
@@ -44,18 +44,20 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
             RR216 if a category is not covered or levels do not nest.
     """
     if isinstance(node.value, str):
-        upper = _from_file(node, domain, files)
+        upper = _levels_from_file(node, domain, files)
     elif isinstance(node.value, list):
-        upper = _from_levels(node, domain)
+        upper = _levels_from_policy(node, domain)
     else:
-        raise _wrong(node, "the hierarchy is neither a file nor levels", "a CSV file's name, or an array of levels")
+        raise _hierarchy_problem(
+            node, "the hierarchy is neither a file nor levels", "a CSV file's name, or an array of levels"
+        )
     levels: Levels = (tuple(domain), *upper)
     for below, above in itertools.pairwise(levels):
-        _nests(below, above, domain, node)
+        _require_nesting(below, above, domain, node)
     return levels
 
 
-def listed(node: Node, files: Root) -> tuple[Value, ...]:
+def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
     """Return the categories that a hierarchy itself lists: of a domain that is yet to be observed.
 
     Args:
@@ -67,11 +69,13 @@ def listed(node: Node, files: Root) -> tuple[Value, ...]:
             the first level is no category.
     """
     if isinstance(node.value, str):
-        return tuple(row[0] for row in _rows(node, files))
-    return tuple(dict.fromkeys(_member(member) for level in node.items[:1] for _, member in _members(level)))
+        return tuple(row[0] for row in _hierarchy_rows(node, files))
+    return tuple(
+        dict.fromkeys(_member_value(member) for level in node.items[:1] for _, member in _level_members(level))
+    )
 
 
-def fitted(levels: Levels, domain: Sequence[Value]) -> Levels | None:
+def restrict_levels(levels: Levels, domain: Sequence[Value]) -> Levels | None:
     """Return the levels of some of a hierarchy's categories, level 0 these; None if it lacks one.
 
     Args:
@@ -84,42 +88,44 @@ def fitted(levels: Levels, domain: Sequence[Value]) -> Levels | None:
     return None if None in chosen else (tuple(domain), *upper)
 
 
-def _from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[Value, ...]]:
-    rows = _rows(node, files)
+def _levels_from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[Value, ...]]:
+    rows = _hierarchy_rows(node, files)
     by_category = {row[0]: row[1:] for row in rows}
     if len(by_category) != len(rows):
-        raise _wrong(node, "a category stands in two rows of the hierarchy", "one row a category")
+        raise _hierarchy_problem(node, "a category stands in two rows of the hierarchy", "one row a category")
     missing = [value for value in domain if category_text(value) not in by_category]
     if missing:
-        raise _wrong(node, f"the hierarchy has no row for {_list(missing)}", "a row for every category of the domain")
+        raise _hierarchy_problem(
+            node, f"the hierarchy has no row for {_value_list_text(missing)}", "a row for every category of the domain"
+        )
     return [tuple(by_category[category_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
 
 
-def _rows(node: Node, files: Root) -> list[list[str]]:
+def _hierarchy_rows(node: Node, files: Root) -> list[list[str]]:
     """Return the rows of a hierarchy's file, all of one width."""
     path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
     try:
-        rows = _parted(files.read(path).decode("utf-8-sig"))
+        rows = _split_rows(files.read(path).decode("utf-8-sig"))
     except OutsideError as error:
         message, expected, hint = files.outside(str(node.value))
         raise HierarchyError(Problem("RR289", message, node.place, expected, hint)) from error
     except UnicodeDecodeError as error:
-        raise _unreadable(node, "it is not UTF-8") from error
+        raise _unreadable_hierarchy(node, "it is not UTF-8") from error
     except csv.Error as error:
-        raise _unreadable(node, str(error)) from error
+        raise _unreadable_hierarchy(node, str(error)) from error
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) and error.strerror else "not a possible path"
-        raise _unreadable(node, told.lower()) from error
+        raise _unreadable_hierarchy(node, told.lower()) from error
     widths = sorted({len(row) for row in rows})
     if not rows or widths == [1]:
         parted = "semicolons, commas, tabs nor vertical bars part its fields"
-        raise _unreadable(node, f"neither {parted}" if rows else "it has no rows")
+        raise _unreadable_hierarchy(node, f"neither {parted}" if rows else "it has no rows")
     if len(widths) > 1:
-        raise _unreadable(node, f"some rows have {widths[0]} fields, others {widths[-1]}")
+        raise _unreadable_hierarchy(node, f"some rows have {widths[0]} fields, others {widths[-1]}")
     return rows
 
 
-def _parted(text: str) -> list[list[str]]:
+def _split_rows(text: str) -> list[list[str]]:
     """Return the rows of a hierarchy's text, by the first usual delimiter that parts every row into two or more."""
     each = []
     for delimiter in _DELIMITERS:
@@ -130,67 +136,75 @@ def _parted(text: str) -> list[list[str]]:
     return max(each, key=lambda rows: any(len(row) > 1 for row in rows))
 
 
-def _from_levels(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
+def _levels_from_policy(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
     below: tuple[Value, ...] = tuple(domain)
     levels: list[tuple[Value, ...]] = []
     for level in node.items:
         if not isinstance(level.value, dict) or not level.value:
-            raise _wrong(level, "a level is not a table", '{ "group" = ["member", …], … }')
+            raise _hierarchy_problem(level, "a level is not a table", '{ "group" = ["member", …], … }')
         group_of: dict[Value, str] = {}
         known = set(below)
-        for group, member in _members(level):
-            value = _member(member)
+        for group, member in _level_members(level):
+            value = _member_value(member)
             if value not in known:
-                raise _wrong(member, f"{spelled(member.value)} is not in the level below", f"one of {_list(below)}")
+                raise _hierarchy_problem(
+                    member, f"{short_toml(member.value)} is not in the level below", f"one of {_value_list_text(below)}"
+                )
             if group_of.setdefault(value, group) != group:
-                raise _wrong(member, f"{spelled(member.value)} is in two groups of one level", "each in one group")
+                raise _hierarchy_problem(
+                    member, f"{short_toml(member.value)} is in two groups of one level", "each in one group"
+                )
         missing = [value for value in dict.fromkeys(below) if value not in group_of]
         if missing:
-            raise _wrong(level, f"the level does not say what becomes of {_list(missing)}", "a group for each")
+            raise _hierarchy_problem(
+                level, f"the level does not say what becomes of {_value_list_text(missing)}", "a group for each"
+            )
         below = tuple(group_of[value] for value in below)
         levels.append(below)
     if not levels:
-        raise _wrong(node, "the hierarchy has no level", "one level at least")
+        raise _hierarchy_problem(node, "the hierarchy has no level", "one level at least")
     return levels
 
 
-def _members(level: Node) -> Iterator[tuple[str, Node]]:
+def _level_members(level: Node) -> Iterator[tuple[str, Node]]:
     for group, members in level.table.items():
         if not members.items:
-            raise _wrong(members, f"the group '{group}' has no members", "an array of categories of the level below")
+            raise _hierarchy_problem(
+                members, f"the group '{group}' has no members", "an array of categories of the level below"
+            )
         for member in members.items:
             yield group, member
 
 
-def _member(node: Node) -> Value:
+def _member_value(node: Node) -> Value:
     try:
         return category(node.value)
     except ValueError as error:
-        raise _wrong(node, "a member is not a category", "text, a finite number, true or false") from error
+        raise _hierarchy_problem(node, "a member is not a category", "text, a finite number, true or false") from error
 
 
-def _nests(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
+def _require_nesting(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
     """Refuse levels that do not nest, by categories of the policy: a file that is no hierarchy is not quoted."""
     first: dict[Value, int] = {}
     for i, part in enumerate(below):
         j = first.setdefault(part, i)
         if above[i] != above[j]:
-            both = f"{spelled(domain[j])} and {spelled(domain[i])}"
+            both = f"{short_toml(domain[j])} and {short_toml(domain[i])}"
             message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
-            raise _wrong(node, message, "each group of a level in one group of the next")
+            raise _hierarchy_problem(node, message, "each group of a level in one group of the next")
 
 
-def _list(values: Sequence[Value]) -> str:
-    shown = ", ".join(spelled(v) for v in list(values)[:_SHOWN])
+def _value_list_text(values: Sequence[Value]) -> str:
+    shown = ", ".join(short_toml(v) for v in list(values)[:_SHOWN])
     return shown + (f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else "")
 
 
-def _unreadable(node: Node, reason: str) -> HierarchyError:
+def _unreadable_hierarchy(node: Node, reason: str) -> HierarchyError:
     expected = "a CSV file in UTF-8, such as `category;group;*`: the category, then what it becomes at each level"
     return HierarchyError(
         Problem("RR215", f"the hierarchy '{node.value}' cannot be read: {reason}", node.place, expected)
     )
 
 
-def _wrong(node: Node, message: str, expected: str) -> HierarchyError:
+def _hierarchy_problem(node: Node, message: str, expected: str) -> HierarchyError:
     return HierarchyError(Problem("RR216", message, node.place, expected))

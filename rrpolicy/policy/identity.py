@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.directions import RULES
-from rrpolicy.policy.governance import ASSOCIATION
+from rrpolicy.policy.directions import DIRECTION_RULES
+from rrpolicy.policy.governance import ASSOCIATION_PREFIX
 from rrpolicy.policy.model import Gate, Policy, Requirement
 
 _SYNTAX = frozenset("%?&=,#")
@@ -35,33 +35,36 @@ class Identities:
     gates: tuple[str, ...]
 
 
-def identities(policy: Policy) -> Identities:
+def entry_identities(policy: Policy) -> Identities:
     """Return what the entries of a policy are called.
 
     Entries that differ in their numbers alone are told apart by which of them stands first: `…#2` is the second.
     """
     return Identities(
-        _once(requirement_id(requirement) for requirement in policy.requirements), _once(map(gate_id, policy.gates))
+        _unique_names(requirement_id(requirement) for requirement in policy.requirements),
+        _unique_names(map(gate_id, policy.gates)),
     )
 
 
 def requirement_id(requirement: Requirement) -> str:
     """Return what a [[privacy]] entry is called, such as `privacy/l-diversity?kind=entropy&where.sex=female`."""
-    where = {f"where.{name}": _escaped(category_text(value)) for name, value in requirement.where.items()}
-    return _named("privacy", requirement.model, {**_said("privacy", requirement.options), **where})
+    where = {f"where.{name}": _escaped_identity_text(category_text(value)) for name, value in requirement.where.items()}
+    return _entry_name("privacy", requirement.model, {**_textual_options("privacy", requirement.options), **where})
 
 
 def gate_id(gate: Gate) -> str:
     """Return what a [[utility]] entry is called, such as `utility/expected-l2?attributes=age,sex`."""
-    return _named("utility", gate.metric, _said("utility", gate.options))
+    return _entry_name("utility", gate.metric, _textual_options("utility", gate.options))
 
 
 def association_id(exact: str, randomised: str) -> str:
     """Return what a column is called that gives another one away, such as `association/hiv_code/hiv`."""
-    return ASSOCIATION + "/".join(_escaped(name).replace("/", "%2F") for name in (exact, randomised))
+    return ASSOCIATION_PREFIX + "/".join(
+        _escaped_identity_text(name).replace("/", "%2F") for name in (exact, randomised)
+    )
 
 
-def _said(section: str, options: BaseModel) -> dict[str, str]:
+def _textual_options(section: str, options: BaseModel) -> dict[str, str]:
     """Return what options say in words, where that is not the default; numbers are limits, and limits change.
 
     What every entry of the section may state is part of no name: how it is decided does not tell of what it speaks.
@@ -69,36 +72,36 @@ def _said(section: str, options: BaseModel) -> dict[str, str]:
     found = {}
     for name, field in type(options).model_fields.items():
         value = getattr(options, name)
-        text = None if value == field.get_default(call_default_factory=True) else _text(value)
-        if text is not None and f"{section}.{name}" not in RULES:
+        text = None if value == field.get_default(call_default_factory=True) else _identity_text(value)
+        if text is not None and f"{section}.{name}" not in DIRECTION_RULES:
             found[name] = text
     return found
 
 
-def _text(value: object) -> str | None:
+def _identity_text(value: object) -> str | None:
     """Return words as a name has them; None for what is a number or holds one."""
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return _escaped(value)
+        return _escaped_identity_text(value)
     if isinstance(value, (tuple, list, frozenset, set)) and all(isinstance(item, str) for item in value):
-        return ",".join(sorted(map(_escaped, value)))
+        return ",".join(sorted(map(_escaped_identity_text, value)))
     return None
 
 
-def _named(section: str, name: str, said: Mapping[str, str]) -> str:
-    told = "&".join(f"{_escaped(key)}={text}" for key, text in sorted(said.items()))
-    return f"{section}/{_escaped(name)}{'?' if told else ''}{told}"
+def _entry_name(section: str, name: str, said: Mapping[str, str]) -> str:
+    told = "&".join(f"{_escaped_identity_text(key)}={text}" for key, text in sorted(said.items()))
+    return f"{section}/{_escaped_identity_text(name)}{'?' if told else ''}{told}"
 
 
-def _escaped(text: str) -> str:
+def _escaped_identity_text(text: str) -> str:
     """Return text on one line in which nothing is taken for a part of a name."""
     return "".join(quote(c, safe="") if c in _SYNTAX or not c.isprintable() else c for c in text)
 
 
-def _once(names: Iterable[str]) -> tuple[str, ...]:
+def _unique_names(names: Iterable[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     found = []
     for name in names:

@@ -9,23 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
-from rrpolicy.policy.baseline.inherit import Aliases, Alter, read_merged
-from rrpolicy.policy.declared import governance
-from rrpolicy.policy.folder.multiplicity import counts_uri, parted
+from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
+from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
 from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.governance_reader import read_governance
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.policy.resolve import Find, Resolver
+from rrpolicy.policy.placeholders import PLACEHOLDER_CODE, placeholder_problems
+from rrpolicy.policy.resolve import CatalogueFinder, Resolver
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.unfilled import UNFILLED, unfilled
 
 
 def load_policy(
     path: Path,
-    catalogue: Find,
+    catalogue: CatalogueFinder,
     *,
     source: str | None = None,
     root: Path | None = None,
-    alter: Alter | None = None,
+    alter: TreeTransform | None = None,
 ) -> Policy:
     """Load a policy file.
 
@@ -47,19 +47,19 @@ def load_policy(
     """
     problems: list[Problem] = []
     files = Root.of(Path(path), root)
-    merged = read_merged(Path(path), problems, files, alter, _aliases(catalogue))
-    problems += unfilled(merged.root)
+    merged = read_merged(Path(path), problems, files, alter, _mechanism_aliases(catalogue))
+    problems += placeholder_problems(merged.root)
     resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()
-    settings = resolver.source(None if source is None else absolute(source))
+    settings = resolver.source(None if source is None else absolute_uri(source))
     attributes = resolver.attributes()
     release = resolver.release()
     reference = resolver.reference()
     resolver.formula_names(release, attributes)
-    declared = governance(merged.root, head, problems)
+    declared = read_governance(merged.root, head, problems)
     known = resolver.catalogue(catalogue)
     if known is None:
-        raise _refusal(problems)
+        raise _policy_error(problems)
     resolver.known_format(known)
     requirements = resolver.requirements(attributes, known)
     resolver.units(settings, attributes)
@@ -67,7 +67,7 @@ def load_policy(
     gates = resolver.gates(known)
     ledger = resolver.ledger(attributes, known, requirements)
     if problems or head is None or settings is None or release is None or mechanism is None:
-        raise _refusal(problems)
+        raise _policy_error(problems)
     return Policy(
         name=head.name or "",
         version=head.version or "",
@@ -76,21 +76,23 @@ def load_policy(
         plugins=resolver.plugins()[0],
         source=settings,
         attributes={name: a for name, a in attributes.items() if a is not None},
-        requirements=_of_units(requirements, settings.max_records),
+        requirements=_with_record_bound(requirements, settings.max_records),
         mechanism=mechanism,
         gates=tuple(gates),
         release=release,
         governance=declared,
-        ledger=None if ledger is None else replace(ledger, budget=_of_units(ledger.budget, settings.max_records)),
+        ledger=None
+        if ledger is None
+        else replace(ledger, budget=_with_record_bound(ledger.budget, settings.max_records)),
         reference=reference,
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
-        files=_files(merged.root),
+        files=_policy_files(merged.root),
         baselines=merged.baselines,
     )
 
 
-def _aliases(catalogue: Find) -> Aliases:
+def _mechanism_aliases(catalogue: CatalogueFinder) -> AliasFinder:
     """Return what finds the other names of mechanisms; plugins that cannot be loaded have none here."""
 
     def known(*trees: Node) -> Mapping[str, str]:
@@ -104,12 +106,12 @@ def _aliases(catalogue: Find) -> Aliases:
     return known
 
 
-def _of_units(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
+def _with_record_bound(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
     """Return requirements that know how many records a unit may have."""
     return tuple(replace(requirement, max_records=max_records) for requirement in requirements)
 
 
-def _files(root: Node) -> tuple[str, ...]:
+def _policy_files(root: Node) -> tuple[str, ...]:
     """Return the files that a policy was read from: itself, its baselines and hierarchies."""
     files = dict.fromkeys(node.place.file for _, node in root.walk())
     attributes = root.get("attributes")
@@ -120,10 +122,10 @@ def _files(root: Node) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _refusal(problems: list[Problem]) -> PolicyError:
+def _policy_error(problems: list[Problem]) -> PolicyError:
     """Return every problem once, in the order of the files and lines; what is to be filled in has no other problem."""
-    open_places = {p.place for p in problems if p.code == UNFILLED}
-    unique = dict.fromkeys(p for p in problems if p.code == UNFILLED or p.place not in open_places)
+    open_places = {p.place for p in problems if p.code == PLACEHOLDER_CODE}
+    unique = dict.fromkeys(p for p in problems if p.code == PLACEHOLDER_CODE or p.place not in open_places)
     files = {p.place.file: i for i, p in reversed(list(enumerate(unique))) if p.place is not None}
     return PolicyError(
         sorted(unique, key=lambda p: (files[p.place.file], p.place.line, p.place.column) if p.place else (-1, 0, 0))
@@ -134,11 +136,11 @@ FILES = ("parquet", "csv", "duckdb")
 """Schemes that a path follows, of files whose endings do not tell what they are."""
 
 
-def absolute(source: str, folder: str = ".") -> str:
+def absolute_uri(source: str, folder: str = ".") -> str:
     """Return a uri so that it no longer depends on a folder: by default a caller's, on the working directory."""
-    multiplicity, own = parted(source)
+    multiplicity, own = split_counts_uri(source)
     if multiplicity is not None:
-        return counts_uri(absolute(own, folder), multiplicity)
+        return counts_uri(absolute_uri(own, folder), multiplicity)
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", source)
     if scheme and (scheme[1] not in FILES or "://" in source):
         return source

@@ -21,8 +21,8 @@ from rrpolicy.errors import Place
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.culprit import culprit
-from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.error_key import offending_key
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
 from rrpolicy.policy.governance import Governance
 from rrpolicy.serialization.fields import SPARSE, UNWRITTEN
 from rrpolicy.serialization.reading import read
@@ -97,7 +97,7 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
 _INTERVAL = re.compile(r"\[([^,]+), ([^,]+)[)\]]")
 
 
-def interval_of(label: Value) -> tuple[float, float] | None:
+def interval_edges(label: Value) -> tuple[float, float] | None:
     """Return the edges of a bin of numbers from the label that `intervals` gives it; None of any other label."""
     told = _INTERVAL.fullmatch(label) if isinstance(label, str) else None
     try:
@@ -107,25 +107,25 @@ def interval_of(label: Value) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
-ROUNDED = 1e-6
+ROUNDING_TOLERANCE = 1e-6
 """By this share of the population known totals of different columns may differ: published ones are rounded."""
 
 
-ROWS = "each row"
+ROW_UNIT = "each row"
 """In the place of a column's name as `unit`: each row is protected by itself, no matter whose it is."""
-MOST_RECORDS = 1000
+MAX_UNIT_RECORDS = 1000
 """The most records that a policy may admit of one unit."""
-LARGEST_WEIGHT = 2.0**53
+MAX_WEIGHT = 2.0**53
 """People that a record may stand for: beyond, doubles count no people, and sums of powers of weights are infinite."""
 
 
-def weight_of(category: Value) -> float | None:
+def category_weight(category: Value) -> float | None:
     """Return the size of a weight: a number, or a label that spells one; None if it is none from 0 to the largest."""
     try:
         size = float(category) if not isinstance(category, bool) else math.nan
     except ValueError:
         return None
-    return size if 0 <= size <= LARGEST_WEIGHT else None
+    return size if 0 <= size <= MAX_WEIGHT else None
 
 
 @frozen
@@ -441,7 +441,7 @@ class SourceSettings:
     @property
     def multiplicity(self) -> str | None:
         """Return the column that says how often each row stands, as the uri names it; None of a table of records."""
-        return parted(self.uri)[0]
+        return split_counts_uri(self.uri)[0]
 
 
 @frozen
@@ -601,7 +601,7 @@ class Policy:
     @property
     def of_rows(self) -> bool:
         """Return whether the policy says that each row is protected by itself, no matter whose it is."""
-        return self.source.unit == ROWS and ROWS not in self.attributes
+        return self.source.unit == ROW_UNIT and ROW_UNIT not in self.attributes
 
     @property
     def budget(self) -> tuple[Requirement, ...]:
@@ -620,7 +620,7 @@ class Policy:
             return None
         above = f"{entry.key}."
         options = {key.removeprefix(above): place for key, place in self.places.items() if key.startswith(above)}
-        named = culprit(reason, options.keys() - {"model", "metric"})
+        named = offending_key(reason, options.keys() - {"model", "metric"})
         return entry if named is None else options[named]
 
     def to_json(self) -> Json:

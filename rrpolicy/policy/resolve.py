@@ -27,8 +27,8 @@ from rrpolicy.policy.file import (
 from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
-    ROUNDED,
-    ROWS,
+    ROUNDING_TOLERANCE,
+    ROW_UNIT,
     Attribute,
     CsvSettings,
     Gate,
@@ -41,10 +41,19 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import at_home, entry, known_keys, one_of, problems_of, spelled, suggest, unknown
+from rrpolicy.policy.tree.problems import (
+    accepted_keys,
+    choices_text,
+    entry_text,
+    home_table_hint,
+    short_toml,
+    suggest,
+    unknown_name_problem,
+    validation_problems,
+)
 from rrpolicy.serialization.writing import plain
 
-Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
+CatalogueFinder = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
 _SECRET = re.compile(
     r"://[^/?#]*:[^/?#]*@|[?&][^=&]*(secret|password|passwd|token|credential|signature)[^=&]*=", re.IGNORECASE
@@ -86,7 +95,7 @@ class Resolver:
         places = list(listed.values())
         return tuple(listed), lambda index: places[index] if index < len(places) else None
 
-    def catalogue(self, find: Find) -> Catalogue | None:
+    def catalogue(self, find: CatalogueFinder) -> Catalogue | None:
         """Ask for the names and options classes; what cannot be loaded is a problem like the others.
 
         Raises:
@@ -153,7 +162,7 @@ class Resolver:
             return
         known = {name: a for name, a in attributes.items() if a is not None}
         expected = "a column with the role identifier or excluded"
-        by_row = source.unit == ROWS and ROWS not in known
+        by_row = source.unit == ROW_UNIT and ROW_UNIT not in known
         if named is not None and source.unit is not None and not by_row:
             attribute = known.get(source.unit)
             if attribute is not None and not attribute.role.dropped:
@@ -232,7 +241,7 @@ class Resolver:
     def one_population(self, known: Sequence[Attribute], node: Node) -> None:
         """Refuse totals of populations of different sizes; published ones are rounded."""
         sizes = {a.name: sum(a.totals or ()) for a in known}
-        if sizes and max(sizes.values()) - min(sizes.values()) > ROUNDED * max(sizes.values()):
+        if sizes and max(sizes.values()) - min(sizes.values()) > ROUNDING_TOLERANCE * max(sizes.values()):
             told = ", ".join(f"'{name}' {size:,.0f}" for name, size in sizes.items())
             place = node.table[known[-1].name].table["totals"].place
             message = f"the totals are of populations of different sizes: {told}"
@@ -243,7 +252,7 @@ class Resolver:
         if release is None or (release.format, release.csv_formulas) != ("csv", "escape"):
             return
         for attribute in attributes.values():
-            if attribute is not None and not attribute.role.dropped and formulas.runs([attribute.release_as]):
+            if attribute is not None and not attribute.role.dropped and formulas.any_formula([attribute.release_as]):
                 at = self.root.get("attributes", attribute.name, "release_as")
                 message = f"a spreadsheet would take the column name '{attribute.release_as}' for a formula"
                 hint = 'name it otherwise: `release_as = "..."`; or state `csv_formulas = "keep"` under [release]'
@@ -302,7 +311,7 @@ class Resolver:
         for name, value in PrivacyEntry.model_validate({"model": "", "where": right}).where.items():
             at = node.table[name]
             if name not in attributes:
-                self.problems.append(unknown("RR218", "attribute", at, attributes, at_key=True))
+                self.problems.append(unknown_name_problem("RR218", "attribute", at, attributes, at_key=True))
                 continue
             attribute = attributes[name]
             if attribute is None:
@@ -313,8 +322,10 @@ class Resolver:
                 self.problems.append(Problem("RR218", f"{message}: it cannot limit a requirement", at.key, expected))
             elif attribute.domain is not None and not any(same_category(value, v) for v in attribute.domain):
                 known = [str(v) for v in attribute.domain]
-                message = f"{spelled(at.value)} is not a category of '{name}'"
-                self.problems.append(Problem("RR218", message, at.place, one_of(known), suggest(str(value), known)))
+                message = f"{short_toml(at.value)} is not a category of '{name}'"
+                self.problems.append(
+                    Problem("RR218", message, at.place, choices_text(known), suggest(str(value), known))
+                )
             found[name] = value
         return found
 
@@ -323,7 +334,7 @@ class Resolver:
         node = self.section("mechanism")
         if node is None:
             return None
-        self.need(node, "name", one_of(sorted(catalogue.mechanisms)))
+        self.need(node, "name", choices_text(sorted(catalogue.mechanisms)))
         at = node.get("name")
         if at is None or at.wrong:
             return None
@@ -361,7 +372,7 @@ class Resolver:
             return None
         if len(stated) == 1:
             return UtilityEntry.model_validate({"metric": "", **{name: n.plain() for name, n in stated.items()}})
-        where = entry(node.place.key)
+        where = entry_text(node.place.key)
         if stated:
             message, place = f"{where} states both 'max' and 'min'", stated["min"].place
             self.problems.append(Problem("RR286", message, place, "one of them: a number has one better side"))
@@ -400,7 +411,7 @@ class Resolver:
         """Refuse a format of released data that no plugin offers."""
         node = self.root.get("release", "format")
         if node is not None and not node.wrong and node.value not in catalogue.formats:
-            self.problems.append(unknown("RR210", "format", node, list(catalogue.formats)))
+            self.problems.append(unknown_name_problem("RR210", "format", node, list(catalogue.formats)))
 
     def options(
         self, what: str, known: Mapping[str, type[BaseModel]], name: Node, node: Node, ours: set[str]
@@ -411,24 +422,26 @@ class Resolver:
             RefusedError: RR406 if the class itself fails.
         """
         if name.value not in known:
-            self.problems.append(unknown("RR210", what, name, sorted(known)))
+            self.problems.append(unknown_name_problem("RR210", what, name, sorted(known)))
             return None
         options = known[str(name.value)]
         rest = Node({k: n for k, n in node.table.items() if k not in ours}, node.place, node.key)
-        keys = known_keys(options)
+        keys = accepted_keys(options)
         if options.model_config.get("extra") != "allow":
             strange = [k for k in rest.table if k not in keys]
             for key in strange:
                 at = rest.table.pop(key)
-                message = f"unknown key '{key}' in {entry(node.place.key)}: {what} '{name.value}' has none of that name"
+                message = (
+                    f"unknown key '{key}' in {entry_text(node.place.key)}: {what} '{name.value}' has none of that name"
+                )
                 self.problems.append(
-                    Problem("RR205", message, at.key, one_of(keys), at_home(key) or suggest(key, keys))
+                    Problem("RR205", message, at.key, choices_text(keys), home_table_hint(key) or suggest(key, keys))
                 )
         try:
-            options.model_validate_json(json.dumps(rest.plain(), default=_jsonable), strict=True)
+            options.model_validate_json(json.dumps(rest.plain(), default=_json_value), strict=True)
             validated = options.model_validate(rest.plain())
         except ValidationError as error:
-            self.problems += problems_of(error, rest, options)
+            self.problems += validation_problems(error, rest, options)
             return None
         except Exception as error:
             message = f"the options of {what} '{name.value}' cannot be read: {type(error).__name__}: {error}"
@@ -460,10 +473,10 @@ class Resolver:
     def need(self, node: Node, key: str, expected: str, hint: str | None = None) -> None:
         """Note that a key is missing."""
         if self.complete and not node.wrong and node.get(key) is None:
-            message = f"the key '{key}' is missing in {entry(node.place.key)}"
+            message = f"the key '{key}' is missing in {entry_text(node.place.key)}"
             self.problems.append(Problem("RR206", message, node.place, expected, hint))
 
 
-def _jsonable(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return what JSON has none of: decimals as numbers, dates as text."""
     return value.isoformat() if hasattr(value, "isoformat") else float(value)

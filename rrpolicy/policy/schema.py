@@ -45,30 +45,33 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     models = list(dict.fromkeys(models))
     found, shared = models_json_schema([(m, "validation") for m in models], ref_template="#/$defs/{model}")
     definitions: dict[str, Any] = shared.get("$defs", {})
-    keyed = {model: _opened(found[model, "validation"], definitions) for model in models}
+    keyed = {model: _definition_copy(found[model, "validation"], definitions) for model in models}
     root = keyed[PolicyFile]
     definitions[ReleaseTable.__name__]["properties"]["format"]["enum"] = list(catalogue.formats)
     for entry, section, key in _NAMED:
         others = catalogue.aliases if section == "mechanism" else {}
-        variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed, others))
+        variants = list(_entry_variants(definitions[entry.__name__], key, offered[section], keyed, others))
         if section == "mechanism":
             common = {k: v for k, v in definitions[entry.__name__]["properties"].items() if k != key}
-            variants.append(_unnamed(common, [keyed[model] for model in offered[section].values()]))
+            variants.append(_unnamed_mechanism(common, [keyed[model] for model in offered[section].values()]))
         definitions[entry.__name__] = {"description": inspect.getdoc(entry), "oneOf": variants}
     root |= {"title": "rrpolicy policy", "required": ["schema"]}
-    root |= {"if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]}, "else": _whole()}
-    definitions = _referred(root, definitions)
-    plain: dict[str, Json] = _plainer({"$schema": DIALECT, **root, "$defs": definitions})
+    root |= {
+        "if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]},
+        "else": _root_requirements(),
+    }
+    definitions = _used_definitions(root, definitions)
+    plain: dict[str, Json] = _simplified_schema({"$schema": DIALECT, **root, "$defs": definitions})
     return plain
 
 
-def _opened(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _definition_copy(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the definition that a reference names."""
     name = str(reference.get("$ref", "")).rpartition("/")[2]
     return deepcopy(definitions[name]) if name else deepcopy(dict(reference))
 
 
-def _variants(
+def _entry_variants(
     entry: Mapping[str, Any],
     key: str,
     offered: Mapping[str, type[BaseModel]],
@@ -93,7 +96,7 @@ def _variants(
         }
 
 
-def _unnamed(common: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _unnamed_mechanism(common: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the [mechanism] of a policy that takes the name from its baseline: any mechanism's keys."""
     known = sorted({key for own in options for key in own.get("properties", {})})
     return {
@@ -105,7 +108,7 @@ def _unnamed(common: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) ->
     }
 
 
-def _whole() -> dict[str, Any]:
+def _root_requirements() -> dict[str, Any]:
     """Return what a policy needs that extends no other."""
     sections = {name: {"required": keys} for name, keys in _REQUIRED.items()}
     return {
@@ -114,10 +117,10 @@ def _whole() -> dict[str, Any]:
     }
 
 
-def _plainer(node: Any) -> Any:
+def _simplified_schema(node: Any) -> Any:
     """Return a schema without null, which TOML has not, and without the titles and defaults that say nothing."""
     if isinstance(node, list):
-        return [_plainer(item) for item in node]
+        return [_simplified_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
     alternatives = node.get("anyOf", [])
@@ -126,35 +129,39 @@ def _plainer(node: Any) -> Any:
         rest = {k: v for k, v in node.items() if k != "anyOf"}
         node = kept[0] | rest if len(kept) == 1 else {**rest, "anyOf": kept}
     silent = node.get("default", 0) is None or isinstance(node.get("default"), dict)
-    plainer = {k: _plainer(v) for k, v in node.items() if k != "properties" and not (k == "default" and silent)}
+    plainer = {
+        k: _simplified_schema(v) for k, v in node.items() if k != "properties" and not (k == "default" and silent)
+    }
     if "properties" in node:
-        plainer["properties"] = {name: _untitled(name, _plainer(field)) for name, field in node["properties"].items()}
+        plainer["properties"] = {
+            name: _without_title(name, _simplified_schema(field)) for name, field in node["properties"].items()
+        }
     return plainer
 
 
-def _untitled(name: str, field: Any) -> Any:
+def _without_title(name: str, field: Any) -> Any:
     """Return a field's schema without the title that only repeats its name."""
     if str(field.get("title", "")).replace(" ", "_").lower() == name.rstrip("_"):
         del field["title"]
     return field
 
 
-def _referred(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _used_definitions(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return the definitions that the schema uses, directly or through others."""
     used: dict[str, Any] = {}
-    waiting = list(_references(root))
+    waiting = list(_definition_references(root))
     while waiting:
         name = waiting.pop()
         if name not in used and name in definitions:
             used[name] = definitions[name]
-            waiting += _references(definitions[name])
+            waiting += _definition_references(definitions[name])
     return dict(sorted(used.items()))
 
 
-def _references(node: Any) -> Iterator[str]:
+def _definition_references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"].rpartition("/")[2]
         node = list(node.values())
     for item in node if isinstance(node, list) else ():
-        yield from _references(item)
+        yield from _definition_references(item)

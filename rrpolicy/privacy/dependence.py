@@ -26,13 +26,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.channels.decoders import RecodeDecoder
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.association import rank_groups
 from rrpolicy.privacy.epsilon.scope_loss import DOUBTFUL_CRAMERS_V
-from rrpolicy.source.counts import numbered, ranked
+from rrpolicy.source.counts import number_rows, rank_codes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
@@ -106,7 +106,7 @@ def find_dependences(policy: Policy, columns: Columns, original: Original) -> tu
     if not exact or not randomised or not original.records:
         return ()
     table = original.sample(*(a.name for a in (*exact, *randomised)))
-    table = table.take(numbers(np.arange(0, len(table), -(-len(table) // MOST_RECORDS))))
+    table = table.take(number_array(np.arange(0, len(table), -(-len(table) // MOST_RECORDS))))
     return tuple(_CodedRecords(policy, exact, randomised, table, whole=len(table) == original.records).found())
 
 
@@ -163,7 +163,7 @@ class _CodedRecords:
         self._values = {a.name: _value_codes(table.column(a.name)) for a in exact}
         self._broad = {a.name: _broad_groups(table.column(a.name), self._values[a.name]) for a in exact}
         self._randomised = [a.name for a in randomised]
-        self._codes = {a.name: ranked(as_numpy(table.column(a.name)))[1] for a in randomised}
+        self._codes = {a.name: rank_codes(as_numpy(table.column(a.name)))[1] for a in randomised}
         self._left_out = {(e.name, r.name): is_disregarded(policy, e, r) for e in exact for r in randomised}
         self._pairs = len(self._left_out)
         self._standing = Standing.EXACT if whole else Standing.ESTIMATE
@@ -211,8 +211,8 @@ class _CodedRecords:
             exact: the one without which they do not.
             randomised: that are asked about.
         """
-        rest, _ = numbered((self._values[name] for name in members if name != exact), self._n)
-        key, groups = numbered((rest, self._values[exact]), self._n)
+        rest, _ = number_rows((self._values[name] for name in members if name != exact), self._n)
+        key, groups = number_rows((rest, self._values[exact]), self._n)
         order = np.argsort(key, kind="stable")
         size = np.bincount(key, minlength=groups)
         starts = np.cumsum(size) - size
@@ -255,11 +255,11 @@ def _context_share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
 def _value_codes(column: pa.ChunkedArray) -> Ints:
     """Return the place of each record's value among those that occur."""
     if pa.types.is_integer(column.type) and not column.null_count:
-        return ranked(as_numpy(column).astype(np.int64))[1]
+        return rank_codes(as_numpy(column).astype(np.int64))[1]
     encoded = column.combine_chunks()
     if not pa.types.is_dictionary(encoded.type):
         encoded = pc.dictionary_encode(encoded, null_encoding="encode")
-    return ranked(as_numpy(encoded.indices).astype(np.int64))[1]
+    return rank_codes(as_numpy(encoded.indices).astype(np.int64))[1]
 
 
 def _broad_groups(column: pa.ChunkedArray, values: Ints) -> Ints:
@@ -275,7 +275,7 @@ def pool_rare_codes(codes: Ints) -> Ints:
         return codes
     often = np.flatnonzero(~rare)
     into = len(n) if n[rare].sum() >= FEW else often[n[often].argmin()]
-    return ranked(np.where(rare, into, np.arange(len(n)))[codes])[1]
+    return rank_codes(np.where(rare, into, np.arange(len(n)))[codes])[1]
 
 
 def corrected_v(rows: Ints, columns: Ints, chance: float) -> float:

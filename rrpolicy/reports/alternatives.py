@@ -10,14 +10,14 @@ from rrpolicy.finding import BOUND_WORDS, Bound, Measure
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.report import AlternativeRow, Alternatives
-from rrpolicy.reports.before_after import guesses
-from rrpolicy.reports.map import Point, risk_map
-from rrpolicy.reports.wording import FEWER, worded
+from rrpolicy.reports.protection_panel import guess_sentences
+from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
+from rrpolicy.reports.wording import COMPANION_DIGITS, measure_words
 from rrpolicy.serialization.fields import SPARSE
 
 
 @frozen
-class Quantity:
+class ComparisonQuantity:
     """A number that candidates are compared by.
 
     Attributes:
@@ -41,12 +41,12 @@ class Quantity:
 
     def told(self, measure: Measure, *, conditional: bool = False) -> str:
         """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
-        text = worded(measure, BOUND_WORDS[self.bound], digits=FEWER)
+        text = measure_words(measure, BOUND_WORDS[self.bound], digits=COMPANION_DIGITS)
         return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
 
 @frozen
-class Compared:
+class ComparedCandidate:
     """One candidate of the comparison.
 
     Attributes:
@@ -85,7 +85,7 @@ class Compared:
 
 
 @frozen
-class ComparedWith:
+class AlternativesRecord:
     """What a release was compared with; confidential, as it was computed from the table.
 
     Attributes:
@@ -101,14 +101,14 @@ class ComparedWith:
     schema: ClassVar[str] = "rrpolicy.alternatives/1"
     release: str
     rrpolicy: str
-    risk: Quantity | None
-    error: Quantity | None
-    candidates: tuple[Compared, ...]
+    risk: ComparisonQuantity | None
+    error: ComparisonQuantity | None
+    candidates: tuple[ComparedCandidate, ...]
     reason: str
     rule: str
 
 
-def alternatives(found: ComparedWith | None) -> Alternatives | None:
+def alternatives(found: AlternativesRecord | None) -> Alternatives | None:
     """Return what the audit report shows of a comparison; None if none was written."""
     if found is None:
         return None
@@ -119,7 +119,7 @@ def alternatives(found: ComparedWith | None) -> Alternatives | None:
             if one.risk is not None and one.error is not None:
                 spread = abs(one.error.end(error.bound) - one.error.value)
                 passes = one.outcome == "passes"
-                points[place] = Point(risk.cost(one.risk), error.cost(one.error), spread, passes)
+                points[place] = RiskMapPoint(risk.cost(one.risk), error.cost(one.error), spread, passes)
     front = [place for place, one in enumerate(found.candidates, 1) if one.front]
     larger = [quantity is not None and quantity.better == "larger" for quantity in (risk, error)]
     return Alternatives(
@@ -127,14 +127,16 @@ def alternatives(found: ComparedWith | None) -> Alternatives | None:
         risk_meaning="" if risk is None else risk.meaning,
         error=None if error is None else error.id,
         error_meaning="" if error is None else error.meaning,
-        rows=tuple(_row(one, risk, error) for one in found.candidates),
+        rows=tuple(_alternative_row(one, risk, error) for one in found.candidates),
         map=risk_map(points, front, risk_up=larger[0], error_up=larger[1]),
         reason=found.reason,
         rule=found.rule,
     )
 
 
-def _row(one: Compared, risk: Quantity | None, error: Quantity | None) -> AlternativeRow:
+def _alternative_row(
+    one: ComparedCandidate, risk: ComparisonQuantity | None, error: ComparisonQuantity | None
+) -> AlternativeRow:
     return AlternativeRow(
         label=one.label,
         outcome=one.outcome,
@@ -147,7 +149,7 @@ def _row(one: Compared, risk: Quantity | None, error: Quantity | None) -> Altern
             *(text.partition(";")[0] for text in one.problems),
             *(f"falls short of what the first one asks: {text}" for text in one.unmet),
         ),
-        protection=tuple(guesses(one.protection)),
+        protection=tuple(guess_sentences(one.protection)),
         unchanged=one.unchanged,
         usable=one.usable,
     )

@@ -9,54 +9,58 @@ from rrpolicy.attacks.inference import BY_RECORD
 from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
 from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.report_blocks import figure, percent
-from rrpolicy.reports.decision import decision
-from rrpolicy.reports.tiles import NOT_MEASURED, READ, UNMEASURED
+from rrpolicy.reports.decision import decision_summary
+from rrpolicy.reports.key_figures import NOT_MEASURED, READING_TITLE, UNMEASURED_SUFFIX
 
 FAILED = "The adversarial test failed: these files are not what the findings speak of. Do not publish them."
 """Heads the decision where an attack did not come out as predicted."""
 
 TESTED = "In the adversarial test, "
 """Begins what a test attained, in the tile and as a point."""
-ALONE = f"{UNMEASURED} outside the adversarial test"
+ALONE = f"{UNMEASURED_SUFFIX} outside the adversarial test"
 IN_TEST = " right in a test"
 """Ends the figure of a tile that has no other number."""
 
 
-def with_attacks(report: Report, found: AttackReport) -> Report:
+def add_attack_results(report: Report, found: AttackReport) -> Report:
     """Return a report with an adversarial test in the place of another one; a test that failed decides."""
     passed, sentence = report.passed, report.decision
     if sentence == FAILED:  # by the test that was there before
-        passed, sentence = decision(report.findings, report.utility)
+        passed, sentence = decision_summary(report.findings, report.utility)
     if any(attack.outcome is AttackOutcome.NOT_AS_PREDICTED for attack in found.every):
         passed, sentence = False, FAILED
     read = [a for a in found.attacks if a.name == BY_RECORD and a.successes is not None and a.without is not None]
-    points = [p.replace(ALONE, UNMEASURED) for p in report.points if not p.startswith(TESTED)]
+    points = [p.replace(ALONE, UNMEASURED_SUFFIX) for p in report.points if not p.startswith(TESTED)]
     if read:
-        points = [p.replace(UNMEASURED, ALONE) for p in points] + [_read(a).removesuffix(".") for a in read]
+        points = [p.replace(UNMEASURED_SUFFIX, ALONE) for p in points] + [
+            _attack_success_text(a).removesuffix(".") for a in read
+        ]
     return replace(
         report,
         attacks=attack_rows(found),
         passed=passed,
         decision=sentence,
         points=tuple(points),
-        tiles=tuple(_tile(tile, read) if tile.name == READ else tile for tile in report.tiles),
+        tiles=tuple(
+            _reading_tile_with_attacks(tile, read) if tile.name == READING_TITLE else tile for tile in report.tiles
+        ),
     )
 
 
-def _tile(tile: Tile, read: Sequence[AttackResult]) -> Tile:
+def _reading_tile_with_attacks(tile: Tile, read: Sequence[AttackResult]) -> Tile:
     """Return what the first screen tells of reading, with what attacks attained in the place of an earlier test."""
     shown = NOT_MEASURED if tile.figure.endswith(IN_TEST) else tile.figure
-    meaning = tile.meaning.partition(f" {TESTED}")[0].replace(ALONE, UNMEASURED)
+    meaning = tile.meaning.partition(f" {TESTED}")[0].replace(ALONE, UNMEASURED_SUFFIX)
     if read:
         if shown == NOT_MEASURED:
             shown = f"{percent(max((a.successes or 0.0) / a.trials for a in read))}{IN_TEST}"
-        meaning = " ".join([meaning.replace(UNMEASURED, ALONE), *map(_read, read)])
+        meaning = " ".join([meaning.replace(UNMEASURED_SUFFIX, ALONE), *map(_attack_success_text, read)])
     return replace(tile, figure=shown, meaning=meaning)
 
 
-def _read(attack: AttackResult) -> str:
+def _attack_success_text(attack: AttackResult) -> str:
     """Return in a sentence what an attack read, beside what is read without the release."""
-    right, blind = (_of(number or 0.0, attack) for number in (attack.successes, attack.without))
+    right, blind = (_successes_text(number or 0.0, attack) for number in (attack.successes, attack.without))
     beside = f"without the release {blind}: an average, not the largest chance of anybody"
     return f"{TESTED}the attacker reads `{attack.of}` rightly from {right} records, {beside}."
 
@@ -68,10 +72,10 @@ def attack_rows(found: AttackReport) -> tuple[AttackRow, ...]:
     said = {attack.basis for attack in found.attacks}
     bases = ([which] if attack.basis in said else [attack.basis, which] for attack in found.together)
     together = (replace(a, basis="; ".join(filter(None, b))) for a, b in zip(found.together, bases, strict=True))
-    return tuple(map(_row, (*found.attacks, *together)))
+    return tuple(map(_attack_row, (*found.attacks, *together)))
 
 
-def _row(attack: AttackResult) -> AttackRow:
+def _attack_row(attack: AttackResult) -> AttackRow:
     name = f"{attack.name[0].upper()}{attack.name[1:]}{f' ({attack.of})' if attack.of else ''}"
     attained = predicted = interval = spread = None
     if attack.successes is not None:
@@ -79,9 +83,9 @@ def _row(attack: AttackResult) -> AttackRow:
         assert attack.lowest is not None
         assert attack.highest is not None
         spread = Spread(attack.successes, attack.predicted, attack.lowest, attack.highest)
-        attained, predicted = _of(attack.successes, attack), _of(attack.predicted, attack)
+        attained, predicted = _successes_text(attack.successes, attack), _successes_text(attack.predicted, attack)
         ends = (attack.lowest, attack.highest)
-        interval = predicted if ends[0] == ends[1] else " to ".join(_number(end, attack) for end in ends)
+        interval = predicted if ends[0] == ends[1] else " to ".join(_success_number_text(end, attack) for end in ends)
     return AttackRow(
         name,
         attack.knows,
@@ -91,17 +95,17 @@ def _row(attack: AttackResult) -> AttackRow:
         attained,
         predicted,
         interval,
-        None if attack.without is None else _of(attack.without, attack),
+        None if attack.without is None else _successes_text(attack.without, attack),
         attack.basis,
         spread,
     )
 
 
-def _of(successes: float, attack: AttackResult) -> str:
+def _successes_text(successes: float, attack: AttackResult) -> str:
     """Return a number of successes, with its share of the trials where there are several."""
-    number = _number(successes, attack)
+    number = _success_number_text(successes, attack)
     return f"{number} of {attack.trials:,} ({percent(successes / attack.trials)})" if attack.trials > 1 else number
 
 
-def _number(value: float, attack: AttackResult) -> str:
+def _success_number_text(value: float, attack: AttackResult) -> str:
     return figure(round(value, 1)) if attack.trials > 1 else figure(value, 4)

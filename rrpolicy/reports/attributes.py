@@ -27,7 +27,7 @@ from rrpolicy.policy.model import Attribute, DesignPart, Role
 from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.report_blocks import Fact, figure, percent, rational
 
-A = TypeVar("A", ReleasedAttribute, Attribute)
+AttributeT = TypeVar("AttributeT", ReleasedAttribute, Attribute)
 """An attribute as the manifest says it, or the policy."""
 WIDEST = 48
 """Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
@@ -45,7 +45,7 @@ TREATMENT: Mapping[type[Decoder], str] = {
     WithheldDecoder: "randomised by a transition matrix that the publisher withholds",
 }
 SILENT = "released as the set of all categories, which says nothing"
-UNCHANGED, IN_PART, GENERALISED = "unchanged", "generalised in part", "generalised"
+UNCHANGED, PARTLY_GENERALISED, GENERALISED = "unchanged", "generalised in part", "generalised"
 KINDS: Mapping[type[Decoder], str] = {
     RetentionDecoder: "randomised",
     MatrixDecoder: "randomised",
@@ -67,7 +67,7 @@ DESIGN: Mapping[DesignPart, str] = {
 NOT_STATED = "stands in the release's description; how it was chosen is not published"
 
 
-def panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
+def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
     """Return how each released attribute was treated; attributes that are drawn together share a panel.
 
     Args:
@@ -80,37 +80,37 @@ def panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[Attribute
     for name, attribute in described.items():
         decoder = undone.get(name)
         if decoder is None or isinstance(decoder, (IdentityDecoder, RecodeDecoder)):
-            made.append(_panel([attribute], decoder, origins))
+            made.append(_attribute_panel([attribute], decoder, origins))
         elif decoder.attributes[0] == name:
-            made.append(_panel([described[n] for n in decoder.attributes], decoder, origins))
+            made.append(_attribute_panel([described[n] for n in decoder.attributes], decoder, origins))
     return tuple(made)
 
 
-def treated_so(decoders: Sequence[Decoder], released: int) -> str:
+def treatment_counts(decoders: Sequence[Decoder], released: int) -> str:
     """Return how many of so many released attributes are treated in which way."""
-    kinds = Counter(kind for decoder in decoders for kind in _kinds(decoder))
+    kinds = Counter(kind for decoder in decoders for kind in _treatment_kinds(decoder))
     kinds[UNCHANGED] += released - kinds.total()
     return ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
 
 
-def unmodified(attributes: Iterable[A], decoders: Sequence[Decoder]) -> tuple[A, ...]:
+def unmodified_attributes(attributes: Iterable[AttributeT], decoders: Sequence[Decoder]) -> tuple[AttributeT, ...]:
     """Return those of the released attributes whose values are released as they are."""
-    kinds = {n: kind for d in decoders for n, kind in zip(d.attributes, _kinds(d), strict=True)}
+    kinds = {n: kind for d in decoders for n, kind in zip(d.attributes, _treatment_kinds(d), strict=True)}
     return tuple(a for a in attributes if kinds.get(a.name, UNCHANGED) == UNCHANGED)
 
 
-def _kinds(decoder: Decoder) -> Iterator[str]:
+def _treatment_kinds(decoder: Decoder) -> Iterator[str]:
     kind = KINDS[type(decoder)] if decoder.drawn else UNCHANGED
     for name in decoder.attributes:
-        yield coarseness(decoder, name) if isinstance(decoder, RecodeDecoder) else kind
+        yield column_coarseness(decoder, name) if isinstance(decoder, RecodeDecoder) else kind
 
 
-def coarseness(decoder: RecodeDecoder, name: str) -> str:
+def column_coarseness(decoder: RecodeDecoder, name: str) -> str:
     """Return whether any label of a column stands for several categories, or none but the one for all of them."""
     sizes, categories = _label_sizes(decoder, name)
     if any(1 < size < categories for size in sizes) or sizes == [categories]:
         return GENERALISED if categories > 1 else UNCHANGED
-    return UNCHANGED if max(sizes) == 1 else IN_PART
+    return UNCHANGED if max(sizes) == 1 else PARTLY_GENERALISED
 
 
 def _label_sizes(decoder: RecodeDecoder, name: str) -> tuple[list[int], int]:
@@ -119,43 +119,43 @@ def _label_sizes(decoder: RecodeDecoder, name: str) -> tuple[list[int], int]:
     return [len(group) for group in decoder.groups[place]], len(decoder.original[place])
 
 
-def _panel(
+def _attribute_panel(
     together: Sequence[ReleasedAttribute], decoder: Decoder | None, origins: Mapping[str, Origin]
 ) -> AttributePanel:
     first, randomised = together[0], not (decoder is None or isinstance(decoder, IdentityDecoder))
-    facts, matrix = _parameters(decoder)
+    facts, matrix = _parameter_facts(decoder)
     origin = origins.get(first.name)
     return AttributePanel(
         name=" × ".join(a.name for a in together),
         released_as=" × ".join(a.release_as for a in together),
-        role=", ".join(dict.fromkeys(map(_role, together))),
-        treatment=CARRIED if decoder is None else _treatment(decoder, first.name),
+        role=", ".join(dict.fromkeys(map(_role_text, together))),
+        treatment=CARRIED if decoder is None else _treatment_text(decoder, first.name),
         origin="" if not randomised else NOT_STATED if origin is None else origin.value,
         parameters=facts,
         matrix=matrix,
-        domain="; ".join(dict.fromkeys(map(_domain, together))),
-        change=_change(decoder, first.name),
-        changed=_exchanged(decoder),
+        domain="; ".join(dict.fromkeys(map(_domain_text, together))),
+        change=_change_text(decoder, first.name),
+        changed=_replacement_range(decoder),
         reason="" if randomised else first.unchanged or first.assume_unlinkable or "",
     )
 
 
-def _role(attribute: ReleasedAttribute) -> str:
+def _role_text(attribute: ReleasedAttribute) -> str:
     """Return an attribute's role, with what it is in the design of a survey."""
-    return f"{attribute.role.value} ({designed(attribute)})" if attribute.design else attribute.role.value
+    return f"{attribute.role.value} ({survey_role_text(attribute)})" if attribute.design else attribute.role.value
 
 
-def designed(attribute: ReleasedAttribute) -> str:
+def survey_role_text(attribute: ReleasedAttribute) -> str:
     """Return what an attribute is in the design of a survey, "" for nothing, and how its numbers were rounded."""
     rounded = "" if attribute.rounding is None else f", rounded to multiples of {attribute.rounding:g}"
     return "" if attribute.design is None else DESIGN[attribute.design] + rounded
 
 
-def _change(decoder: Decoder | None, name: str) -> str:
+def _change_text(decoder: Decoder | None, name: str) -> str:
     """Return what becomes of values, in a few words."""
     told = AS_THEY_ARE
     match decoder:
-        case RecodeDecoder() if coarseness(decoder, name) != UNCHANGED:
+        case RecodeDecoder() if column_coarseness(decoder, name) != UNCHANGED:
             sizes, categories = _label_sizes(decoder, name)
             own = [size for size in sizes if size < categories]
             labels = f"{figure(len(own) or 1)} label{'s' if len(own) > 1 else ''}"
@@ -169,34 +169,34 @@ def _change(decoder: Decoder | None, name: str) -> str:
         case WithheldDecoder():
             told = "exchanged at random, by a matrix that is withheld"
         case RetentionDecoder() | MatrixDecoder() if decoder.drawn:
-            low, high = _exchanged(decoder) or (0.0, 0.0)
+            low, high = _replacement_range(decoder) or (0.0, 0.0)
             told = f"{percent(high)} exchanged at random"
             if low != high:
                 told = f"{percent(low)} to {told}, by category"
     return told
 
 
-def _exchanged(decoder: Decoder | None) -> tuple[float, float] | None:
+def _replacement_range(decoder: Decoder | None) -> tuple[float, float] | None:
     """Return the share of values that another one is released for: least and most, over the original categories."""
-    kept = {} if decoder is None else _kept(decoder)
+    kept = {} if decoder is None else _keep_probabilities(decoder)
     return (1 - max(kept.values()), 1 - min(kept.values())) if kept else None
 
 
-def _kept(decoder: Decoder) -> dict[str, float]:
+def _keep_probabilities(decoder: Decoder) -> dict[str, float]:
     """Return the probability that each category is released as it is; nothing of channels that exchange no values."""
     match decoder:
         case RetentionDecoder(labels=labels, blocks=blocks):
-            return {cell_text(labels[member]): float(block.keep) for block in blocks for member in block.members}
+            return {category_label(labels[member]): float(block.keep) for block in blocks for member in block.members}
         case MatrixDecoder(released=released, original=original):
             place = {u: i for i, u in enumerate(released)}
             rows = decoder.rows
-            return {cell_text(v): float(rows[place[v]][i]) if v in place else 0.0 for i, v in enumerate(original)}
+            return {category_label(v): float(rows[place[v]][i]) if v in place else 0.0 for i, v in enumerate(original)}
         case _:
             return {}
 
 
-def true_values(
-    attributes: Iterable[A],
+def true_values_sentence(
+    attributes: Iterable[AttributeT],
     decoders: Sequence[Decoder],
     shares: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> str:
@@ -211,19 +211,19 @@ def true_values(
     sensitive = {a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     found: dict[tuple[str, ...], tuple[float, float]] = {}
     for decoder in decoders:
-        if decoder.drawn and (kept := _kept(decoder)):
-            found[decoder.columns] = _weighed(kept, shares.get(" × ".join(decoder.columns), {}))
+        if decoder.drawn and (kept := _keep_probabilities(decoder)):
+            found[decoder.columns] = _keep_share_range(kept, shares.get(" × ".join(decoder.columns), {}))
     ranked = sorted(found, key=sensitive.isdisjoint)
     most = max(MOST_NAMED, sum(not sensitive.isdisjoint(columns) for columns in ranked))
     named = ranked if len(ranked) <= most + 1 else ranked[:most]
-    told = [f"of {' × '.join(f'`{c}`' for c in columns)} {_in_hundred(*found[columns])}" for columns in named]
+    told = [f"of {' × '.join(f'`{c}`' for c in columns)} {_share_out_of_hundred(*found[columns])}" for columns in named]
     if rest := [found[columns] for columns in ranked[len(named) :]]:
         lowest, highest = min(low for low, _ in rest), max(high for _, high in rest)
-        told.append(f"of each of {figure(len(rest))} more columns {_in_hundred(lowest, highest)}")
+        told.append(f"of each of {figure(len(rest))} more columns {_share_out_of_hundred(lowest, highest)}")
     return f"Of every 100 values these are the true ones: {', '.join(told)}." if told else ""
 
 
-def _weighed(kept: Mapping[str, float], shares: Mapping[str, float]) -> tuple[float, float]:
+def _keep_share_range(kept: Mapping[str, float], shares: Mapping[str, float]) -> tuple[float, float]:
     """Return the share of values that are kept, twice; least and most where shares are not known."""
     whole = sum(shares.get(category, 0.0) for category in kept)
     if not whole:
@@ -232,19 +232,19 @@ def _weighed(kept: Mapping[str, float], shares: Mapping[str, float]) -> tuple[fl
     return mean, mean
 
 
-def _in_hundred(low: float, high: float) -> str:
+def _share_out_of_hundred(low: float, high: float) -> str:
     """Return a share as a number out of 100, never rounded to none or all."""
     ends = [percent(end, 0 if SMALL <= end < 1 - SMALL else 2).removesuffix(" %") for end in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:
+def _parameter_facts(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:
     match decoder:
         case RetentionDecoder(labels=own):
-            return _retention_facts(decoder), None if len(own) > WIDEST else _panel_of(own, own, decoder.matrix())
+            return _retention_facts(decoder), None if len(own) > WIDEST else _matrix_panel(own, own, decoder.matrix())
         case MatrixDecoder(released=released, original=original):
             wide = max(len(released), len(original)) > WIDEST
-            return _matrix_facts(decoder), None if wide else _panel_of(released, original, decoder.matrix())
+            return _matrix_facts(decoder), None if wide else _matrix_panel(released, original, decoder.matrix())
         case AdditionDecoder(set_size=size):
             return (Fact("Categories in each released set", figure(size)),), None
         case WithheldDecoder():
@@ -253,9 +253,9 @@ def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel 
             return (), None
 
 
-def _treatment(decoder: Decoder, name: str) -> str:
+def _treatment_text(decoder: Decoder, name: str) -> str:
     if isinstance(decoder, RecodeDecoder):
-        return _generalised(decoder, name)
+        return _generalisation_text(decoder, name)
     if isinstance(decoder, AdditionDecoder) and decoder.silent:
         return SILENT
     if isinstance(decoder, RetentionDecoder) and decoder.drawn:
@@ -264,9 +264,9 @@ def _treatment(decoder: Decoder, name: str) -> str:
     return TREATMENT[type(decoder)] if decoder.drawn or isinstance(decoder, IdentityDecoder) else KEPT
 
 
-def _generalised(decoder: RecodeDecoder, name: str) -> str:
+def _generalisation_text(decoder: RecodeDecoder, name: str) -> str:
     sizes, categories = _label_sizes(decoder, name)
-    kind = coarseness(decoder, name)
+    kind = column_coarseness(decoder, name)
     if kind == UNCHANGED:
         return TREATMENT[IdentityDecoder]
     own = [size for size in sizes if size < categories]
@@ -274,13 +274,13 @@ def _generalised(decoder: RecodeDecoder, name: str) -> str:
         return "generalised: one label for every category"
     labels = decoder.released[decoder.attributes.index(name)]
     all_of_them = [category_text(label) for label, size in zip(labels, sizes, strict=True) if size == categories]
-    if kind == IN_PART:
+    if kind == PARTLY_GENERALISED:
         return f"released as it is, or as {' or '.join(all_of_them)}, which stands for every category"
     also = "".join(f"; {label} for every one" for label in all_of_them)
     return f"generalised: {figure(len(own))} labels, none for more than {figure(max(own))} categories{also}"
 
 
-def _domain(attribute: ReleasedAttribute) -> str:
+def _domain_text(attribute: ReleasedAttribute) -> str:
     if attribute.domain is None:
         return "no list of categories"
     source = "observed in the data" if attribute.observed else "declared by the policy"
@@ -308,9 +308,9 @@ def _withheld_facts(decoder: WithheldDecoder) -> tuple[Fact, ...]:
     return tuple(Fact(name, "yes" if holds else "no") for name, holds in told)
 
 
-def _panel_of(released: Sequence[Cell], original: Sequence[Cell], matrix: Rows) -> MatrixPanel:
+def _matrix_panel(released: Sequence[Cell], original: Sequence[Cell], matrix: Rows) -> MatrixPanel:
     rows = tuple(tuple(map(float, row)) for row in matrix)
-    return MatrixPanel(tuple(map(cell_text, released)), tuple(map(cell_text, original)), rows)
+    return MatrixPanel(tuple(map(category_label, released)), tuple(map(category_label, original)), rows)
 
 
 def _matrix_facts(decoder: MatrixDecoder) -> tuple[Fact, ...]:
@@ -325,6 +325,6 @@ def _matrix_facts(decoder: MatrixDecoder) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def cell_text(cell: Cell) -> str:
+def category_label(cell: Cell) -> str:
     """Return a category, or one of coupled attributes, as text."""
     return " × ".join(map(category_text, cell))

@@ -34,7 +34,7 @@ def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
         governance: of the policy when it was released.
         digest: of that.
     """
-    facts = [*declared(governance.context).values()]
+    facts = [*declared_facts(governance.context).values()]
     facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
     facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]
     return (*facts, Fact("Digest of what was declared", digest)) if facts else ()
@@ -53,19 +53,19 @@ def letterhead(context: Context) -> Letterhead | None:
     return None if made == Letterhead() else made
 
 
-def declared(context: Context) -> dict[str, Fact]:
+def declared_facts(context: Context) -> dict[str, Fact]:
     """Return what [context] states, by its key."""
     stated = context.to_json()
-    return {key: Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated}
+    return {key: Fact(name, _context_value_text(stated[key])) for key, name in NAMES.items() if key in stated}
 
 
-def declared_lines(governance: Governance) -> tuple[str, ...]:
+def declaration_sentences(governance: Governance) -> tuple[str, ...]:
     """Return what is declared and why the policy was made weaker, each with its name; waivers are told elsewhere."""
     told = context_facts(replace(governance, waivers=()), "")[:-1]
     return tuple(f"{fact.name}: {fact.value}" for fact in told)
 
 
-def _worded(value: object) -> str:
+def _context_value_text(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value))
     return MODELS.get(str(value), str(value))

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.decoders import AdditionDecoder
-from rrpolicy.escaping.printable import condensed, some
+from rrpolicy.escaping.printable import condense_sentences, shortened_names
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
-from rrpolicy.planning.waivers import JUDGED, warning_id
-from rrpolicy.policy.governance import WARNING
+from rrpolicy.planning.waivers import REVIEW_REMARKS, warning_id
+from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import includes_sensitive_knowledge
 from rrpolicy.report_blocks import figure
-from rrpolicy.reports.attributes import A, unmodified
-from rrpolicy.reports.findings import MEASURED
-from rrpolicy.reports.tiles import (
+from rrpolicy.reports.attributes import AttributeT, unmodified_attributes
+from rrpolicy.reports.findings import MEASURED_LABEL
+from rrpolicy.reports.key_figures import (
     NO_LIMIT,
-    chances,
-    exact_identifiers,
-    guessed,
-    held_of_linking,
-    in_hundred,
-    unmeasured,
+    chance_out_of_hundred,
+    exact_quasi_identifiers,
+    guess_sentence,
+    largest_risks,
+    met_linking_limits,
+    unmeasured_sentence,
 )
 
 if TYPE_CHECKING:
@@ -38,28 +38,32 @@ SUPPRESSED = "suppressed"
 """Name of the remark that tells how many records were suppressed."""
 
 
-def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
+def decision_summary(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
     """Return whether everything is met, and the sentence that heads the page."""
-    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
+    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED_LABEL]
     counted = [row for row in utility if row.verdict is not None and row.waived is None]
     useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
     waived = sum(row.waived is not None for row in utility)
-    let_be = f" {_number(waived)} utility requirement{_is(waived)} not met and waived." if waived else ""
+    let_be = (
+        f" {_capitalised_count(waived)} utility requirement{_plural_suffix(waived)} not met and waived."
+        if waived
+        else ""
+    )
     failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
     if failing:
         asked = len(privacy) + len(useful)
         return False, f"{figure(len(failing))} of {figure(asked)} requirements not met: {'; '.join(failing)}."
     if not privacy:
         return False, "The policy asks for nothing: no privacy requirement was stated."
-    met = _all(len(privacy), "privacy")
-    met += f" and {_all(len(useful), 'utility')}" if useful else ""
+    met = _all_of_text(len(privacy), "privacy")
+    met += f" and {_all_of_text(len(useful), 'utility')}" if useful else ""
     many = len(privacy) + len(useful) > 1
     condition = f", {CONDITION}" if any(row.given for row in findings) else ""
     return True, f"{met[0].upper()}{met[1:]} {'are' if many else 'is'} met{condition}.{let_be}"
 
 
-def points(
-    attributes: Sequence[A],
+def judgement_points(
+    attributes: Sequence[AttributeT],
     decoders: Sequence[Decoder],
     findings: Sequence[Finding],
     governance: Governance,
@@ -78,28 +82,30 @@ def points(
         panel: how strong the release is, where the page shows it.
     """
     waived = {waiver.finding for waiver in governance.waivers}
-    kept: Sequence[A] = unmodified(attributes, decoders)
-    warned = (remark for remark in remarks if remark.name in JUDGED)
-    left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
+    kept: Sequence[AttributeT] = unmodified_attributes(attributes, decoders)
+    warned = (remark for remark in remarks if remark.name in REVIEW_REMARKS)
+    left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING_PREFIX + r.name})
     every = (
-        *_waived(governance),
-        *_to_everybody(governance, panel),
-        *_unmodified(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
-        *(() if panel is not None and panel.rows else _disclosing(findings, attributes, kept)),
-        *_silent(decoders),
-        *_conditional([f.given for f in findings]),
-        *_suppressed(remarks),
+        *_waiver_points(governance),
+        *_open_access_points(governance, panel),
+        *_unmodified_points(kept, findings, several=sum(a.role is Role.SENSITIVE for a in attributes) > 1),
+        *(() if panel is not None and panel.rows else _disclosure_points(findings, attributes, kept)),
+        *_uninformative_set_points(decoders),
+        *_assumption_points([f.given for f in findings]),
+        *_suppression_points(remarks),
         *left,
     )
-    return condensed(every)
+    return condense_sentences(every)
 
 
-def solved(origins: Mapping[str, Origin]) -> bool:
+def chosen_by_optimiser(origins: Mapping[str, Origin]) -> bool:
     """Return whether anything was chosen by an optimiser, which goes as far as the limits let it."""
     return any(origin is not Origin.POLICY for origin in origins.values())
 
 
-def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several: bool) -> Iterator[str]:
+def _unmodified_points(
+    attributes: Iterable[AttributeT], findings: Sequence[Finding], *, several: bool
+) -> Iterator[str]:
     """Yield what is released as it is, and whether attackers who know it of a person are counted with elsewhere."""
     told = [
         known or f.requirement == WITHHELD
@@ -117,71 +123,73 @@ def _unmodified(attributes: Iterable[A], findings: Sequence[Finding], *, several
             yield f"{name} is sensitive and released unmodified{why}{beside if unknown else ''}"
 
 
-def _disclosing(findings: Sequence[Finding], attributes: Sequence[A], kept: Sequence[A]) -> Iterator[str]:
+def _disclosure_points(
+    findings: Sequence[Finding], attributes: Sequence[AttributeT], kept: Sequence[AttributeT]
+) -> Iterator[str]:
     """Yield the numbers beside requirements that a reader would call disclosure and that no requirement limits.
 
     Then which sensitive attributes have none.
     """
-    exact = exact_identifiers(kept)
+    exact = exact_quasi_identifiers(kept)
     released = {a.name for a in attributes}
-    found = chances(findings)
-    held = held_of_linking(findings)
+    found = largest_risks(findings)
+    held = met_linking_limits(findings)
     if exact and not held and all(one.risk is not Risk.LINKING for one in found):
         yield f"re-identification: {NO_LIMIT} by this policy; {', '.join(map(repr, exact))} as in the table"
     for one in found:
         if one.disclosing and not one.limited:
             if one.risk is Risk.LINKING:
-                told = in_hundred(one.measure)
+                told = chance_out_of_hundred(one.measure)
                 who = f"re-identification{f' by {one.attacker}' if one.attacker else ''}"
                 also = "".join(f"; limited: {text}" for text in held)
                 yield f"{who}: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy{also}"
             elif not released.isdisjoint(one.of.split(" x ")):
-                yield guessed(one).removesuffix(".")
-    rest = unmeasured(found, findings, attributes, kept)
+                yield guess_sentence(one).removesuffix(".")
+    rest = unmeasured_sentence(found, findings, attributes, kept)
     if rest:
         yield rest
 
 
-def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
+def _suppression_points(remarks: Sequence[Remark]) -> Iterator[str]:
     """Yield what was suppressed."""
     yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
 
 
-def _waived(governance: Governance) -> Iterator[str]:
+def _waiver_points(governance: Governance) -> Iterator[str]:
     """Yield what somebody lets be, with who and until when."""
     yield from (f"`{waiver.finding}` is {waiver}" for waiver in governance.waivers)
 
 
-def _to_everybody(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
+def _open_access_points(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
     """Yield that anybody gets data that are hardly protected."""
     if panel is not None and governance.context.release_model == "public" and panel.tone in {"care", "bad"}:
         yield f"everybody gets the data (`release_model`: public). {panel.heading}".removesuffix(".")
 
 
-def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
+def _uninformative_set_points(decoders: Sequence[Decoder]) -> Iterator[str]:
     for decoder in decoders:
         if isinstance(decoder, AdditionDecoder) and decoder.silent:
             names = ", ".join(f"'{column}'" for column in decoder.columns)
             yield f"{names}: every set holds all values, and nothing can be estimated"
 
 
-def _conditional(given: Sequence[Sequence[str]]) -> Iterator[str]:
+def _assumption_points(given: Sequence[Sequence[str]]) -> Iterator[str]:
     conditional = [ids for ids in given if ids]
     if conditional:
-        ids = some(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
+        ids = shortened_names(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
         yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
 
 
-def _all(number: int, what: str) -> str:
+def _all_of_text(number: int, what: str) -> str:
     if number == 1:
         return f"the {what} requirement"
     return f"{'both' if number == 2 else f'all {figure(number)}'} {what} requirements"  # noqa: PLR2004 two are both
 
 
-def _number(number: int) -> str:
+def _capitalised_count(number: int) -> str:
     return "One" if number == 1 else figure(number)
 
 
-def _is(number: int) -> str:
+def _plural_suffix(number: int) -> str:
     return " is" if number == 1 else "s are"

@@ -20,10 +20,18 @@ from rrpolicy.finding import (
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.report_blocks import Fact, rational
-from rrpolicy.reports.not_covered import not_covered
-from rrpolicy.reports.wording import FEWER, Direction, apart, direction, margin, used, worded
+from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.wording import (
+    COMPANION_DIGITS,
+    Direction,
+    distinguishable_number,
+    limit_direction,
+    margin_text,
+    measure_words,
+    used_share_of_limit,
+)
 
-MEASURED = "measured"
+MEASURED_LABEL = "measured"
 """The verdict of a finding without a limit."""
 
 
@@ -40,52 +48,52 @@ def finding_row(
     """
     achieved, verdict = finding.achieved, finding.verdict
     limit = None if finding.limit is None else float(finding.limit)
-    side = direction(finding.requirement, None if achieved is None else achieved.value, limit, verdict)
+    side = limit_direction(finding.requirement, None if achieved is None else achieved.value, limit, verdict)
     both = None if achieved is None or limit is None else (achieved.value, limit)
     return FindingRow(
         model=finding.model,
         requirement=finding.requirement,
-        verdict=MEASURED if verdict is None else verdict.value,
-        achieved=None if achieved is None else worded(achieved, side, limit),
+        verdict=MEASURED_LABEL if verdict is None else verdict.value,
+        achieved=None if achieved is None else measure_words(achieved, side, limit),
         standing=None if achieved is None else achieved.standing.value,
         limit=None if finding.limit is None else f"{side} {rational(finding.limit)}",
-        margin=None if both is None else margin(*both, solved=solved),
+        margin=None if both is None else margin_text(*both, solved=solved),
         basis=finding.basis.name.lower(),
         adversary=finding.adversary,
         assumptions=finding.assumptions,
-        companions=tuple(_beside(companion, limit) for companion in finding.companions),
-        not_covered=not_covered(finding.model, models),
-        histogram=_histogram(finding.profile),
+        companions=tuple(_companion_row(companion, limit) for companion in finding.companions),
+        not_covered=model_caveats(finding.model, models),
+        histogram=_profile_histogram(finding.profile),
         groups_over=finding.groups_over,
         people_over=finding.people_over,
         reference=finding.reference,
         assessor=finding.assessor,
-        place=_place(finding.place, file),
-        achieved_of=None if achieved is None else _of(achieved, finding.companions),
+        place=_place_text(finding.place, file),
+        achieved_of=None if achieved is None else _decisive_value(achieved, finding.companions),
         given=finding.given,
         promise=finding.promise,
-        used=None if both is None else used(*both, side),
-        by_limit=tuple(Fact(c.of, _by_limit(c, side)) for c in finding.by_limit),
+        used=None if both is None else used_share_of_limit(*both, side),
+        by_limit=tuple(Fact(c.of, _companion_by_limit(c, side)) for c in finding.by_limit),
     )
 
 
-def _by_limit(companion: Companion, side: Direction) -> str:
+def _companion_by_limit(companion: Companion, side: Direction) -> str:
     """Return the number of a value beside the value's own limit."""
     assert companion.limit is not None
     limit = "no limit" if companion.limit == 1 else f"required {side} {rational(companion.limit)}"
-    return f"{worded(companion.measure, side, float(companion.limit))}, {limit}"
+    return f"{measure_words(companion.measure, side, float(companion.limit))}, {limit}"
 
 
-def _of(achieved: Measure, companions: Sequence[Companion]) -> str | None:
+def _decisive_value(achieved: Measure, companions: Sequence[Companion]) -> str | None:
     """Return which value the number achieved is of: limits may differ by value, and the largest may not decide."""
     same = {c.of for c in companions if VALUE in c.of and c.measure.value == achieved.value}
     return same.pop() if len(same) == 1 else None
 
 
-def _beside(companion: Companion, limit: float | None) -> CompanionRow:
+def _companion_row(companion: Companion, limit: float | None) -> CompanionRow:
     return CompanionRow(
         companion.name,
-        worded(companion.measure, limit=limit, digits=FEWER),
+        measure_words(companion.measure, limit=limit, digits=COMPANION_DIGITS),
         companion.measure.standing.value,
         companion.meaning,
         companion.of,
@@ -93,14 +101,14 @@ def _beside(companion: Companion, limit: float | None) -> CompanionRow:
     )
 
 
-def _histogram(profile: Profile | None) -> Histogram | None:
+def _profile_histogram(profile: Profile | None) -> Histogram | None:
     if profile is None:
         return None
     lines = tuple(LimitLine(limit, of) for of, limit in profile.limits)
     return Histogram(profile.quantity, profile.edges, profile.people, profile.before, profile.top, lines)
 
 
-def _place(place: Place | None, file: str | None) -> str | None:
+def _place_text(place: Place | None, file: str | None) -> str | None:
     if place is None:
         return None
     key = f", {place.key}" if place.key else ""
@@ -121,7 +129,11 @@ def utility_row(
     population = finding.options.get("target") == "population"
     shown = None
     if expected is not None:
-        shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
+        shown = (
+            measure_words(expected)
+            if expected.standing is not Standing.EXACT
+            else distinguishable_number(expected.value, (limit,))
+        )
         shown += f" (from {finding.simulated})" if finding.simulated else ""
     return UtilityRow(
         metric=finding.metric + (", for the population" if population else ""),
@@ -130,15 +142,17 @@ def utility_row(
         standing=None if expected is None else expected.standing.value,
         limit=f"{BOUND_WORDS[finding.bound]} {rational(finding.limit)}",
         verdict=finding.verdict.value,
-        realised=worded(realised) if isinstance(realised, Measure) else realised,
+        realised=measure_words(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
-        waived=_waived(finding, waivers),
-        companions=tuple(_beside(companion, None) for companion in finding.companions),
-        used=None if expected is None else used(expected.end(finding.bound), limit, BOUND_WORDS[finding.bound]),
+        waived=_waiver_approver(finding, waivers),
+        companions=tuple(_companion_row(companion, None) for companion in finding.companions),
+        used=None
+        if expected is None
+        else used_share_of_limit(expected.end(finding.bound), limit, BOUND_WORDS[finding.bound]),
     )
 
 
-def _waived(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
+def _waiver_approver(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
     """Return who lets stand what is not met; a waiver of what is met says nothing."""
     if finding.verdict is Verdict.SATISFIED:
         return None

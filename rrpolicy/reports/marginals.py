@@ -22,7 +22,7 @@ from rrpolicy.estimate.results.table import (
 )
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.report import MarginalPanel, MarginalRow
 
@@ -46,11 +46,11 @@ DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
 
 
-def marginals(
+def marginal_panels(
     public: Path,
     manifest: Manifest,
     released: Mapping[str, Sequence[int]] | None = None,
-    formats: Formats = CORE,
+    formats: Formats = CORE_FORMATS,
 ) -> tuple[MarginalPanel, ...]:
     """Return the one-way table of every category column that a release lets estimate.
 
@@ -65,23 +65,25 @@ def marginals(
         return ()
     release = release_of(public, manifest, formats)
     if released is None:
-        released = _counted(release)
+        released = _label_counts(release)
     found = []
     for name, axis in release.columns.axes.items():
         if len(axis.original) > WIDEST:
             continue
         if isinstance(axis, AnatomyWeights):
-            found.append(_of_groups(release, axis))
+            found.append(_group_table_panel(release, axis))
         elif name in release.columns.spread:
-            found += _generalised(release, release.columns.spread[name], released.get(name))
+            found += _generalised_panels(release, release.columns.spread[name], released.get(name))
         elif len(axis.columns) == 1:
-            found.append(_marginal(release, axis, released.get(name)))
+            found.append(_axis_marginal_panel(release, axis, released.get(name)))
         else:
-            found.append(_coupled(release, axis, name))
+            found.append(_coupled_marginal(release, axis, name))
     return tuple(found)
 
 
-def counted(public: Path, manifest: Manifest, formats: Formats = CORE) -> Mapping[str, Sequence[int]]:
+def released_label_counts(
+    public: Path, manifest: Manifest, formats: Formats = CORE_FORMATS
+) -> Mapping[str, Sequence[int]]:
     """Return column -> released records of each of its labels, of those that `marginals` reads, in one pass.
 
     Args:
@@ -91,10 +93,10 @@ def counted(public: Path, manifest: Manifest, formats: Formats = CORE) -> Mappin
     """
     if not is_countable(manifest):
         return {}
-    return _counted(release_of(public, manifest, formats))
+    return _label_counts(release_of(public, manifest, formats))
 
 
-def _counted(release: Release) -> Mapping[str, Sequence[int]]:
+def _label_counts(release: Release) -> Mapping[str, Sequence[int]]:
     axes = {
         name: release.columns.spread.get(name, axis)
         for name, axis in release.columns.axes.items()
@@ -105,33 +107,35 @@ def _counted(release: Release) -> Mapping[str, Sequence[int]]:
     return {name: n.tolist() for name, n in zip(alone, counts, strict=True)}
 
 
-def _of_groups(release: Release, axis: AnatomyWeights) -> MarginalPanel:
+def _group_table_panel(release: Release, axis: AnatomyWeights) -> MarginalPanel:
     """Return the table of a column that stands in a table of its own: as it is, by itself."""
     counted = release.crosstab(axis.columns).rows
     rows = [
-        _row(category_text(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
+        _marginal_row(category_text(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
         for row in counted
     ]
-    return _finished(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
+    return _shortened_panel(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
 
 
-def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> MarginalPanel:
-    counts = _released(release, axis, known)
+def _axis_marginal_panel(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> MarginalPanel:
+    counts = _released_counts(release, axis, known)
     shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
     rows = [
-        _row(category_text(cell[0]), shares.get(cell), row, release.records)
-        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+        _marginal_row(category_text(cell[0]), shares.get(cell), row, release.records)
+        for cell, row in zip(axis.original, reconstructed_crosstab(axis, counts, release.records).rows, strict=True)
     ]
     remark = SETS if isinstance(axis, SetWeights) else None
-    return _finished(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
+    return _shortened_panel(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
 
 
-def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | None) -> tuple[MarginalPanel, ...]:
+def _generalised_panels(
+    release: Release, axis: RecodeWeights, known: Sequence[int] | None
+) -> tuple[MarginalPanel, ...]:
     """Return the table of a generalised column by released labels, exact, and that of the categories inside them.
 
     Labels that no record has are left out, and so is the table of labels where it says the same as the other.
     """
-    counts = _released(release, axis, known)
+    counts = _released_counts(release, axis, known)
     shares = [float(n) / release.records for n in counts]
     labels = [
         MarginalRow(category_text(cell[0]), None, share, share, share, share, None)
@@ -139,19 +143,19 @@ def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | N
         if share
     ]
     own = dict(zip(axis.released, shares, strict=True))
-    within = reconstructed(axis, counts, release.records).rows
+    within = reconstructed_crosstab(axis, counts, release.records).rows
     inside = [
-        _row(category_text(cell[0]), own.get(cell), row, release.records)
+        _marginal_row(category_text(cell[0]), own.get(cell), row, release.records)
         for cell, row in zip(axis.original, within, strict=True)
     ]
     name = axis.columns[0]
-    categories = _finished(MarginalPanel(name, SURE, tuple(inside), None, left_out=0, of="inside labels"))
+    categories = _shortened_panel(MarginalPanel(name, SURE, tuple(inside), None, left_out=0, of="inside labels"))
     if all(row.low == row.high for row in within):
         return (categories,)
-    return _finished(MarginalPanel(name, SURE, tuple(labels), None, left_out=0, of="labels")), categories
+    return _shortened_panel(MarginalPanel(name, SURE, tuple(labels), None, left_out=0, of="labels")), categories
 
 
-def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
+def _released_counts(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
     """Return (axis.counted,) the released records, counted here unless they are known: of sets they are not."""
     if known is not None:
         return np.asarray(known, dtype=np.float64)
@@ -161,11 +165,14 @@ def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
     return counts
 
 
-def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
+def _coupled_marginal(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     """Return the one-way table of one of several columns that an axis randomises together."""
     if isinstance(axis, SetWeights):
-        alone = [_row(category_text(row.group[name]), None, row, release.records) for row in _rows(release, name)]
-        return _finished(
+        alone = [
+            _marginal_row(category_text(row.group[name]), None, row, release.records)
+            for row in _crosstab_rows(release, name)
+        ]
+        return _shortened_panel(
             MarginalPanel(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0)
         )
     position = axis.columns.index(name)
@@ -174,17 +181,17 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     for code, records in zip(codes, n, strict=True):
         shares[axis.released[code][position]] += float(records) / release.records
     rows = [
-        _row(category_text(row.group[name]), shares.get(row.group[name]), row, release.records)
-        for row in _rows(release, name)
+        _marginal_row(category_text(row.group[name]), shares.get(row.group[name]), row, release.records)
+        for row in _crosstab_rows(release, name)
     ]
-    return _finished(MarginalPanel(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
+    return _shortened_panel(MarginalPanel(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
 
 
-def _rows(release: Release, name: str) -> tuple[CrosstabRow, ...]:
+def _crosstab_rows(release: Release, name: str) -> tuple[CrosstabRow, ...]:
     return release.crosstab([name], level=LEVEL).rows
 
 
-def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
+def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
     """Return the one-way table of an axis from its released counts: weights and their squares, summed.
 
     Args:
@@ -207,7 +214,7 @@ def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
     )
 
 
-def _row(name: str, released: float | None, row: CrosstabRow, records: int) -> MarginalRow:
+def _marginal_row(name: str, released: float | None, row: CrosstabRow, records: int) -> MarginalRow:
     return MarginalRow(
         category=name,
         original=None,
@@ -219,7 +226,7 @@ def _row(name: str, released: float | None, row: CrosstabRow, records: int) -> M
     )
 
 
-def _finished(marginal: MarginalPanel) -> MarginalPanel:
+def _shortened_panel(marginal: MarginalPanel) -> MarginalPanel:
     """Return the table without its rarest categories if there are many; what holds of every row is said once."""
     remarks = {row.remark for row in marginal.rows}
     if len(remarks) == 1 and len(marginal.rows) > 1 and (remark := remarks.pop()):
@@ -233,7 +240,7 @@ def _finished(marginal: MarginalPanel) -> MarginalPanel:
     return replace(marginal, rows=tuple(marginal.rows[i] for i in kept), left_out=len(marginal.rows) - MOST)
 
 
-def original_shares(original: Original) -> dict[str, dict[str, float]]:
+def original_category_shares(original: Original) -> dict[str, dict[str, float]]:
     """Return, for each released category column, the original share of every category; audit only.
 
     Rounded to 0.1 % unless the policy's `release.audit_counts` admits exact ones.
@@ -251,7 +258,7 @@ def original_shares(original: Original) -> dict[str, dict[str, float]]:
     return shares
 
 
-def with_original(
+def add_original_shares(
     marginals: Sequence[MarginalPanel], shares: Mapping[str, Mapping[str, float]]
 ) -> tuple[MarginalPanel, ...]:
     """Return the one-way tables with the original shares beside them; audit only."""

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.planning.preview import MOST_PAIRS
+from rrpolicy.planning.plan_result import MAX_PAIRS
 from rrpolicy.report import PairPanel
 from rrpolicy.report_blocks import Fact, figure
 
 if TYPE_CHECKING:
-    from rrpolicy.planning.preview import MarginalError
+    from rrpolicy.planning.plan_result import MarginalError
 
 GOOD, ROUGH, UNUSABLE = "Good", "Rough", "Not usable"
 """What one-way and two-way tables are good for."""
@@ -36,10 +36,10 @@ def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
         tuple(known.get(frozenset({row, column})) for column in names[: place + 1]) for place, row in enumerate(names)
     )
     impossible = tuple(e.attributes for e in every if e.error is not None and math.isinf(e.error))
-    return PairPanel(names, rows, impossible, tuple(_useless(every)), tuple(_usable(every)))
+    return PairPanel(names, rows, impossible, tuple(_unusable_table_sentences(every)), tuple(_usability_facts(every)))
 
 
-def _usable(errors: Sequence[MarginalError]) -> Iterator[Fact]:
+def _usability_facts(errors: Sequence[MarginalError]) -> Iterator[Fact]:
     """Yield which one-way and two-way tables are good, rough or not usable, by their errors."""
     of: dict[str, list[str]] = {GOOD: [], ROUGH: [], UNUSABLE: []}
     for error in errors:
@@ -53,9 +53,9 @@ def _usable(errors: Sequence[MarginalError]) -> Iterator[Fact]:
             yield Fact(f"{word} ({len(tables):,} of {every:,})", f"{', '.join(tables[:MOST_NAMED])}{more}")
 
 
-def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
+def _unusable_table_sentences(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield of how many columns and pairs the estimated shares say less than none."""
-    for every, what in single_and_paired(errors):
+    for every, what in errors_by_size(errors):
         lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
         if lost:
             worst = " x ".join(lost[0].attributes)
@@ -66,22 +66,22 @@ def _useless(errors: Sequence[MarginalError]) -> Iterator[str]:
             )
 
 
-def single_and_paired(errors: Sequence[MarginalError]) -> Iterator[tuple[list[MarginalError], str]]:
+def errors_by_size(errors: Sequence[MarginalError]) -> Iterator[tuple[list[MarginalError], str]]:
     """Yield the errors of single columns, then of pairs, with their name; of very many pairs the first are measured."""
     yield [e for e in errors if len(e.attributes) == 1], "columns"
     pairs = [e for e in errors if len(e.attributes) == 2]  # noqa: PLR2004 a pair
-    yield pairs, "measured pairs of columns" if len(pairs) >= MOST_PAIRS else "pairs of columns"
+    yield pairs, "measured pairs of columns" if len(pairs) >= MAX_PAIRS else "pairs of columns"
 
 
-def usable(errors: Sequence[MarginalError]) -> bool:
+def has_usable_tables(errors: Sequence[MarginalError]) -> bool:
     """Return whether some one-way and some two-way table is better than equal shares, of those whose error is known."""
-    for every, _ in single_and_paired(errors):
+    for every, _ in errors_by_size(errors):
         known = [e for e in every if e.error is not None]
         if known and all(e.useless or e.odd for e in known):
             return False
     return True
 
 
-def alone(errors: Sequence[MarginalError]) -> dict[str, float]:
+def single_column_errors(errors: Sequence[MarginalError]) -> dict[str, float]:
     """Return the error of each column by itself; infinite where it cannot be estimated."""
     return {e.attributes[0]: e.error for e in errors if len(e.attributes) == 1 and e.error is not None}

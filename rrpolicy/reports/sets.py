@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.estimate.counts.scan import count_sets
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.report import ReleasedSet, SetPanel
-from rrpolicy.reports.attributes import cell_text
+from rrpolicy.reports.attributes import category_label
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -21,20 +21,20 @@ WIDEST = 40
 
 def set_panels(release: Release) -> tuple[SetPanel, ...]:
     """Return which sets were released of each column that is released as sets."""
-    return tuple(_panel(release, axis) for axis in _axes(release) if len(axis.original) <= WIDEST)
+    return tuple(_set_panel(release, axis) for axis in _set_axes(release) if len(axis.original) <= WIDEST)
 
 
-def _axes(release: Release) -> Iterator[SetWeights]:
+def _set_axes(release: Release) -> Iterator[SetWeights]:
     """Yield the axes of sets, each once."""
     seen = {id(axis): axis for axis in release.columns.axes.values()}
     return (axis for axis in seen.values() if isinstance(axis, SetWeights))
 
 
-def _panel(release: Release, axis: SetWeights) -> SetPanel:
+def _set_panel(release: Release, axis: SetWeights) -> SetPanel:
     found = count_sets(release.data, axis, MOST)
     return SetPanel(
         attribute=" × ".join(axis.columns),
-        values=tuple(map(cell_text, axis.original)),
+        values=tuple(map(category_label, axis.original)),
         size=axis.set_size,
         held=tuple(n / release.records for n in found.held),
         sets=tuple(ReleasedSet(members, n / release.records) for members, n in found.sets),

@@ -11,7 +11,7 @@ from rrpolicy.report_blocks import DIGITS, figure, significant
 
 Direction = Literal["at most", "at least"]
 
-FEWER = 4
+COMPANION_DIGITS = 4
 """Significant digits of what stands beside a finding."""
 
 CERTAIN = 1.0
@@ -32,7 +32,9 @@ NOTHING = 1e-3
 """Relative distance from a limit below which a margin is none."""
 
 
-def apart(value: float, others: Sequence[float], least: int = DIGITS, bound: Direction | None = None) -> str:
+def distinguishable_number(
+    value: float, others: Sequence[float], least: int = DIGITS, bound: Direction | None = None
+) -> str:
     """Return a number with as many digits as it takes to see that it is not one of some others.
 
     Args:
@@ -43,14 +45,14 @@ def apart(value: float, others: Sequence[float], least: int = DIGITS, bound: Dir
     """
     unlike = [other for other in others if abs(value - other) > NOISE * abs(other)]
     for digits in range(least, 16):
-        text = figure(value if bound is None else _outward(value, digits, bound), digits)
+        text = figure(value if bound is None else _outward_rounded(value, digits, bound), digits)
         # zeros at the end are dropped, so that it may read as the limit does with fewer digits
         if text not in {figure(other, places) for other in unlike for places in (digits, least)}:
             return text
     return figure(value, 15)
 
 
-def _outward(value: float, digits: int, bound: Direction) -> float:
+def _outward_rounded(value: float, digits: int, bound: Direction) -> float:
     """Return a bound with so many significant digits that is none the less one."""
     if not value or math.isinf(value):
         return value
@@ -59,7 +61,9 @@ def _outward(value: float, digits: int, bound: Direction) -> float:
     return cut(round(value * scale, 6)) / scale
 
 
-def direction(requirement: str, achieved: float | None, limit: float | None, verdict: Verdict | None) -> Direction:
+def limit_direction(
+    requirement: str, achieved: float | None, limit: float | None, verdict: Verdict | None
+) -> Direction:
     """Return on which side of its limit a requirement holds: by its wording, else by what was decided."""
     for signs, side in (((">", "≥", "at least"), "at least"), (("<", "≤", "at most"), "at most")):
         if any(sign in requirement for sign in signs):
@@ -69,7 +73,9 @@ def direction(requirement: str, achieved: float | None, limit: float | None, ver
     return "at least" if (achieved > limit) == (verdict is Verdict.SATISFIED) else "at most"
 
 
-def worded(measure: Measure, side: Direction = "at most", limit: float | None = None, digits: int = DIGITS) -> str:
+def measure_words(
+    measure: Measure, side: Direction = "at most", limit: float | None = None, digits: int = DIGITS
+) -> str:
     """Return a number with its standing in words: `2.31`, `at most 4.52`, `0.013 ± 0.002`.
 
     Args:
@@ -81,7 +87,7 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     bound = side if measure.standing is Standing.UPPER_BOUND else None
     if bound is None and NOISE < abs(measure.value - CERTAIN) < HARDLY:
         return f"just {'above' if measure.value > CERTAIN else 'below'} {figure(CERTAIN)}"
-    text = apart(measure.value, (CERTAIN,) if limit is None else (CERTAIN, limit), digits, bound)
+    text = distinguishable_number(measure.value, (CERTAIN,) if limit is None else (CERTAIN, limit), digits, bound)
     if measure.standing is Standing.UPPER_BOUND:
         return text if math.isinf(measure.value) else f"{side} {text}"
     if measure.standing is Standing.ESTIMATE:
@@ -89,7 +95,7 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     return text
 
 
-def margin(achieved: float, limit: float, *, solved: bool = False) -> str | None:
+def margin_text(achieved: float, limit: float, *, solved: bool = False) -> str | None:
     """Return how far a number is from its limit, and on which side.
 
     Args:
@@ -113,7 +119,7 @@ def at_limit(achieved: float, limit: float) -> bool:
     return abs(achieved - limit) <= max(NOTHING * abs(limit), ULPS * math.ulp(limit))
 
 
-def used(achieved: float, limit: float, side: Direction) -> float | None:
+def used_share_of_limit(achieved: float, limit: float, side: Direction) -> float | None:
     """Return the share of a limit that is used up: 1 at it, more where it is missed; None if that is no number.
 
     Args:
@@ -127,7 +133,7 @@ def used(achieved: float, limit: float, side: Direction) -> float | None:
     return over / under if under > 0 and over >= 0 and math.isfinite(over) else None
 
 
-def named(columns: Collection[str]) -> str:
+def columns_phrase(columns: Collection[str]) -> str:
     """Return columns as a sentence names them; of many, the first and how many more there are."""
     shown = [f"`{column}`" for column in columns][:_NAMED]
     more = len(columns) - len(shown)

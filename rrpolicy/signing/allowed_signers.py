@@ -12,9 +12,9 @@ from pydantic import Field, ValidationError
 
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.file import Line, Table
+from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.tree.document import read_document
-from rrpolicy.policy.tree.problems import problems_of
+from rrpolicy.policy.tree.problems import validation_problems
 from rrpolicy.signing.signing_keys import parse_public_key
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from rrpolicy.signing.envelope import SignedEnvelope
 
 
-class SignerEntry(Table):
+class SignerEntry(PolicyFileTable):
     """A key of a person."""
 
-    name: Line = Field(description="Who signs; several keys of one name are of one person.")
-    roles: list[Line] = Field(min_length=1, description="In which roles, such as steward and approver.")
-    key: Line = Field(description="The line between the first and the last of FILE.pub.")
+    name: SingleLineText = Field(description="Who signs; several keys of one name are of one person.")
+    roles: list[SingleLineText] = Field(min_length=1, description="In which roles, such as steward and approver.")
+    key: SingleLineText = Field(description="The line between the first and the last of FILE.pub.")
     since: date = Field(alias="from", description="The first day on which it is trusted.")
     until: date | None = Field(None, description="The last day.")
     revoked: date | None = Field(None, description="The day from which it is trusted no more, such as that of a theft.")
 
 
-class SignersFile(Table):
+class SignersFile(PolicyFileTable):
     """The allowed signers."""
 
     signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
@@ -81,7 +81,7 @@ def read_signers(path: Path) -> tuple[Signer, ...]:
     try:
         found = SignersFile.model_validate(root.plain())
     except ValidationError as error:
-        raise PolicyError(tuple(problems_of(error, root, SignersFile))) from error
+        raise PolicyError(tuple(validation_problems(error, root, SignersFile))) from error
     nodes = root.table["signer"].items
     problems, signers, owners = [], [], dict[str, str]()
     for entry, node in zip(found.signer, nodes, strict=True):

@@ -13,7 +13,7 @@ from rrpolicy.signing.allowed_signers import check_signers, read_signers
 from rrpolicy.signing.envelope import SignedEnvelope, read_envelope
 from rrpolicy.signing.signing import approval_path
 from rrpolicy.signing.statement import approval_statement
-from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
+from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -47,9 +47,9 @@ def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
         raise _not_approved_error(policy, f"is not what was approved: {place} is of another policy or decision", file)
     _require_signatures(policy, file, found, day)
     if not policy.release.withholds:
-        folder = into / ATTESTATIONS
+        folder = into / ATTESTATIONS_FOLDER
         folder.mkdir()
-        (folder / APPROVED).write_bytes(found.written())
+        (folder / APPROVAL_FILE).write_bytes(found.written())
 
 
 def _require_signatures(policy: Policy, file: Path, found: SignedEnvelope, day: date) -> None:

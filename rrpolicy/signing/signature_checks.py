@@ -12,8 +12,8 @@ from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import canonical, file_digest
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import NAME, Manifest
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.report_blocks import Fact
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.signing.allowed_signers import Signer, SignerCheck, check_signers
@@ -29,8 +29,13 @@ from rrpolicy.signing.statement import (
     release_statement,
 )
 from rrpolicy.signing.verification_result import PREFIX, RESULT
-from rrpolicy.verification.outcome import UNSIGNED, Check, Level, Verification
-from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
+from rrpolicy.verification.outcome import (
+    UNSIGNED_CODE,
+    Check,
+    Verification,
+    VerificationLevel,
+)
+from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 FOREIGN_STATEMENT = "RR137"
 VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
@@ -70,7 +75,7 @@ def verify_signatures(
         unsigned: the release was just made: the signatures that it requires are not asked for, and undecided.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
-    folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS
+    folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS_FOLDER
     try:
         manifest = read_release(public)
     except PolicyError:
@@ -82,13 +87,13 @@ def verify_signatures(
     by = () if gathered.release is None else verified_key_ids(gathered.release, [trusted.key for trusted in keys])
     for trusted in keys:
         failure = f"the release is not signed by the key {trusted}"
-        gathered.check(f"signed by {trusted}", trusted.key.keyid in by, UNSIGNED, failure)
+        gathered.check(f"signed by {trusted}", trusted.key.keyid in by, UNSIGNED_CODE, failure)
     for trusted in auditors:
         failure = f"no verification of the release is signed by the key {trusted}"
         least = trusted.least
-        failure += "" if least is Level.PUBLIC else f" to the level {least.word}"
+        failure += "" if least is VerificationLevel.PUBLIC else f" to the level {least.word}"
         audited = any(r.signed_by(trusted.key) and verified_level(r) >= least for r in gathered.results.values())
-        gathered.check(f"verified by {trusted}", audited, UNSIGNED, failure)
+        gathered.check(f"verified by {trusted}", audited, UNSIGNED_CODE, failure)
     held = check_signers(gathered.release, () if allowed is None else allowed.signers, trust_date(allowed))
     if needed and not unsigned:
         count = max(len(by), len(held.people))
@@ -96,7 +101,7 @@ def verify_signatures(
             f"the release must be signed by {needed} keys that the verifier names with --signed-by or --signers; "
             f"{count} of {needed} are"
         )
-        gathered.check("signatures that the release requires", count >= needed, UNSIGNED, failure)
+        gathered.check("signatures that the release requires", count >= needed, UNSIGNED_CODE, failure)
     if not unsigned:
         _check_roles(gathered, manifest, held, allowed)
     asked = bool(needed or manifest.require_roles or manifest.require_approval)
@@ -129,14 +134,14 @@ def _check_roles(
     }
     if allowed is not None and not manifest.require_roles:  # who takes that line out of a release cannot sign it
         why = f"the release is {held.why(())}"
-        gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED, why)
+        gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED_CODE, why)
     for name, (roles, who) in asked.items():
         if not roles or (who is approvals and manifest.withholds):
             continue
         said = " and ".join(roles)
         failure = f"the release must be {name.split()[0]} as {said}: name the file of allowed signers with --signers"
         failure = failure if allowed is None else f"the release is not {name.split()[0]} as {said}: {who.why(roles)}"
-        gathered.check(name, not who.lacking(roles), UNSIGNED, failure)
+        gathered.check(name, not who.lacking(roles), UNSIGNED_CODE, failure)
 
 
 def trust_date(allowed: AllowedSigners | None) -> date:
@@ -154,8 +159,8 @@ def refuse_recalled(bundle: Path) -> None:
         RequirementError: RR133.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
-    notice = public.parent / ATTESTATIONS / RECALLED
-    if not notice.is_file() or not (public / NAME).is_file():
+    notice = public.parent / ATTESTATIONS_FOLDER / RECALLED
+    if not notice.is_file() or not (public / MANIFEST_FILE).is_file():
         return
     try:
         why = _recall_reason(read_envelope(notice), public)
@@ -177,7 +182,7 @@ def _recall_reason(envelope: SignedEnvelope, public: Path) -> str | None:
         if (told["_type"], told["predicateType"]) != (STATEMENT, RECALL):
             return None
         (subject,) = told["subject"]
-        if f"sha256:{subject['digest']['sha256']}" != file_digest(public / NAME):
+        if f"sha256:{subject['digest']['sha256']}" != file_digest(public / MANIFEST_FILE):
             return None
         predicate = told["predicate"]
         return f"{predicate['reason']} ({predicate['timeCreated']}, signed with {_key_names(envelope)})"
@@ -194,16 +199,16 @@ def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
         bundle: the folder of the release.
     """
     found, public = [], bundle / "public"
-    for path in sorted((bundle / ATTESTATIONS).glob(f"*{SUFFIX}")):
+    for path in sorted((bundle / ATTESTATIONS_FOLDER).glob(f"*{SUFFIX}")):
         with suppress(PolicyError, UnreadableError, KeyError, TypeError, ValueError):
             envelope = read_envelope(path)
             if not envelope.keyids:
                 continue
             if path.name == RELEASE and _is_release_statement(envelope, public, read_release(public)):
                 found.append(Fact(SIGNED, f"with {_key_names(envelope)}"))
-            if path.name == APPROVED and _is_policy_approval(envelope, read_release(public)):
+            if path.name == APPROVAL_FILE and _is_policy_approval(envelope, read_release(public)):
                 found.append(Fact(APPROVAL_SIGNED, f"with {_key_names(envelope)}"))
-            if path.name not in {RELEASE, APPROVED} and _is_verification_result(envelope, public):
+            if path.name not in {RELEASE, APPROVAL_FILE} and _is_verification_result(envelope, public):
                 found.append(Fact(VERIFIED, _verification_text(envelope)))
     return tuple(found)
 
@@ -213,13 +218,13 @@ def _verification_text(envelope: SignedEnvelope) -> str:
     return f"on {when} to the level {verified_level(envelope).word}, signed with {_key_names(envelope)}"
 
 
-def verified_level(envelope: SignedEnvelope) -> Level:
+def verified_level(envelope: SignedEnvelope) -> VerificationLevel:
     """Return the level to which an auditor's statement says that a release was verified; the least if it does not."""
     predicate = envelope.statement.get("predicate")
     stated = predicate.get("properties") if isinstance(predicate, dict) else None
     properties = stated if isinstance(stated, list) else []
-    held = (level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in properties)
-    return max(held, default=Level.PUBLIC)
+    held = (level for level in VerificationLevel if f"{PREFIX}_VERIFIED_{level.word.upper()}" in properties)
+    return max(held, default=VerificationLevel.PUBLIC)
 
 
 def _key_names(envelope: SignedEnvelope) -> str:
@@ -239,7 +244,7 @@ class _StatementFindings:
         self.results: dict[str, SignedEnvelope] = {}
 
     def check(self, name: str, passed: bool, code: str, failure: str) -> bool:
-        self.checks.append(Check(name, Level.PUBLIC, passed, "" if passed else failure))
+        self.checks.append(Check(name, VerificationLevel.PUBLIC, passed, "" if passed else failure))
         if not passed:
             self.problems.append(Problem(code, failure))
         return passed
@@ -248,7 +253,7 @@ class _StatementFindings:
 def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, manifest: Manifest) -> None:
     """Read every statement of the folder, and hold it against the release."""
     for path in sorted(folder.iterdir()):
-        name = f"{ATTESTATIONS}/{path.name}"
+        name = f"{ATTESTATIONS_FOLDER}/{path.name}"
         known = path.name.endswith(SUFFIX) and not path.name.startswith(".")
         if not gathered.check(f"{name}: belongs", known, FOREIGN_STATEMENT, f"{name} is no statement of a release"):
             continue
@@ -259,20 +264,20 @@ def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, m
             continue
         _check_statement(gathered, path.name, envelope, public, manifest)
         signed = bool(envelope.keyids)
-        gathered.check(f"{name}: signed", signed, UNSIGNED, f"{name} has no signature: it was taken off")
+        gathered.check(f"{name}: signed", signed, UNSIGNED_CODE, f"{name} has no signature: it was taken off")
 
 
 def _check_statement(
     gathered: _StatementFindings, file: str, envelope: SignedEnvelope, public: Path, manifest: Manifest
 ) -> None:
     """Hold one statement against the release."""
-    name = f"{ATTESTATIONS}/{file}"
+    name = f"{ATTESTATIONS_FOLDER}/{file}"
     if file == RELEASE:
         same = _is_release_statement(envelope, public, manifest)
         failure = f"{name} is not the statement of this release: it was edited, or made for another one"
         if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
             gathered.release = envelope
-    elif file == APPROVED:
+    elif file == APPROVAL_FILE:
         same = _is_policy_approval(envelope, manifest)
         failure = f"{name} is not the approval of this release's policy and decisions"
         if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
@@ -297,7 +302,7 @@ def _is_release_statement(envelope: SignedEnvelope, public: Path, manifest: Mani
         digests = (
             audit_digests(audit, withheld=withheld) if audit.is_dir() else claimed_audit_digests(envelope.statement)
         )
-        expected = release_statement(manifest, file_digest(public / NAME), digests)
+        expected = release_statement(manifest, file_digest(public / MANIFEST_FILE), digests)
         return canonical(expected) == envelope.payload
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return False
@@ -320,10 +325,13 @@ def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
         subjects: Mapping[str, str] = {s["name"]: s["digest"]["sha256"] for s in told["subject"]}
     except (KeyError, TypeError):
         return False
-    files = {f"public/{NAME}": public / NAME, f"audit/{auditing.NAME}": public.parent / "audit" / auditing.NAME}
+    files = {
+        f"public/{MANIFEST_FILE}": public / MANIFEST_FILE,
+        f"audit/{auditing.AUDIT_FILE}": public.parent / "audit" / auditing.AUDIT_FILE,
+    }
     here = {name: path for name, path in files.items() if path.is_file()}
     right = all(file_digest(p) == f"sha256:{subjects[n]}" for n, p in here.items() if n in subjects)
-    return right and f"public/{NAME}" in subjects and subjects.keys() <= files.keys()
+    return right and f"public/{MANIFEST_FILE}" in subjects and subjects.keys() <= files.keys()
 
 
 def _unique_keys(keys: Sequence[TrustedKey]) -> Iterable[TrustedKey]:
@@ -338,5 +346,5 @@ def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -
         by = next((trusted for trusted in keys if result.signed_by(trusted.key)), None)
         if by is not None:
             when = result.statement["predicate"].get("timeCreated", "")
-            named.append(f"{ATTESTATIONS}/{name} is signed by {by}: verified on {when}")
+            named.append(f"{ATTESTATIONS_FOLDER}/{name} is signed by {by}: verified on {when}")
     return named

@@ -16,7 +16,7 @@ from rrpolicy.errors import (
     write_error,
 )
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 from rrpolicy.signing.envelope import (
@@ -33,7 +33,7 @@ from rrpolicy.signing.statement import (
 )
 from rrpolicy.signing.verification_result import verification_statement
 from rrpolicy.verification.outcome import Verification
-from rrpolicy.verification.verify import APPROVED, ATTESTATIONS, verify
+from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER, verify
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -127,7 +127,7 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
 
 def approval_path(policy: Path) -> Path:
     """Return where the approvals of a policy's file lie."""
-    return policy.with_name(f"{policy.stem}.{APPROVED}")
+    return policy.with_name(f"{policy.stem}.{APPROVAL_FILE}")
 
 
 def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
@@ -183,7 +183,7 @@ def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) 
 @contextmanager
 def _lock_statements(bundle: Path) -> Iterator[Path]:
     """Yield the folder of the statements, held so that two who sign at once do not lose one another's signature."""
-    folder = bundle / ATTESTATIONS
+    folder = bundle / ATTESTATIONS_FOLDER
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

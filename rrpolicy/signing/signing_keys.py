@@ -17,7 +17,7 @@ from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.document import UnreadableError, read_regular
 from rrpolicy.safe_io.passphrase import NoPassphraseError
 from rrpolicy.safe_io.passphrase import read_passphrase as asked
-from rrpolicy.verification.outcome import Level
+from rrpolicy.verification.outcome import VerificationLevel
 
 if TYPE_CHECKING:
     from securesystemslib.signer import CryptoSigner, Key, SSlibKey
@@ -39,7 +39,7 @@ class TrustedKey:
 
     name: str
     key: Key
-    least: Level = Level.PUBLIC
+    least: VerificationLevel = VerificationLevel.PUBLIC
 
     def __str__(self) -> str:
         """Return the file's name, which people know it by, with the id."""
@@ -173,7 +173,7 @@ def read_auditor_keys(stated: Iterable[str | os.PathLike[str]]) -> list[TrustedK
         each = os.fspath(path)
         file, equals, word = each.rpartition("=") if "=" in each and not Path(each).exists() else (each, "", "")
         try:
-            level = Level.of(word) if equals else Level.PUBLIC
+            level = VerificationLevel.of(word) if equals else VerificationLevel.PUBLIC
         except ValueError as error:
             raise PolicyError(
                 Problem("RR250", str(error), expected="FILE=LEVEL, such as auditor.pub=source")

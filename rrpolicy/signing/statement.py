@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.bundle import audit as auditing
-from rrpolicy.bundle.manifest import with_tag
+from rrpolicy.bundle.manifest import digest_with_tag
 from rrpolicy.canonical_json import Json, canonical, file_digest
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import NAME, Manifest
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization.writing import plain, record
 
@@ -58,7 +58,7 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
         audit: what it says of audit/.
     """
     public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
-    subjects = {f"public/{NAME}": _hex(file), **public, f"audit/{auditing.NAME}": audit.record}
+    subjects = {f"public/{MANIFEST_FILE}": _hex(file), **public, f"audit/{auditing.AUDIT_FILE}": audit.record}
     stated = plain(record(manifest))
     assert isinstance(stated, dict)
     predicate: dict[str, Json] = {key: stated[key] for key in SIGNED_AT}
@@ -66,7 +66,11 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
     predicate["policy_file"] = (
         None
         if audit.policy_file is None
-        else {"uri": auditing.POLICY, "digest": {"sha256": audit.policy_file}, "mediaType": "application/toml"}
+        else {
+            "uri": auditing.POLICY_FILE_NAME,
+            "digest": {"sha256": audit.policy_file},
+            "mediaType": "application/toml",
+        }
     )
     return {
         "_type": STATEMENT,
@@ -107,7 +111,12 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
     return canonical(
         {
             "_type": STATEMENT,
-            "subject": [{"name": f"public/{NAME}", "digest": {"sha256": _hex(file_digest(bundle / "public" / NAME))}}],
+            "subject": [
+                {
+                    "name": f"public/{MANIFEST_FILE}",
+                    "digest": {"sha256": _hex(file_digest(bundle / "public" / MANIFEST_FILE))},
+                }
+            ],
             "predicateType": RECALL,
             "predicate": {"reason": reason, "timeCreated": when},
         }
@@ -127,7 +136,7 @@ def bundle_statement(bundle: Path) -> bytes:
     public = bundle / "public"
     manifest = read_release(public)
     audit = audit_digests(bundle / "audit", withheld=manifest.withholds)
-    return canonical(release_statement(manifest, file_digest(public / NAME), audit))
+    return canonical(release_statement(manifest, file_digest(public / MANIFEST_FILE), audit))
 
 
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
@@ -143,11 +152,11 @@ def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
         ValueError: if audit.json cannot be read.
         KeyError: if it says nothing of the plan.
     """
-    told = read_document(folder / auditing.NAME)
-    written = folder / auditing.POLICY
+    told = read_document(folder / auditing.AUDIT_FILE)
+    written = folder / auditing.POLICY_FILE_NAME
     policy = _hex(file_digest(written)) if written.is_file() and not withheld else None
-    plan = with_tag(told["plan_digest"], told["source_tag"]) if withheld else told["plan_digest"]
-    return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(plan))
+    plan = digest_with_tag(told["plan_digest"], told["source_tag"]) if withheld else told["plan_digest"]
+    return AuditDigests(_hex(file_digest(folder / auditing.AUDIT_FILE)), policy, _hex(plan))
 
 
 def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
@@ -158,7 +167,7 @@ def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
         TypeError: likewise.
         StopIteration: likewise.
     """
-    subject = next(s for s in document["subject"] if s["name"] == f"audit/{auditing.NAME}")
+    subject = next(s for s in document["subject"] if s["name"] == f"audit/{auditing.AUDIT_FILE}")
     predicate = document["predicate"]
     policy = predicate["policy_file"]
     return AuditDigests(

@@ -11,10 +11,10 @@ import rrpolicy
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import Json, canonical, file_digest
 from rrpolicy.finding import Verdict
-from rrpolicy.manifest.manifest import NAME
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.manifest import MANIFEST_FILE
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.signing.statement import STATEMENT
-from rrpolicy.verification.outcome import Level, Verification
+from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 RESULT = "https://in-toto.io/attestation/svr/v0.2"
 VERIFIER = f"urn:rrpolicy:verifier:{rrpolicy.__version__}"
@@ -35,10 +35,10 @@ def verification_statement(bundle: Path, found: Verification, now: datetime) -> 
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     manifest = read_release(public)
-    subjects = {f"public/{NAME}": file_digest(public / NAME)}
-    record = bundle / "audit" / auditing.NAME
-    if found.level > Level.PUBLIC:
-        subjects[f"audit/{auditing.NAME}"] = file_digest(record)
+    subjects = {f"public/{MANIFEST_FILE}": file_digest(public / MANIFEST_FILE)}
+    record = bundle / "audit" / auditing.AUDIT_FILE
+    if found.level > VerificationLevel.PUBLIC:
+        subjects[f"audit/{auditing.AUDIT_FILE}"] = file_digest(record)
     document: dict[str, Json] = {
         "_type": STATEMENT,
         "subject": [{"name": n, "digest": {"sha256": d.removeprefix("sha256:")}} for n, d in subjects.items()],
@@ -70,7 +70,7 @@ def verified_properties(found: Verification, *, withheld: bool = False) -> Itera
         found: a verification that passed.
         withheld: name no limits: the release withholds its matrices, which may follow from them.
     """
-    for level in Level:
+    for level in VerificationLevel:
         if level <= found.level:
             yield f"{PREFIX}_VERIFIED_{level.word.upper()}"
     for finding in (each.withheld() if withheld else each for each in found.findings):

@@ -10,7 +10,7 @@ import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.source.counts import Counts, tabulate
-from rrpolicy.source.duckdb.encoding import NULL
+from rrpolicy.source.duckdb.encoding import NULL_CODE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ MOST = 1 << 20
 """Cells, surprises included, that are counted in an array."""
 
 
-class Cells:
+class CellCounter:
     """Counts cells of categories, and in the columns beside them nulls and numbers that cannot be."""
 
     def __init__(self, coded: Sequence[Attribute], probes: Sequence[Attribute | None]) -> None:
@@ -33,14 +33,14 @@ class Cells:
             probes: of each column beside them, `carried_probe`'s stand-in.
         """
         self._coded = coded
-        self._n = np.zeros([len(a.domain or ()) - NULL for a in coded], dtype=np.int64)
+        self._n = np.zeros([len(a.domain or ()) - NULL_CODE for a in coded], dtype=np.int64)
         self._probes = probes
         self._surprising = [(0, 0)] * len(probes)
 
     @staticmethod
     def fit(coded: Sequence[Attribute]) -> bool:
         """Return whether the cells of some attributes are few enough."""
-        return math.prod(len(a.domain or ()) - NULL for a in coded) <= MOST
+        return math.prod(len(a.domain or ()) - NULL_CODE for a in coded) <= MOST
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Take distinct rows: codes of the attributes, the columns beside them in order, others, and multiplicities."""
@@ -50,16 +50,16 @@ class Cells:
         for size, column in zip(self._n.shape, columns, strict=False):
             number *= np.int32(size)
             number += as_numpy(column)
-            number -= np.int32(NULL)
+            number -= np.int32(NULL_CODE)
         weights = None if len(n) == int(n.sum()) else n
         self._n += np.bincount(number, weights, self._n.size).astype(np.int64).reshape(self._n.shape)
         beside = zip(self._probes, self._surprising, columns[len(self._coded) :], strict=False)
-        self._surprising = [_more(probe, so_far, column, n) for probe, so_far, column in beside]
+        self._surprising = [_invalid_counts(probe, so_far, column, n) for probe, so_far, column in beside]
 
     def counts(self) -> Counts:
         """Return the table, surprises included under the codes -1 and -2."""
         names, shape = tuple(a.name for a in self._coded), tuple(len(a.domain or ()) for a in self._coded)
-        codes = (np.argwhere(self._n) + NULL).astype(np.int32)
+        codes = (np.argwhere(self._n) + NULL_CODE).astype(np.int32)
         return tabulate(names, shape, codes, self._n[self._n > 0])
 
     def surprising(self) -> Mapping[str, tuple[int, int]]:
@@ -67,7 +67,7 @@ class Cells:
         return {p.name: found for p, found in zip(self._probes, self._surprising, strict=True) if p is not None}
 
 
-def _more(probe: Attribute | None, so_far: tuple[int, int], column: pa.Array, n: Ints) -> tuple[int, int]:
+def _invalid_counts(probe: Attribute | None, so_far: tuple[int, int], column: pa.Array, n: Ints) -> tuple[int, int]:
     import pyarrow as pa
 
     if probe is None:

@@ -86,7 +86,7 @@ def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, 
     return Counts(attributes, shape, np.ascontiguousarray(codes, dtype=np.int32), n.astype(np.int64))
 
 
-def ranked(codes: Ints | Codes) -> tuple[Ints, Ints]:
+def rank_codes(codes: Ints | Codes) -> tuple[Ints, Ints]:
     """Return the codes that occur, in order, and of each entry the place of its own among them."""
     if not len(codes) or int(codes.min()) < 0 or int(codes.max()) > _DENSE + len(codes):
         found, places = np.unique(codes, return_inverse=True)
@@ -95,7 +95,7 @@ def ranked(codes: Ints | Codes) -> tuple[Ints, Ints]:
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
-def numbered(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
+def number_rows(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
     """Return the number of each row among the distinct rows in lexicographic order, and how many there are.
 
     Args:
@@ -105,6 +105,6 @@ def numbered(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
     number = np.zeros(rows, dtype=np.int64)
     distinct = min(rows, 1)
     for column in columns:
-        found, number = ranked(number * (int(column.max(initial=0)) + 1) + column)
+        found, number = rank_codes(number * (int(column.max(initial=0)) + 1) + column)
         distinct = len(found)
     return number, distinct

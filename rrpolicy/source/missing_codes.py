@@ -24,18 +24,18 @@ _APART = 0.25
 """Of the range of the other numbers, how far a code at the high end lies from them at least."""
 
 
-def coded_numbers(first: Sequence[Number], last: Sequence[Number]) -> tuple[Number, ...]:
+def likely_missing_codes(first: Sequence[Number], last: Sequence[Number]) -> tuple[Number, ...]:
     """Return the numbers of a column that look like codes of missing values, in order.
 
     Args:
         first: some of its first different numbers in order, the least one among them.
         last: some of its last ones, likewise; the same as `first` where these are all.
     """
-    below = [*takewhile(lambda v: _spelled(v, _BELOW), first)]
+    below = [*takewhile(lambda v: _matches_pattern(v, _BELOW), first)]
     rest = first[len(below) :]
     if not rest or float(rest[0]) < 0 or (below and float(rest[0]) - float(below[-1]) < _STEP):
         below, rest = [], first
-    above = [*takewhile(lambda v: _spelled(v, _LAST), reversed(last))][::-1]
+    above = [*takewhile(lambda v: _matches_pattern(v, _LAST), reversed(last))][::-1]
     if above and len(above) < len(last) and rest:
         highest, gap = float(last[-len(above) - 1]), float(above[0]) - float(last[-len(above) - 1])
         if highest >= float(rest[0]) and gap >= max(_STEP, _APART * (highest - float(rest[0]))):
@@ -43,5 +43,5 @@ def coded_numbers(first: Sequence[Number], last: Sequence[Number]) -> tuple[Numb
     return tuple(below)
 
 
-def _spelled(number: Number, pattern: re.Pattern[str]) -> bool:
+def _matches_pattern(number: Number, pattern: re.Pattern[str]) -> bool:
     return math.isfinite(number) and number == int(number) and pattern.fullmatch(str(int(number))) is not None

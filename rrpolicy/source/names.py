@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-UNITS = "hh household person patient subject respondent participant client"
+UNIT_WORDS = "hh household person patient subject respondent participant client"
 """Words of a name of people or households."""
-SENSITIVE = (
+SENSITIVE_WORDS = (
     "disease diagnos illness health hiv medic drug drugs disab income salar wage wages wealth debt benefit religio"
     " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
 )
-LINKING = (
+LINKING_WORDS = (
     "age ages birth born sex gender female male zip post region city town county state states country nation educat"
     " school occupat job profession marital famil household child language"
 )
@@ -21,28 +21,28 @@ _WHOLE = "state"
 _ROWS = [
     [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
 ]
-_WHOLE_UNITS = [[w] for w in (*UNITS.split(), "nr", "caseid", "casenr", "persid", "persnr", "respid", "subjid")]
+_WHOLE_UNITS = [[w] for w in (*UNIT_WORDS.split(), "nr", "caseid", "casenr", "persid", "persnr", "respid", "subjid")]
 _KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
 
-def numbers_rows(name: str) -> bool:
+def is_row_number_name(name: str) -> bool:
     """Return whether a column's name is that of a number of rows."""
-    return words_of(name)[-1:] in _ROWS
+    return name_words(name)[-1:] in _ROWS
 
 
-def identifies_people(name: str) -> bool:
+def is_person_identifier_name(name: str) -> bool:
     """Return whether a column's name is that of an identifier of people, households or other units."""
-    words = words_of(name)
-    return not numbers_rows(name) and (words in _WHOLE_UNITS or words[-1:] in _KEYS)
+    words = name_words(name)
+    return not is_row_number_name(name) and (words in _WHOLE_UNITS or words[-1:] in _KEYS)
 
 
-def words_of(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """Return the words of a column's name in lower case, without its digits."""
     return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
-def holds(name: str, known: str) -> bool:
+def contains_word(name: str, known: str) -> bool:
     """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
-    parts = words_of(name)
+    parts = name_words(name)
     words = known.split()
     return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT and w != _WHOLE)) for p in parts)

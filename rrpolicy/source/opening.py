@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
-from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
 from rrpolicy.policy.model import PLAIN, Policy, Reading
-from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME, REFERENCE_SCHEME, TUNING_SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "
 """Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
 
 
-def unreadable(error: DataError) -> bool:
+def is_unreadable(error: DataError) -> bool:
     """Return whether a table cannot be read at all; else it can, and does not fit the policy."""
     return any(problem.code.startswith("RR30") or problem.code in _UNREADABLE for problem in error.problems)
 
@@ -45,17 +45,19 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
         DataError: RR300 to RR321; RR337 if the reference table lacks people of the table.
         RefusedError: RR410 if the table changes meanwhile.
     """
-    from rrpolicy.source.original import read
+    from rrpolicy.source.original import read_original
 
     with (
         open_snapshot(policy, sources, scratch) as snapshot,
-        with_reference(read(policy, snapshot), sources, scratch / "reference") as original,
+        open_with_reference(read_original(policy, snapshot), sources, scratch / "reference") as original,
     ):
         yield original
 
 
 @contextmanager
-def with_reference(original: TableOriginal, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
+def open_with_reference(
+    original: TableOriginal, sources: Mapping[str, Source], scratch: Path
+) -> Iterator[TableOriginal]:
     """Read the reference table beside an original; yield that as it is, if its policy does not say where one lies.
 
     Args:
@@ -68,19 +70,19 @@ def with_reference(original: TableOriginal, sources: Mapping[str, Source], scrat
             table.
         RefusedError: RR410 if it changes meanwhile.
     """
-    from rrpolicy.source.original import read
-    from rrpolicy.source.reference import of_people, of_reference, refuse_strangers
+    from rrpolicy.source.original import read_original
+    from rrpolicy.source.reference import reference_policy, reference_problem, require_subset_of_reference
 
-    policy = of_people(original.policy)
+    policy = reference_policy(original.policy)
     if policy is None:
         yield original
         return
     with ExitStack() as stack:
         try:
-            people = read(policy, stack.enter_context(open_snapshot(policy, sources, scratch)))
+            people = read_original(policy, stack.enter_context(open_snapshot(policy, sources, scratch)))
         except DataError as error:
-            raise DataError([of_reference(problem, policy) for problem in error.problems]) from error
-        refuse_strangers(original, people)
+            raise DataError([reference_problem(problem, policy) for problem in error.problems]) from error
+        require_subset_of_reference(original, people)
         yield replace(original, reference=people)
 
 
@@ -88,13 +90,18 @@ def with_reference(original: TableOriginal, sources: Mapping[str, Source], scrat
 def open_snapshot(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[Snapshot]:
     """Open the policy's table, to be read under this policy and others; see `open_original`."""
     scratch.mkdir(mode=0o700, exist_ok=True)
-    source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
-    with _placed(policy), snapshot_of(source, uri, policy.source.table, scratch, policy.reading) as snapshot:
+    source, uri = engine_for_uri(policy.source.uri, sources, Path(policy.folder), policy)
+    with (
+        _located_errors(policy),
+        open_table_snapshot(source, uri, policy.source.table, scratch, policy.reading) as snapshot,
+    ):
         yield snapshot
 
 
 @contextmanager
-def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, reading: Reading) -> Iterator[Snapshot]:
+def open_table_snapshot(
+    source: Source, uri: str, table: str | None, scratch: Path, reading: Reading
+) -> Iterator[Snapshot]:
     """Open a table by its engine; see `Source.open`.
 
     Raises:
@@ -106,7 +113,7 @@ def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, read
 
 
 @frozen
-class Counting:
+class CountsSource:
     """A table of distinct rows with counts, which another engine reads; a `Source`.
 
     Attributes:
@@ -132,7 +139,7 @@ class Counting:
             DataError: RR347 if the engine leaves the counts among the columns; RR3xx as it raises them.
         """
         counting = replace(reading, multiplicity=self.multiplicity)
-        with snapshot_of(self.engine, uri, table, scratch, counting) as snapshot:
+        with open_table_snapshot(self.engine, uri, table, scratch, counting) as snapshot:
             if self.multiplicity in snapshot.columns():
                 message = (
                     f"this engine reads records alone, and takes '{self.multiplicity}' for a column like any other"
@@ -143,7 +150,7 @@ class Counting:
 
 
 @contextmanager
-def _placed(policy: Policy) -> Iterator[None]:
+def _located_errors(policy: Policy) -> Iterator[None]:
     """Add the place where the policy names its table to the errors of a table that cannot be read."""
     try:
         yield
@@ -152,13 +159,15 @@ def _placed(policy: Policy) -> Iterator[None]:
         unread = [
             p.place is None and (p.code.startswith(("RR30", "RR34")) or p.code in _ELSEWHERE) for p in error.problems
         ]
-        if place is None or parted(policy.source.uri)[1] not in place.text or not any(unread):
+        if place is None or split_counts_uri(policy.source.uri)[1] not in place.text or not any(unread):
             raise  # without a place also where the caller named another table
         placed = [replace(p, place=place) if no else p for p, no in zip(error.problems, unread, strict=True)]
         raise DataError(placed) from error
 
 
-def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy | None = None) -> tuple[Source, str]:
+def engine_for_uri(
+    uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy | None = None
+) -> tuple[Source, str]:
     """Return the engine for a uri, and the uri with its path resolved.
 
     Args:
@@ -171,14 +180,14 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
         DataError: RR301 if no engine opens it.
         PolicyError: RR294 if it stands for a table in memory, and none was handed over.
     """
-    multiplicity, own = parted(uri)
+    multiplicity, own = split_counts_uri(uri)
     if multiplicity is not None:
-        counting, resolved = engine(own, sources, folder, policy)
-        return Counting(counting, multiplicity), resolved
+        counting, resolved = engine_for_uri(own, sources, folder, policy)
+        return CountsSource(counting, multiplicity), resolved
     named = policy.place("source.uri") if policy else None
     place = named if named and uri and uri in named.text else None  # the caller may have named another table
     scheme = _SCHEME.fullmatch(uri)
-    if scheme and scheme[1] in {SCHEME, PLAN_ON, REFERENCE} and scheme[1] not in sources:
+    if scheme and scheme[1] in {MEMORY_SCHEME, TUNING_SCHEME, REFERENCE_SCHEME} and scheme[1] not in sources:
         message = "the policy's table is one in memory, and none was handed over"
         hint = 'in Python, `rrpolicy.release("policy.toml", "bundle", source=frame)`; in a shell, --source FILE'
         raise PolicyError(Problem("RR294", message, named, "a table for this call", hint))

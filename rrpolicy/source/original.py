@@ -14,21 +14,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rrpolicy.canonical_json import Json, canonical
-from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.engine.column_types import Family, family
+from rrpolicy.engine.arrays import as_numpy, number_array
+from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import ROUNDED, Attribute, Policy, Role
-from rrpolicy.source import surprises
-from rrpolicy.source.cells import Cells
+from rrpolicy.policy.model import (
+    ROUNDING_TOLERANCE,
+    Attribute,
+    Policy,
+    Role,
+)
+from rrpolicy.source import schema_violations
+from rrpolicy.source.cells import CellCounter
 from rrpolicy.source.counts import Counts, tabulate
-from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 from rrpolicy.source.protocol import MULTIPLICITY, Distributed
-from rrpolicy.source.rowdigest import row_digest
-from rrpolicy.source.runs import BATCH, repeated
-from rrpolicy.source.sample import Systematic
-from rrpolicy.source.singles import Singles
-from rrpolicy.source.units import Units, units_of
+from rrpolicy.source.row_digest import row_digest
+from rrpolicy.source.run_length import BATCH, repeated
+from rrpolicy.source.sample import SystematicSampler
+from rrpolicy.source.uniques import UniqueValueCounter
+from rrpolicy.source.units import Units, count_units
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -38,7 +43,7 @@ JOINT_CELLS = 5_000_000
 """The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
 
 
-def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
+def read_original(policy: Policy, snapshot: Snapshot) -> TableOriginal:
     """Read a table under a policy and refuse what the policy does not foresee.
 
     Args:
@@ -52,7 +57,12 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         DataError: RR310 to RR325, all at once, unless columns are missing or nobody named them.
         RefusedError: RR410 if the table changed meanwhile.
     """
-    _refuse([*surprises.check_columns(policy, snapshot.columns()), *surprises.check_size(policy, snapshot.records())])
+    _raise_problems(
+        [
+            *schema_violations.check_columns(policy, snapshot.columns()),
+            *schema_violations.check_size(policy, snapshot.records()),
+        ]
+    )
     unnamed = [name for name in snapshot.columns() if name not in policy.attributes]
     attributes = dict(policy.attributes)
     attributes |= {name: Attribute(name, Role.EXCLUDED, None, release_as=name) for name in unnamed}
@@ -62,32 +72,32 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         try:
             types[attribute.name] = snapshot.released_type(attribute)
             if attribute.domain is None and attribute.observed:
-                attributes[attribute.name] = surprises.resolved(attribute, snapshot)
-            problems += surprises.check_weight(attributes[attribute.name], types[attribute.name])
+                attributes[attribute.name] = schema_violations.resolve_domain(attribute, snapshot)
+            problems += schema_violations.check_weight(attributes[attribute.name], types[attribute.name])
         except DataError as error:
             problems += error.problems
             del attributes[attribute.name]  # the others are looked at all the same
     policy = replace(policy, attributes=attributes)
     weight = policy.weight
     if weight is not None and weight.role.dropped and weight.name in snapshot.columns():
-        problems += surprises.check_weight(weight, snapshot.columns()[weight.name])
+        problems += schema_violations.check_weight(weight, snapshot.columns()[weight.name])
     units = None
     try:
-        units = units_of(policy, snapshot)
+        units = count_units(policy, snapshot)
     except DataError as error:
         problems += error.problems
     original = TableOriginal(policy, snapshot, snapshot.records(), types, units)
-    _refuse([*problems, *original.first_look()])
+    _raise_problems([*problems, *original.first_look()])
     return original
 
 
-def _refuse(problems: Sequence[Problem]) -> None:
+def _raise_problems(problems: Sequence[Problem]) -> None:
     if problems:
         raise DataError(problems)
 
 
 @frozen(slots=False)
-class Whole:
+class FullPassResult:
     """What one pass over all distinct rows tells.
 
     Attributes:
@@ -100,7 +110,7 @@ class Whole:
     content: bytes
     sample: pa.Table
     singles: int | None
-    cells: Cells | None
+    cells: CellCounter | None
 
 
 @frozen(slots=False, eq=False)
@@ -207,7 +217,7 @@ class TableOriginal:
         """
         coded, carried = self._chosen(columns)
         if self._known(columns):
-            yield from repeated(_table(self.counts(*columns)))
+            yield from repeated(_count_batches(self.counts(*columns)))
             return
         for batch in self.snapshot.rows(coded, carried):
             yield batch.select(list(columns))
@@ -241,7 +251,7 @@ class TableOriginal:
         """
         coded, carried = self._chosen(columns)
         if self._known(columns):
-            yield from _table(self.counts(*columns))
+            yield from _count_batches(self.counts(*columns))
             return
         for batch in self.snapshot.tally(coded, carried):
             yield batch.select([*columns, MULTIPLICITY])
@@ -284,7 +294,7 @@ class TableOriginal:
             return int((self.counts(name).n == 1).sum())
         if self._whole.singles is not None and name == self.carried[0].name:
             return self._whole.singles
-        found = Singles()
+        found = UniqueValueCounter()
         for batch in self.tally(name):
             found.take(batch.column(0), as_numpy(batch.column(1)))
         return found.count()
@@ -337,11 +347,11 @@ class TableOriginal:
                 coded, [p for p in map(self._probe, [*self.carried, *dropped]) if p is not None]
             )
         ways = [next(t for t in tables if a.name in t.attributes).marginal(a.name) for a in coded]
-        problems = [*surprises.check_codes(coded, ways)]
+        problems = [*schema_violations.check_codes(coded, ways)]
         yield from problems
         for attribute, way in zip(coded, ways, strict=True):
-            yield from surprises.check_observed(attribute, way)
-            yield from surprises.check_units(attribute, int((way.n == 1).sum()), self.records)
+            yield from schema_violations.check_observed(attribute, way)
+            yield from schema_violations.check_design_units(attribute, int((way.n == 1).sum()), self.records)
         if not problems:
             self._tables.update({frozenset(t.attributes): t for t in tables})
         for attribute in [*self.carried, *dropped]:
@@ -349,7 +359,7 @@ class TableOriginal:
 
     def _probe(self, attribute: Attribute) -> Attribute | None:
         """Return what stands in for a column whose surprises are counted; see `surprises.carried_probe`."""
-        return surprises.carried_probe(attribute, {**self.snapshot.columns(), **self.types}[attribute.name])
+        return schema_violations.probe_attribute(attribute, {**self.snapshot.columns(), **self.types}[attribute.name])
 
     def _asked(
         self, coded: Sequence[Attribute], probes: Sequence[Attribute]
@@ -360,14 +370,16 @@ class TableOriginal:
             tables, ways = [table.marginal(*(a.name for a in coded))], [table.marginal(p.name) for p in probes]
         else:
             tables, ways = [self._counted([a]) for a in coded], [self._counted([p]) for p in probes]
-        return tables, {p.name: _surprising(way) for p, way in zip(probes, ways, strict=True)}
+        return tables, {p.name: _invalid_value_counts(way) for p, way in zip(probes, ways, strict=True)}
 
     def _look_at_carried(self, attribute: Attribute, found: tuple[int, int] | None) -> Iterator[Problem]:
         """Yield what is wrong with a carried column; its values are counted only where that decides something."""
         if attribute.role.dropped:
-            yield from surprises.check_carried(attribute, *(found or (0, 0)))
+            yield from schema_violations.check_carried(attribute, *(found or (0, 0)))
             return
-        rounding = attribute.rounding if family(self.types[attribute.name]) in {Family.INTEGER, Family.REAL} else None
+        rounding = (
+            attribute.rounding if family(self.types[attribute.name]) in {TypeFamily.INTEGER, TypeFamily.REAL} else None
+        )
         design = attribute.design in {"stratum", "cluster"}
         if found is None or attribute.assume_unlinkable is None or rounding is not None or design:
             singles, nulls, unlike = 0, 0, 0
@@ -376,12 +388,12 @@ class TableOriginal:
                 singles += int(np.count_nonzero(n == 1))
                 nulls += int(n[~as_numpy(batch.column(0).is_valid())].sum())
                 if rounding is not None:
-                    unlike += int(n[_unrounded(as_numpy(batch.column(0), 0), rounding)].sum())
-            yield from surprises.check_rounded(attribute, unlike)
-            alone = [*surprises.check_units(attribute, singles, self.records)]
-            yield from alone or surprises.check_singles(attribute, singles, self.records)
+                    unlike += int(n[_unrounded_weights(as_numpy(batch.column(0), 0), rounding)].sum())
+            yield from schema_violations.check_weight_rounding(attribute, unlike)
+            alone = [*schema_violations.check_design_units(attribute, singles, self.records)]
+            yield from alone or schema_violations.check_unique_values(attribute, singles, self.records)
             found = found or (nulls, 0)
-        yield from surprises.check_carried(attribute, *found)
+        yield from schema_violations.check_carried(attribute, *found)
 
     def _counted(self, attributes: Sequence[Attribute]) -> Counts:
         """Count in the engine, in one pass, surprises included."""
@@ -395,16 +407,20 @@ class TableOriginal:
         return tabulate(names, shape, np.concatenate(codes), np.concatenate(n))
 
     @cached_property
-    def _whole(self) -> Whole:
+    def _whole(self) -> FullPassResult:
         """Learn in one pass what only all distinct rows tell."""
         coded, unit = self.categorical, self.policy.unit if self.policy.release.series is not None else None
         carried = [a.name for a in self.carried] + ([] if unit is None else [unit])
-        sample, singles = Systematic(self.records), Singles()
-        cells = Cells(coded, list(map(self._probe, self.carried))) if self.carried and Cells.fit(coded) else None
+        sample, singles = SystematicSampler(self.records), UniqueValueCounter()
+        cells = (
+            CellCounter(coded, list(map(self._probe, self.carried)))
+            if self.carried and CellCounter.fit(coded)
+            else None
+        )
 
         def counted() -> Iterator[pa.RecordBatch]:
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
-            for batch in self.snapshot.tally(coded, carried) if joint is None else _table(joint):
+            for batch in self.snapshot.tally(coded, carried) if joint is None else _count_batches(joint):
                 sample.take(batch)
                 if carried:
                     singles.take(batch.column(len(coded)), as_numpy(batch.columns[-1]))
@@ -416,24 +432,26 @@ class TableOriginal:
         labels: list[Json] = [[a.name, None if a.domain is None else list(a.domain)] for a in coded]
         named = canonical(labels + [[name, None] for name in carried])
         content = hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
-        return Whole(content, sample.table(), singles.count() if carried else None, cells)
+        return FullPassResult(content, sample.table(), singles.count() if carried else None, cells)
 
 
-def _unrounded(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
+def _unrounded_weights(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
     """Return which weights are no multiples of a step, as far as doubles tell; what is no weight is refused as such."""
     times = values.astype(np.float64) / step
-    return np.isfinite(times) & (times > 0) & (np.abs(times - np.rint(times)) > ROUNDED * np.maximum(times, 1))
+    return (
+        np.isfinite(times) & (times > 0) & (np.abs(times - np.rint(times)) > ROUNDING_TOLERANCE * np.maximum(times, 1))
+    )
 
 
-def _surprising(way: Counts) -> tuple[int, int]:
+def _invalid_value_counts(way: Counts) -> tuple[int, int]:
     """Return how many records a probe's table has that are null, and that are infinite."""
     code = way.codes[:, 0]
-    return int(way.n[code == NULL].sum()), int(way.n[code == OUTSIDE].sum())
+    return int(way.n[code == NULL_CODE].sum()), int(way.n[code == OUTSIDE_CODE].sum())
 
 
-def _table(counts: Counts) -> Iterator[pa.RecordBatch]:
+def _count_batches(counts: Counts) -> Iterator[pa.RecordBatch]:
     """Yield a table as `Snapshot.tally` does."""
     for start in range(0, len(counts.n), BATCH):
         part = slice(start, start + BATCH)
-        columns = [numbers(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
-        yield pa.record_batch([*columns, numbers(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])
+        columns = [number_array(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
+        yield pa.record_batch([*columns, number_array(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HINT = "its columns have the names and the categories of the policy; a view in a database can give it these"
 
 
-def of_people(policy: Policy) -> Policy | None:
+def reference_policy(policy: Policy) -> Policy | None:
     """Return the policy by which the reference table is read: what makes classes, and where it lies.
 
     Args:
@@ -43,7 +43,7 @@ def of_people(policy: Policy) -> Policy | None:
     return replace(policy, source=source, attributes=attributes, reference=None, release=release, places=places)
 
 
-def of_reference(problem: Problem, policy: Policy) -> Problem:
+def reference_problem(problem: Problem, policy: Policy) -> Problem:
     """Return a problem of the reference table, which names it.
 
     Args:
@@ -58,7 +58,7 @@ def of_reference(problem: Problem, policy: Policy) -> Problem:
     )
 
 
-def refuse_strangers(original: TableOriginal, people: TableOriginal) -> None:
+def require_subset_of_reference(original: TableOriginal, people: TableOriginal) -> None:
     """Refuse a population that some people of the table are not of.
 
     Args:
@@ -69,7 +69,7 @@ def refuse_strangers(original: TableOriginal, people: TableOriginal) -> None:
         DataError: RR337 if the table has more records of some combination than the reference table has people.
     """
     names = [a.name for a in people.policy.released]
-    records, population = (_by_cell(table.counts(*names)) for table in (original, people))
+    records, population = (_counts_by_cell(table.counts(*names)) for table in (original, people))
     short = [n - population.get(cell, 0) for cell, n in records.items() if n > population.get(cell, 0)]
     if short:
         message = (
@@ -80,6 +80,6 @@ def refuse_strangers(original: TableOriginal, people: TableOriginal) -> None:
         raise DataError(Problem("RR337", message, people.policy.place("source.uri"), expected))
 
 
-def _by_cell(counts: Counts) -> dict[bytes, int]:
+def _counts_by_cell(counts: Counts) -> dict[bytes, int]:
     codes = np.ascontiguousarray(counts.codes, dtype=np.int32)
     return {row.tobytes(): int(n) for row, n in zip(codes, counts.n, strict=True)}

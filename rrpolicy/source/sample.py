@@ -7,14 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.source.protocol import MULTIPLICITY
 
 MOST = 250_000
 """About the most records of a sample; a table of no more is taken whole."""
 
 
-class Systematic:
+class SystematicSampler:
     """Takes every s-th record of distinct rows with multiplicities as they pass, s = ceil(N / MOST)."""
 
     def __init__(self, records: int, most: int = MOST) -> None:
@@ -36,14 +36,14 @@ class Systematic:
         first = -(-self._seen // self._step) * self._step
         chosen = np.searchsorted(ends, np.arange(first, int(ends[-1]), self._step), side="right")
         self._seen = int(ends[-1])
-        self._parts.append(batch.select(range(batch.num_columns - 1)).take(numbers(chosen)))
+        self._parts.append(batch.select(range(batch.num_columns - 1)).take(number_array(chosen)))
 
     def table(self) -> pa.Table:
         """Return the records taken."""
         return pa.Table.from_batches(self._parts)
 
 
-def systematic(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -> pa.Table:
+def systematic_sample(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -> pa.Table:
     """Return every s-th of the rows.
 
     Args:
@@ -51,8 +51,8 @@ def systematic(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -
         records: N.
         most: about the most records to take.
     """
-    sample = Systematic(records, most)
+    sample = SystematicSampler(records, most)
     for batch in rows:
-        ones = numbers(np.ones(batch.num_rows, dtype=np.int64))
+        ones = number_array(np.ones(batch.num_rows, dtype=np.int64))
         sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, MULTIPLICITY]))
     return sample.table()

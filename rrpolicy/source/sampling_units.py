@@ -70,14 +70,15 @@ class SamplingUnits:
         if self.alone:
             unit = "cluster" if self.clustered else "record"
             yield (
-                f"{_many(self.alone, 'stratum has', 'strata have')} one {unit} alone, with "
-                f"{_many(self.alone_records, 'record', 'records')}: no error of the population is estimated until "
-                "analysts let such strata be centred (RR546); coarser strata spare them that"
+                f"{_plural_count(self.alone, 'stratum has', 'strata have')} one {unit} alone, with "
+                f"{_plural_count(self.alone_records, 'record', 'records')}: no error of the population is estimated "
+                "until analysts let such strata be centred (RR546); coarser strata spare them that"
             )
         if self.shared:
             yield (
-                f"{_many(self.shared, 'name of a cluster stands', 'names of clusters stand')} in several strata, with "
-                f"{_many(self.shared_records, 'record', 'records')}: each is taken for another cluster in each stratum"
+                f"{_plural_count(self.shared, 'name of a cluster stands', 'names of clusters stand')} in several "
+                f"strata, with {_plural_count(self.shared_records, 'record', 'records')}: each is taken for another "
+                "cluster in each stratum"
             )
         if self.single:
             yield (
@@ -86,5 +87,5 @@ class SamplingUnits:
             )
 
 
-def _many(n: int, one: str, several: str) -> str:
+def _plural_count(n: int, one: str, several: str) -> str:
     return f"{n:,} {one if n == 1 else several}"

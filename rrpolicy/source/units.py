@@ -17,21 +17,27 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import MOST_RECORDS, ROWS, Role
-from rrpolicy.policy.tree.spelling import spelled
-from rrpolicy.source.names import LINKING, UNITS, holds, identifies_people, numbers_rows
+from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT, Role
+from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.source.names import (
+    LINKING_WORDS,
+    UNIT_WORDS,
+    contains_word,
+    is_person_identifier_name,
+    is_row_number_name,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute, Policy
     from rrpolicy.source.protocol import Original, Snapshot
 
 
-UNTOLD = "untested-units"
+UNTESTED_UNITS = "untested-units"
 """The name of the remark that units were not told apart."""
 
 
 @runtime_checkable
-class _Sharing(Protocol):
+class _SharedValueCounter(Protocol):
     """An original that counts how many records share a value of a column, also of one that is not released."""
 
     def shared(self, column: str) -> Units | None: ...
@@ -66,13 +72,13 @@ class Units:
         return sum((size - most) * units for size, units in self.sizes.items() if size > most)
 
 
-def untold(policy: Policy) -> str | None:
+def unit_choice_hint(policy: Policy) -> str | None:
     """Return what to do where several identifiers leave open which of them identifies people; else None."""
     identifiers = [a.name for a in policy.with_role(Role.IDENTIFIER)]
     if policy.unit is not None or policy.of_rows or len(identifiers) < 2:  # noqa: PLR2004
         return None
     listed = ", ".join(f"'{name}'" for name in identifiers)
-    stated = " or ".join(f"unit = {spelled(name)}" for name in identifiers if not numbers_rows(name))
+    stated = " or ".join(f"unit = {toml_value(name)}" for name in identifiers if not is_row_number_name(name))
     proposed = (
         f"Name under [source] the one that all records of a person share, {stated}; a number of rows is none"
         if stated
@@ -84,7 +90,7 @@ def untold(policy: Policy) -> str | None:
     )
 
 
-def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
+def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
     """Count the units of a table and refuse it if one has more records than the policy admits.
 
     Args:
@@ -115,7 +121,7 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
         raise DataError(Problem("RR325", message, place, "a column of the table, upper and lower case told apart"))
     found: Units = replace(count(name), type=snapshot.columns()[name])
     if found.missing:
-        message = f"{_have(found.missing)} no '{name}', by which units of protection are told apart"
+        message = f"{_shared_records_text(found.missing)} no '{name}', by which units of protection are told apart"
         hint = "mend the table, or let `[source] unit` name a column that every record has"
         raise DataError(Problem("RR324", message, place, "no nulls (or NaN)", hint))
     most = policy.source.max_records
@@ -135,7 +141,7 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
     return found
 
 
-def refuse_repeated(policy: Policy, original: Original) -> None:
+def require_unrepeated_people(policy: Policy, original: Original) -> None:
     """Refuse a table with a column that looks like the key of people and repeats, where no `unit` is declared.
 
     The columns are identifiers, and columns that are left out and have the name of a key. A unit that is a number of
@@ -149,26 +155,30 @@ def refuse_repeated(policy: Policy, original: Original) -> None:
         DataError: RR329, one for each column.
     """
     unit = policy.unit
-    if not isinstance(original, _Sharing) or policy.of_rows or (unit is not None and not numbers_rows(unit)):
+    if (
+        not isinstance(original, _SharedValueCounter)
+        or policy.of_rows
+        or (unit is not None and not is_row_number_name(unit))
+    ):
         return
     problems = []
     for attribute in policy.attributes.values():
-        if not attribute.role.dropped or attribute.name == unit or not _key_of_people(attribute):
+        if not attribute.role.dropped or attribute.name == unit or not _is_person_key(attribute):
             continue
         found = original.shared(attribute.name)
         most = max(found.sizes, default=0) if found is not None else 0
         if found is None or most <= 1:
             continue
         units, rows = sum(found.sizes.values()), sum(size * n for size, n in found.sizes.items())
-        admitted = f" and `max_records = {most}`" if most <= MOST_RECORDS else ""
+        admitted = f" and `max_records = {most}`" if most <= MAX_UNIT_RECORDS else ""
         message = (
             f"'{attribute.name}' ({attribute.role.value}) repeats: {units:,} {'person' if units == 1 else 'people'} in "
             f"{rows:,} rows, if it identifies people, and the policy declares no `unit`: each guarantee would hold for "
             "a row and not for a person"
         )
         hint = (
-            f"write `unit = {spelled(attribute.name)}`{admitted} under [source]; or, if another column identifies "
-            f'people, name that one; or `unit = "{ROWS}"` if each row is to be protected by itself'
+            f"write `unit = {toml_value(attribute.name)}`{admitted} under [source]; or, if another column identifies "
+            f'people, name that one; or `unit = "{ROW_UNIT}"` if each row is to be protected by itself'
         )
         place = attribute.place or policy.place("source.other_columns")
         problems.append(Problem("RR329", message, place, "`unit` under [source]", hint))
@@ -176,12 +186,14 @@ def refuse_repeated(policy: Policy, original: Original) -> None:
         raise DataError(problems)
 
 
-def _key_of_people(attribute: Attribute) -> bool:
+def _is_person_key(attribute: Attribute) -> bool:
     """Return whether a column is an identifier, or named like one; `region_id` is named like a place."""
     name = attribute.name
-    named = identifies_people(name) and (holds(name, UNITS) or not holds(name, LINKING))
+    named = is_person_identifier_name(name) and (
+        contains_word(name, UNIT_WORDS) or not contains_word(name, LINKING_WORDS)
+    )
     return attribute.role is Role.IDENTIFIER or named
 
 
-def _have(records: int) -> str:
+def _shared_records_text(records: int) -> str:
     return "1 record has" if records == 1 else f"{records:,} records have"

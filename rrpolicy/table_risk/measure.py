@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Finding, Standing
 from rrpolicy.frozen_dataclass import frozen
@@ -15,7 +15,7 @@ from rrpolicy.privacy.classes.class_counts import ClassCounts
 from rrpolicy.privacy.classes.class_model import ClassModel, Protected, rename_finding
 from rrpolicy.registry import Registry
 
-_WITH_AN_ORDER = {Family.INTEGER, Family.REAL, Family.MOMENT}
+_WITH_AN_ORDER = {TypeFamily.INTEGER, TypeFamily.REAL, TypeFamily.MOMENT}
 
 
 def class_models(registry: Registry) -> dict[str, ClassModel]:
@@ -36,7 +36,7 @@ class Measurer:
 
     registry: Registry
     attributes: Mapping[str, Attribute]
-    families: Mapping[str, Family]
+    families: Mapping[str, TypeFamily]
 
     def hold(self, requirement: Requirement, tally: ClassCounts, sensitive: Sequence[str]) -> list[Finding]:
         """Return one finding for each sensitive column that a requirement protects, or one for class sizes."""
@@ -44,7 +44,7 @@ class Measurer:
         told, options = class_models(self.registry)[requirement.model], requirement.options
         subgroup = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
         where = f" where {subgroup}" if subgroup else ""
-        _refuse_unknown(requirement, told, tally)
+        _require_known_population(requirement, told, tally)
         if "sensitive" not in model.options.model_fields:
             found = told.find(options, (), tally.classes)
             words = model.describe(options) + where
@@ -53,7 +53,7 @@ class Measurer:
         findings = []
         for name in self._protected(requirement.model, options.sensitive, sensitive):
             column = self._column(name, tally)
-            _refuse(told, options, column)
+            _require_applicable(told, options, column)
             found = told.find(options, [column], tally.classes)
             if told.kind:
                 found = rename_finding(found, getattr(options, told.kind))
@@ -88,7 +88,7 @@ class Measurer:
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
 
 
-def _refuse_unknown(requirement: Requirement, told: ClassModel, tally: ClassCounts) -> None:
+def _require_known_population(requirement: Requirement, told: ClassModel, tally: ClassCounts) -> None:
     """Raise RR250 if it cannot be held to classes of which too little is known of the population."""
     people = tally.classes.population
     if requirement.needs_reference and (people is None or (told.counted and people.standing is not Standing.EXACT)):
@@ -98,7 +98,7 @@ def _refuse_unknown(requirement: Requirement, told: ClassModel, tally: ClassCoun
         raise PolicyError(Problem("RR250", f"{requirement.model} needs to know of the population", hint=hint))
 
 
-def _refuse(told: ClassModel, options: object, column: Protected) -> None:
+def _require_applicable(told: ClassModel, options: object, column: Protected) -> None:
     """Raise if a column cannot be held to options: for what it lacks (RR250), or a value without a place (RR313)."""
     lacking = told.lacks(options, column)
     if lacking is not None:

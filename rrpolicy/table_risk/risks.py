@@ -12,7 +12,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
 from rrpolicy.frozen_dataclass import frozen
@@ -21,7 +21,7 @@ from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
 from rrpolicy.privacy.population.individual_risk import individual_risk_finding
 from rrpolicy.privacy.population.suda import DistinctCombinations, suda_finding
-from rrpolicy.source.opening import engine, snapshot_of
+from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.registry import Registry
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
-    from rrpolicy.source.memory.handed import Handed
+    from rrpolicy.source.memory.input_table import InputTable
 
-_NUMBERS = {Family.INTEGER, Family.REAL}
+_NUMBERS = {TypeFamily.INTEGER, TypeFamily.REAL}
 _MISSING = "(missing)"
 _NAME = "rrpolicy_reference"
 
 
 @frozen
-class Said:
+class PopulationOptions:
     """What a call says of the population, and which risks it asks for.
 
     Attributes:
@@ -52,13 +52,13 @@ class Said:
 
     weights: str | None = None
     fraction: Fraction | None = None
-    reference: Handed | None = None
+    reference: InputTable | None = None
     suda: int | None = None
 
     @property
     def anything(self) -> bool:
         """Whether it asks for risks."""
-        return self != NOTHING
+        return self != NO_POPULATION
 
     @property
     def weighs(self) -> bool:
@@ -88,10 +88,12 @@ class Said:
         return stored.typed
 
 
-NOTHING = Said()
+NO_POPULATION = PopulationOptions()
 
 
-def said(weights: str | None, fraction: object, reference: Handed | None, suda: int | None) -> Said:
+def parse_population_options(
+    weights: str | None, fraction: object, reference: InputTable | None, suda: int | None
+) -> PopulationOptions:
     """Return what a call says, validated.
 
     Raises:
@@ -111,11 +113,11 @@ def said(weights: str | None, fraction: object, reference: Handed | None, suda: 
             share = Fraction(0)
         if not 0 < share <= 1:
             raise PolicyError(Problem("RR250", f"--sampling-fraction: {fraction}", expected="a number in (0, 1]"))
-    return Said(weights, share, reference, suda)
+    return PopulationOptions(weights, share, reference, suda)
 
 
 @frozen
-class Reference:
+class ReferencePeople:
     """The people of a reference table, by what makes a class.
 
     Attributes:
@@ -136,9 +138,9 @@ class Reference:
         return list(self.keys)
 
 
-def read_reference(
-    told: Said, known: Sequence[str], snapshot: TableSnapshot, registry: Registry, scratch: Path
-) -> Reference | None:
+def read_reference_people(
+    told: PopulationOptions, known: Sequence[str], snapshot: TableSnapshot, registry: Registry, scratch: Path
+) -> ReferencePeople | None:
     """Count the people of a reference table.
 
     Args:
@@ -153,12 +155,12 @@ def read_reference(
     """
     if told.reference is None:
         return None
-    from rrpolicy.drafting.detection import is_csv, settings_of
+    from rrpolicy.drafting.detection import detected_settings, is_csv
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
-    source, uri = engine(told.reference.uri or "", registry.sources, Path())
-    reading = replace(PLAIN, csv=settings_of(uri)) if is_csv(uri) else PLAIN
-    with snapshot_of(source, uri, None, scratch, reading) as found:
+    source, uri = engine_for_uri(told.reference.uri or "", registry.sources, Path())
+    reading = replace(PLAIN, csv=detected_settings(uri)) if is_csv(uri) else PLAIN
+    with open_table_snapshot(source, uri, None, scratch, reading) as found:
         if not isinstance(found, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
         opened = found.one_by_one
@@ -174,10 +176,12 @@ def read_reference(
         relation = opened.connection.cursor().sql(query)
         people = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
         opened.unchanged()
-        return Reference(people, tuple(here), opened.count)
+        return ReferencePeople(people, tuple(here), opened.count)
 
 
-def population_of(told: Said, counted: ClassCounts, reference: Reference | None, name: str) -> Population | None:
+def class_population(
+    told: PopulationOptions, counted: ClassCounts, reference: ReferencePeople | None, name: str
+) -> Population | None:
     """Return what is known of the population of counted classes; None if nothing is.
 
     Raises:
@@ -198,8 +202,8 @@ def population_of(told: Said, counted: ClassCounts, reference: Reference | None,
     return Population.counted(counted.people, reference.total - int(counted.people.sum()))
 
 
-def combinations(
-    told: Said, known: Sequence[str], snapshot: TableSnapshot, left_out: str | None
+def distinct_combinations(
+    told: PopulationOptions, known: Sequence[str], snapshot: TableSnapshot, left_out: str | None
 ) -> DistinctCombinations | None:
     """Return the distinct combinations of what makes a class; None if special uniques are not asked for.
 
@@ -232,7 +236,9 @@ def combinations(
     return DistinctCombinations(width, n, tuple(known), tuple(values))
 
 
-def risks(classes: Classes, told: Said, combined: DistinctCombinations | None) -> Iterator[Finding]:
+def population_risks(
+    classes: Classes, told: PopulationOptions, combined: DistinctCombinations | None
+) -> Iterator[Finding]:
     """Yield what is measured of records, and of people as far as the population is known."""
     yield from class_size_findings(classes)
     people = classes.population

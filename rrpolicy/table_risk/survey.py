@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import LARGEST_WEIGHT
+from rrpolicy.policy.model import MAX_WEIGHT
 from rrpolicy.source.sampling_units import SamplingUnits
-from rrpolicy.source.surprises import check_carried, check_missing, check_weight
+from rrpolicy.source.schema_violations import check_carried, check_nulls, check_weight
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import DesignPart, Policy
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
 
-def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
+def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
     """Return what must be known of the design that a policy states, as far as a table has its columns.
 
     Args:
@@ -43,9 +43,9 @@ def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) ->
         if not attribute.categorical:
             problems += check_weight(attribute, stored.type)
         x = f"TRY_CAST({stored.typed} AS DOUBLE)"
-        none = f"{x} < 0 OR {x} > {LARGEST_WEIGHT}"
-        missing, wrong, nothing = _counted(snapshot, f"{stored.typed} IS NULL", none, f"{x} = 0")
-        problems += check_missing(attribute, missing)
+        none = f"{x} < 0 OR {x} > {MAX_WEIGHT}"
+        missing, wrong, nothing = _condition_counts(snapshot, f"{stored.typed} IS NULL", none, f"{x} = 0")
+        problems += check_nulls(attribute, missing)
         problems += check_carried(attribute, 0, wrong)
         if nothing:
             told = "1 record has" if nothing == 1 else f"{nothing:,} records have"
@@ -53,8 +53,8 @@ def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) ->
         if not weighed:
             remarks.append(f"'{name}' is the survey's weight: --weights {name} estimates risks in the population by it")
     for name in (*strata, *clusters):
-        (missing,) = _counted(snapshot, f"{snapshot.stored[name].typed} IS NULL")
-        problems += check_missing(columns[name], missing)
+        (missing,) = _condition_counts(snapshot, f"{snapshot.stored[name].typed} IS NULL")
+        problems += check_nulls(columns[name], missing)
     if problems:
         raise DataError(problems)
     if strata:
@@ -63,7 +63,7 @@ def survey_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) ->
     return tuple(remarks)
 
 
-def _counted(snapshot: TableSnapshot, *conditions: str) -> list[int]:
+def _condition_counts(snapshot: TableSnapshot, *conditions: str) -> list[int]:
     """Return how many records satisfy each condition."""
     counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
     query = f"SELECT {counts} FROM {snapshot.source}"  # noqa: S608 quoted

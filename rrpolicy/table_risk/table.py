@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Json, Value, category_text
-from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import (
     DataError,
@@ -19,18 +19,26 @@ from rrpolicy.errors import (
     Problem,
 )
 from rrpolicy.finding import Finding
-from rrpolicy.formats.format import CORE
+from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.gate import in_the_way
+from rrpolicy.planning.gate import blocking_problems
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
-from rrpolicy.source.opening import engine, snapshot_of
-from rrpolicy.table_risk.as_released import as_released
+from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 from rrpolicy.table_risk.measure import Measurer, class_models
-from rrpolicy.table_risk.risks import NOTHING, Reference, Said, combinations, population_of, read_reference, risks
-from rrpolicy.table_risk.spelling import reading_of
-from rrpolicy.table_risk.survey import survey_remarks
+from rrpolicy.table_risk.risks import (
+    NO_POPULATION,
+    PopulationOptions,
+    ReferencePeople,
+    class_population,
+    distinct_combinations,
+    population_risks,
+    read_reference_people,
+)
+from rrpolicy.table_risk.survey import survey_design_remarks
+from rrpolicy.table_risk.table_reading import table_reading
+from rrpolicy.table_risk.unescaped_snapshot import unescaped_snapshot
 
 if TYPE_CHECKING:
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
@@ -40,7 +48,7 @@ LOOKED_AT = 2048
 
 
 @frozen
-class Asked:
+class TableRiskRequest:
     """What is asked of a table.
 
     Attributes:
@@ -62,7 +70,7 @@ class Asked:
     policy: Policy | None = None
     requirements: tuple[Requirement, ...] = ()
     suppressed: str | None = None
-    said: Said = NOTHING
+    said: PopulationOptions = NO_POPULATION
 
     @property
     def named(self) -> frozenset[str]:
@@ -101,7 +109,7 @@ class TableCheck(GatedResult):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Return the thresholds that are not reached (RR101), and those that an estimate may not decide (RR103)."""
-        return in_the_way([finding for finding in self.findings if finding.verdict is not None], ())
+        return blocking_problems([finding for finding in self.findings if finding.verdict is not None], ())
 
     def to_json(self) -> dict[str, Json]:
         """Return it as plain data."""
@@ -119,7 +127,7 @@ class TableCheck(GatedResult):
         }
 
 
-def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck:
+def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) -> TableCheck:
     """Count a table's classes once and measure them.
 
     Args:
@@ -134,16 +142,16 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
             said of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
             cluster, and the policy says which columns these are.
     """
-    with grouped(asked, registry, scratch) as (snapshot, spelled):
-        columns = Columns.of(asked, snapshot)
-        reference = read_reference(asked.said, columns.known, snapshot, registry, scratch)
+    with open_groupable_table(asked, registry, scratch) as (snapshot, spelled):
+        columns = TableColumns.of(asked, snapshot)
+        reference = read_reference_people(asked.said, columns.known, snapshot, registry, scratch)
         found = columns.count(snapshot, asked, {}, reference)
         if not found.classes.records + found.classes.suppressed:
             message = f"{snapshot.name}: the table has no records, and nothing can be checked"
             raise DataError(Problem("RR317", message, expected="at least one record"))
         measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
         told = class_models(registry)
-        required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in told)]
+        required = [*asked.requirements, *(r for r in _policy_requirements(asked.policy) if r.model in told)]
         findings: list[Finding] = []
         for requirement in required:
             tallied = columns.count(snapshot, asked, requirement.where, reference) if requirement.where else found
@@ -152,10 +160,12 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
             findings += measurer.measure(found, columns.sensitive)
         measured: tuple[Finding, ...] = ()
         if asked.said.anything or not required:
-            combined = combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
-            measured = tuple(risks(found.classes, asked.said, combined))
-        surveyed = () if asked.policy is None else survey_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
-        foreign = _foreign(asked.policy, told)
+            combined = distinct_combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
+            measured = tuple(population_risks(found.classes, asked.said, combined))
+        surveyed = (
+            () if asked.policy is None else survey_design_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
+        )
+        foreign = _unchecked_models_note(asked.policy, told)
         remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed, *foreign)
         snapshot.unchanged()
     classes = found.classes
@@ -173,7 +183,9 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
 
 
 @contextmanager
-def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[TableSnapshot, str | None]]:
+def open_groupable_table(
+    asked: TableRiskRequest, registry: Registry, scratch: Path
+) -> Iterator[tuple[TableSnapshot, str | None]]:
     """Open a table whose records can be grouped, with what must be said of how its file is spelled.
 
     Args:
@@ -186,17 +198,17 @@ def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[T
     """
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
-    _no_folder(asked.uri)
-    source, uri = engine(asked.uri, registry.sources, Path())
-    reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
-    with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
+    _require_file(asked.uri)
+    source, uri = engine_for_uri(asked.uri, registry.sources, Path())
+    reading, spelled = table_reading(uri, asked.policy, asked.named, scratch)
+    with open_table_snapshot(source, uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
-        yield as_released(opened.one_by_one, uri), spelled
+        yield unescaped_snapshot(opened.one_by_one, uri), spelled
 
 
 @frozen
-class Columns:
+class TableColumns:
     """The table's columns and what they are.
 
     Attributes:
@@ -212,7 +224,7 @@ class Columns:
     lacking: tuple[str, ...]
 
     @classmethod
-    def of(cls, asked: Asked, snapshot: TableSnapshot) -> Columns:
+    def of(cls, asked: TableRiskRequest, snapshot: TableSnapshot) -> TableColumns:
         """Find the columns that the call or the policy names."""
         attributes: dict[str, Attribute] = {}
         lacking = []
@@ -222,18 +234,22 @@ class Columns:
                 attributes[there[0]] = attribute
             elif attribute.role is Role.QUASI_IDENTIFIER:
                 lacking.append(attribute.name)
-        known = _split(asked.known, snapshot)
+        known = _split_names(asked.known, snapshot)
         if known is None:
             linking = asked.policy.linking if asked.policy else ()
             known = tuple(name for name, attribute in attributes.items() if attribute in linking)
-        sensitive = _split(asked.sensitive, snapshot)
+        sensitive = _split_names(asked.sensitive, snapshot)
         if sensitive is None:
             sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
-        _sensible(known, sensitive, snapshot)
+        _require_valid_columns(known, sensitive, snapshot)
         return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
 
     def count(
-        self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value], reference: Reference | None
+        self,
+        snapshot: TableSnapshot,
+        asked: TableRiskRequest,
+        where: Mapping[str, Value],
+        reference: ReferencePeople | None,
     ) -> ClassCounts:
         """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
         stored = snapshot.stored
@@ -249,10 +265,10 @@ class Columns:
             weight=asked.said.weight(snapshot),
             population=None if reference is None else reference.name,
         )
-        people = population_of(asked.said, counted, reference, snapshot.name)
+        people = class_population(asked.said, counted, reference, snapshot.name)
         return replace(counted, classes=replace(counted.classes, population=people))
 
-    def left_out(self, snapshot: TableSnapshot, asked: Asked) -> str | None:
+    def left_out(self, snapshot: TableSnapshot, asked: TableRiskRequest) -> str | None:
         """Return SQL of whether a record is in no class; None if every record is in one."""
         if asked.suppressed is None or not self.known:
             return None
@@ -260,7 +276,7 @@ class Columns:
             f"CAST({snapshot.stored[name].typed} AS VARCHAR) = {literal(asked.suppressed)}" for name in self.known
         )
 
-    def remarks(self, asked: Asked, snapshot: TableSnapshot) -> list[str]:
+    def remarks(self, asked: TableRiskRequest, snapshot: TableSnapshot) -> list[str]:
         """Return what must be known to read the findings."""
         said = []
         if asked.suppressed is None and self.known:
@@ -299,7 +315,7 @@ class Columns:
         return f"CAST({snapshot.stored[column].typed} AS VARCHAR) IN ({listed})"
 
 
-def _split(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:
+def _split_names(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:
     """Split names at commas; what is a column's name as it stands is not split."""
     if given is None:
         return None
@@ -307,7 +323,7 @@ def _split(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, .
     return tuple(name for part in parts for name in part if name)
 
 
-def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
+def _require_valid_columns(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
     """Raise if columns are missing, named twice, or hold lists."""
     if not known:
         hint = "name the quasi-identifiers with --qi, or give a --policy that has some of the table's columns"
@@ -316,10 +332,10 @@ def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: Tabl
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise PolicyError(Problem("RR250", f"'{twice[0]}' is named twice", expected="each column once"))
-    of_values(named, snapshot)
+    require_scalar_columns(named, snapshot)
 
 
-def of_values(names: Sequence[str], snapshot: TableSnapshot) -> None:
+def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> None:
     """Check that columns are there and hold one value a record.
 
     Raises:
@@ -327,23 +343,23 @@ def of_values(names: Sequence[str], snapshot: TableSnapshot) -> None:
     """
     for name in names:
         if name not in snapshot.stored:
-            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _alike(name, snapshot.stored)
+            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _similar_names(name, snapshot.stored)
             like = f"did you mean '{near[0]}'?" if near else None
             raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
-    _no_lists(names, snapshot)
+    _require_no_lists(names, snapshot)
 
 
-def _alike(name: str, names: Iterable[str]) -> list[str]:
+def _similar_names(name: str, names: Iterable[str]) -> list[str]:
     """Return names that hold another, such as the `age_group` that `age` was released as."""
     return [other for other in names if name.lower() in other.lower()]
 
 
-def _no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
+def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
     """Raise if a column holds lists: of the sets that hide a value, each would be taken for one value."""
     for name in names:
         stored = snapshot.stored[name]
         lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
-        if not lists and stored.family is Family.TEXT:
+        if not lists and stored.family is TypeFamily.TEXT:
             told = f"{stored.typed} LIKE '[\"%\"]'"
             first = f"(FROM {snapshot.source} LIMIT {LOOKED_AT})"
             query = f"SELECT count({stored.typed}), count(*) FILTER (WHERE {told}) FROM {first}"  # noqa: S608 quoted
@@ -355,20 +371,20 @@ def _no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
             raise DataError(Problem("RR312", message, expected="one value in each record", hint=hint))
 
 
-def _no_folder(uri: str) -> None:
+def _require_file(uri: str) -> None:
     """Raise if a folder is named, and say which file of a release holds its records."""
     folder = Path(uri)
     if folder.is_dir():
-        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE]
+        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE_FORMATS]
         found = next((path for path in likely if path.is_file()), None)
         hint = f"did you mean {found}?" if found else None
         raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
 
 
-def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
+def _policy_requirements(policy: Policy | None) -> tuple[Requirement, ...]:
     return () if policy is None else policy.requirements
 
 
-def _foreign(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
-    others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in told)
+def _unchecked_models_note(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
+    others = dict.fromkeys(r.model for r in _policy_requirements(policy) if r.model not in told)
     return (f"not checked here, as a table alone or the model does not tell: {', '.join(others)}",) if others else ()

@@ -16,7 +16,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import deterministic_axes
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
@@ -36,7 +36,7 @@ SMALL = 1e-6
 
 @convert_to_assertion("what the assessor is asked")
 def check_assessor(
-    assessor: Assessor, policy: Opened, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
+    assessor: Assessor, policy: OpenedPolicy, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
     """Check that an assessor keeps its promises on examples, and on both sides of what they achieve.
 
@@ -88,7 +88,7 @@ def _can_assess(assessor: Assessor, channel: Channel) -> bool:
 
 
 def _check_case(
-    assessor: Assessor, requirement: Requirement, channel: Channel, policy: Opened, tables: Sequence[Original]
+    assessor: Assessor, requirement: Requirement, channel: Channel, policy: OpenedPolicy, tables: Sequence[Original]
 ) -> Finding:
     original = tables[0]
     finding = _check_finding(assessor, requirement, channel, original)
@@ -343,7 +343,7 @@ def _coarsen(channel: Channel, policy: Policy) -> Iterator[Product]:
 
 
 def _check_realised(
-    assessor: Assessor, requirement: Requirement, channel: Channel, policy: Opened, original: Original
+    assessor: Assessor, requirement: Requirement, channel: Channel, policy: OpenedPolicy, original: Original
 ) -> None:
     """Release, and measure what was written."""
     plan = plan_kit_release(policy, original, channel)

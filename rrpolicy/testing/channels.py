@@ -17,7 +17,7 @@ from rrpolicy.channels.self_check import channel_contradictions
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.formats.column_types import arrow_schema
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
 from rrpolicy.report_blocks import Section
 from rrpolicy.serialization.reading import read
@@ -36,7 +36,7 @@ FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 
 @convert_to_assertion("what the channel is asked")
-def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] = ()) -> Channel:
+def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Original] = ()) -> Channel:
     """Check that a channel is what its descriptions say, and is drawn and tested as promised.
 
     Unless it draws as every product does, from axes that are checked by themselves, the mean counts of 100 draws are
@@ -97,7 +97,7 @@ def channel_round_trip(channel: Channel) -> Any:
     return json_round_trip("to_json()", document)
 
 
-def _check_documents(channel: Channel, policy: Opened) -> None:
+def _check_documents(channel: Channel, policy: OpenedPolicy) -> None:
     kinds = policy.registry.kinds
     for part in (channel, *getattr(channel, "axes", ())):
         offered = part.kind in kinds and kinds[part.kind] is type(part)

@@ -15,7 +15,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.policies import open_policy, policy_of
@@ -69,7 +69,7 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
 
 
 @cache
-def _policy() -> Opened:
+def _policy() -> OpenedPolicy:
     return open_policy(policy_of(DOMAINS))
 
 
@@ -104,7 +104,7 @@ def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
     demand(all(p.shape == (2,) for p in parts) and single.size == 1, "conditions change the shape of the answer")
 
 
-def _check_mean(estimator: Estimator, policy: Opened, original: TableInMemory, true: Any) -> None:
+def _check_mean(estimator: Estimator, policy: OpenedPolicy, original: TableInMemory, true: Any) -> None:
     plan, found = plan_kit_release(policy, original, _example_channel()), []
     for seed in range(DRAWS):
         with draw_release(plan, policy, original, seed) as made:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.bundle.tables.read import open_table
+from rrpolicy.bundle.tables.released_table import open_released_table
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
-from rrpolicy.formats.format import CORE, Format, UnlikeSpecError
-from rrpolicy.formats.parts import HERE, FileParts, FileSink
+from rrpolicy.formats.format import CORE_FORMATS, Format, UnlikeSpecError
+from rrpolicy.formats.parts import LOCAL_SINK, FileParts, FileSink
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 if TYPE_CHECKING:
@@ -83,15 +83,15 @@ def check_sink(sink: FileSink) -> None:
     Raises:
         AssertionError: saying what is not as promised.
     """
-    demand(bool(sink.name) and sink.name != HERE.name, "a sink has a name of its own")
+    demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has a name of its own")
     spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
-    for form in (CORE["parquet"], CORE["csv"]):
+    for form in (CORE_FORMATS["parquet"], CORE_FORMATS["csv"]):
         for most in (None, 1, ROWS, 10 * ROWS):
             for starts in ([0], [0, 1, 2], []):
                 with TemporaryDirectory() as made:
                     found, expected = (
                         _write_with_sink(one, FileParts(spec, Path(made) / name, form, "escape", most), starts)
-                        for one, name in ((sink, "theirs"), (HERE, "ours"))
+                        for one, name in ((sink, "theirs"), (LOCAL_SINK, "ours"))
                     )
                 case = f"{form.name}, {len(starts)} writes, rows_per_file {most}"
                 demand(not expected.keys() - found, f"{case}: it lacks {min(expected.keys() - found, default='')}")
@@ -99,7 +99,9 @@ def check_sink(sink: FileSink) -> None:
                 other = min((name for name in found if found[name] != expected[name]), default="")
                 demand(not other, f"{case}: {other} has other bytes than in this process")
     with TemporaryDirectory() as made:
-        _write_with_sink(sink, FileParts(spec, Path(made) / "public", CORE["parquet"], "escape", 1), [0], abandon=True)
+        _write_with_sink(
+            sink, FileParts(spec, Path(made) / "public", CORE_FORMATS["parquet"], "escape", 1), [0], abandon=True
+        )
 
 
 def _write_with_sink(
@@ -160,7 +162,7 @@ def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list
 
     with TemporaryDirectory() as scratch:
         formats = {form.name: form}
-        with open_table([path], form.name, spec, Path(scratch), handling, formats) as table:
+        with open_released_table([path], form.name, spec, Path(scratch), handling, formats) as table:
             query = f"SELECT {', '.join(identifier(c.name) for c in spec.columns)} FROM {table.relation}"  # noqa: S608
             try:
                 first = table.connection.execute(query).fetchall()

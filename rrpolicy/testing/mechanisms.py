@@ -15,8 +15,8 @@ from rrpolicy.channels.self_check import channel_contradictions
 from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Origin, Verdict
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
-from rrpolicy.planning.derived import RELEASED, possible
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.derived_statistics import RELEASED, possible_statistics
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.writing import plain
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 @convert_to_assertion("what the mechanism is asked")
 def check_mechanism(
     mechanism: Mechanism[Any],
-    policy: Opened,
+    policy: OpenedPolicy,
     tables: Sequence[Original] = (),
     *,
-    impossible: Sequence[Opened] = (),
+    impossible: Sequence[OpenedPolicy] = (),
     refused: Sequence[Mapping[str, object]] = (),
 ) -> Proposal:
     """Check that a mechanism outlines without data, plans deterministically, and plans a channel that can be released.
@@ -92,7 +92,7 @@ def _accepts_options(mechanism: Mechanism[Any], options: Mapping[str, object], p
     return True
 
 
-def _check_outline(outline: Outline, policy: Opened) -> None:
+def _check_outline(outline: Outline, policy: OpenedPolicy) -> None:
     released = {a.name for a in policy.policy.released}
     demand(isinstance(outline.channel, type) and issubclass(outline.channel, Channel), "the outline names no channel")
     placed = [name for names, axis in outline.axes for name in names]
@@ -109,19 +109,19 @@ def _check_outline(outline: Outline, policy: Opened) -> None:
 
 
 def _requirement_assessors(
-    policy: Opened, original: Original, outline: Outline
+    policy: OpenedPolicy, original: Original, outline: Outline
 ) -> tuple[tuple[Requirement, Assessor], ...]:
     resolved = original.policy
     return tuple((r, policy.registry.assessor(r, resolved, outline)) for r in policy.policy.requirements)
 
 
-def _task(mechanism: Mechanism[Any], policy: Opened, original: Original) -> tuple[BaseModel, Task]:
+def _task(mechanism: Mechanism[Any], policy: OpenedPolicy, original: Original) -> tuple[BaseModel, Task]:
     resolved, options = original.policy, policy.policy.mechanism.options
     outline = mechanism.outline(options, resolved)
     return options, Task(resolved, original, _requirement_assessors(policy, original, outline))
 
 
-def _reachable_plan(mechanism: Mechanism[Any], policy: Opened, original: Original) -> Proposal:
+def _reachable_plan(mechanism: Mechanism[Any], policy: OpenedPolicy, original: Original) -> Proposal:
     """Return the plan of a table for which the requirements can be reached."""
     options, task = _task(mechanism, policy, original)
     try:
@@ -172,14 +172,16 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
 
 
 def _check_data_disclosure(
-    mechanism: Mechanism[Any], outline: Outline, policy: Opened, tables: Sequence[Original]
+    mechanism: Mechanism[Any], outline: Outline, policy: OpenedPolicy, tables: Sequence[Original]
 ) -> None:
     """Compare plans of tables of as many records: what is not announced as chosen from the data is the same."""
     plans = [_plan_or_none(mechanism, policy, table) for table in tables]
     chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
     silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
     demand(not silent, f"the parameters of {silent} are chosen from the data, and the outline does not announce it")
-    announced = possible(policy.policy, outline, [a for _, a in _requirement_assessors(policy, tables[0], outline)])
+    announced = possible_statistics(
+        policy.policy, outline, [a for _, a in _requirement_assessors(policy, tables[0], outline)]
+    )
     refused = None in plans and RELEASED not in announced
     demand(not refused, "of two tables of as many records one is refused, and no requirement reads the table")
     if not outline.solved and not outline.derived:
@@ -201,7 +203,7 @@ def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[
             demand(same, f"the parameters of {names} differ between two tables, and no origin says that data do it")
 
 
-def _plan_or_none(mechanism: Mechanism[Any], policy: Opened, table: Original) -> Proposal | None:
+def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> Proposal | None:
     """Return the plan of a table, or None if the requirements are said to be out of reach for it."""
     options, task = _task(mechanism, policy, table)
     try:
@@ -214,7 +216,7 @@ def _plan_or_none(mechanism: Mechanism[Any], policy: Opened, table: Original) ->
 
 
 def _check_without_data(
-    mechanism: Mechanism[Any], outline: Outline, policy: Opened, table: Original, proposal: Proposal
+    mechanism: Mechanism[Any], outline: Outline, policy: OpenedPolicy, table: Original, proposal: Proposal
 ) -> None:
     """Plan with the number of records alone: it is refused, or gives what does not depend on the data."""
     options, task = _task(mechanism, policy, table)
@@ -230,7 +232,7 @@ def _check_without_data(
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
 
 
-def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+def _check_undecided(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
     """Plan with the number of records alone where a requirement needs the table: that it is undecided is no failure."""
     options, task = _task(mechanism, policy, table)
     known = [(r, a) for r, a in task.requirements if a.rests_on(r) <= Basis.CHANNEL]
@@ -252,7 +254,7 @@ def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original)
 
 
 def _table_requirement(
-    mechanism: Mechanism[Any], policy: Opened, table: Original
+    mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original
 ) -> tuple[tuple[Requirement, Assessor], ...]:
     """Return a requirement that every channel meets and that is decided by the table; none where it cannot be asked."""
     model = policy.registry.privacy_models["attribute-disclosure"]
@@ -278,7 +280,7 @@ def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bo
     return True
 
 
-def _check_observed(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+def _check_observed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
     """Plan with the number of records alone where a domain is to be observed: there is nothing to plan for."""
     changed = next((a for a in table.policy.released if a.categorical), None)
     if changed is None:
@@ -299,7 +301,7 @@ def _check_observed(mechanism: Mechanism[Any], policy: Opened, table: Original) 
     raise AssertionError(asked + "something is planned with the number of records alone, and not refused (RR255)")
 
 
-def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+def _check_renamed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
     """Plan for columns that are released under other names."""
     attributes = {n: replace(a, release_as=f"{n}_released") for n, a in table.policy.attributes.items()}
     renamed = replace(table.policy, attributes=attributes)
@@ -316,7 +318,7 @@ def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -
         raise AssertionError(contradiction)
 
 
-def _check_impossible(mechanism: Mechanism[Any], policy: Opened, tables: Sequence[Original]) -> None:
+def _check_impossible(mechanism: Mechanism[Any], policy: OpenedPolicy, tables: Sequence[Original]) -> None:
     demand(policy.policy.mechanism.name == mechanism.name, "an impossible policy chooses another mechanism")
     for table in tables or similar_tables(policy.policy)[:1]:
         try:

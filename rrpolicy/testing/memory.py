@@ -15,7 +15,7 @@ from rrpolicy.channels.table import engine_type_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
-from rrpolicy.source.sample import systematic
+from rrpolicy.source.sample import systematic_sample
 from rrpolicy.source.units import Units
 from rrpolicy.testing.assertions import demand
 
@@ -134,7 +134,7 @@ class TableInMemory:
 
     def sample(self, *columns: str) -> pa.Table:
         """Return every s-th record in canonical order."""
-        return systematic(self.rows(*self.codes, *self.carried), self.records).select(list(columns))
+        return systematic_sample(self.rows(*self.codes, *self.carried), self.records).select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records sorted by the columns asked for."""

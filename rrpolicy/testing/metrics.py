@@ -14,8 +14,8 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.assess import outline_of
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.assess import channel_outline
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.memory import similar_tables
@@ -38,7 +38,7 @@ UNKNOWN_NAME = "no such attribute"
 @convert_to_assertion("what the metric is asked")
 def check_metric(
     metric: UtilityMetric[Any],
-    policy: Opened,
+    policy: OpenedPolicy,
     channels: Sequence[Channel] = (),
     tables: Sequence[Original] = (),
     *,
@@ -66,7 +66,7 @@ def check_metric(
         case = _MetricCase(metric, options, policy, tables[0])
         for kind in (AnatomyChannel, SuppressionChannel):
             _unfit_reason(metric, options, kind, ())
-        fit = [c for c in channels if _unfit_reason(metric, options, type(c), outline_of(c).axes) is None]
+        fit = [c for c in channels if _unfit_reason(metric, options, type(c), channel_outline(c).axes) is None]
         demand(bool(fit), "unfit() refuses every example")
         for strange in _unknown_attribute_options(options, policy.policy):
             _check_unknown_attribute(metric, strange, fit, policy.policy)
@@ -102,7 +102,7 @@ def _check_unknown_attribute(
         refused = None if refuses is None else refuses(strange, policy)
     for channel in fit if refused is None else ():
         if isinstance(channel, Product):
-            known = _unfit_reason(metric, strange, Product, outline_of(channel).axes) is None
+            known = _unfit_reason(metric, strange, Product, channel_outline(channel).axes) is None
             demand(not known, f"unfit() takes an attribute that is not there: {strange!r}")
 
 
@@ -147,7 +147,7 @@ class _MetricCase:
 
     metric: UtilityMetric[Any]
     options: BaseModel
-    policy: Opened
+    policy: OpenedPolicy
     original: Original
 
     def realised(self, channel: Channel, draws: int) -> list[float]:
@@ -185,7 +185,7 @@ class _MetricCase:
     def check_untouched(self) -> None:
         """Expect nothing of a release that is the table."""
         channel = identity_channel(self.original.policy)
-        if channel is None or self.metric.unfit(self.options, Product, outline_of(channel).axes) is not None:
+        if channel is None or self.metric.unfit(self.options, Product, channel_outline(channel).axes) is not None:
             return
         expected = self.metric.expected(self.options, channel, self.original)
         _check_number("what is expected of the table itself", expected)

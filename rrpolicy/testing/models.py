@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.privacy.model import Order, PrivacyModel
 from rrpolicy.report_blocks import figure, percent
@@ -31,7 +31,7 @@ def check_privacy_model(
     examples: Sequence[Mapping[str, object]],
     *,
     refused: Sequence[Mapping[str, object]] = (),
-    policies: Sequence[Opened] = (),
+    policies: Sequence[OpenedPolicy] = (),
 ) -> None:
     """Check what a privacy model says of requirements, and how it compares them.
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place
-from rrpolicy.planning import opening
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning import policy_opening
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import (
     Attribute,
@@ -37,7 +37,7 @@ class NoOptions(BaseModel):
 
 def open_policy(
     policy: Policy | str | Path, plugins: Sequence[str | object] = (), folder: Path | None = None
-) -> Opened:
+) -> OpenedPolicy:
     """Return a resolved policy, `.policy`, with the registry of its plugins, `.registry`. No table is opened.
 
         open_policy(policy_text("..."), [acme_oue])
@@ -63,13 +63,13 @@ def open_policy(
         return found.holding(held) if held else found
 
     if isinstance(policy, Policy):
-        return Opened(policy, find(policy.plugins, lambda _: None))
+        return OpenedPolicy(policy, find(policy.plugins, lambda _: None))
     if isinstance(policy, Path) or "\n" not in policy:
-        return opening.open_policy(Path(policy), find=find)
+        return policy_opening.open_policy(Path(policy), find=find)
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "policy.toml"
         file.write_text(policy, encoding="utf-8")
-        opened = opening.open_policy(file, find=find)
+        opened = policy_opening.open_policy(file, find=find)
     return replace(opened, policy=replace(opened.policy, folder=str(folder or Path.cwd())))
 
 

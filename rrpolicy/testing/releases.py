@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 
-from rrpolicy.bundle.execute import draw_into
-from rrpolicy.bundle.manifest import manifest
-from rrpolicy.bundle.tables.written import WrittenTables, open_written
+from rrpolicy.bundle.execute import draw_to_folder
+from rrpolicy.bundle.manifest import build_manifest
+from rrpolicy.bundle.tables.lazy_tables import LazyReleasedTables, open_data_tables
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
@@ -22,15 +22,15 @@ from rrpolicy.estimate.release import Release
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.opening import Opened
 from rrpolicy.planning.plan import Plan, make_plan, software
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def plan_kit_release(policy: Opened, original: Original, channel: Channel | None = None) -> Plan:
+def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel | None = None) -> Plan:
     """Return the plan of a table.
 
     Args:
@@ -75,13 +75,13 @@ class KitRelease:
     manifest: Manifest
     release: Release
     scratch: Path
-    policy: Opened
+    policy: OpenedPolicy
 
     @contextmanager
-    def written(self) -> Iterator[WrittenTables]:
+    def written(self) -> Iterator[LazyReleasedTables]:
         """Open the data files as assessors read them."""
         files = (self.folder, self.manifest.data, self.manifest.tables, self.scratch)
-        with open_written(*files, self.policy.registry.formats) as found:
+        with open_data_tables(*files, self.policy.registry.formats) as found:
             yield found
 
 
@@ -101,7 +101,7 @@ def shared_releases() -> Iterator[None]:
 
 
 @contextmanager
-def draw_release(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[KitRelease]:
+def draw_release(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
     """Draw once.
 
     Args:
@@ -123,13 +123,13 @@ def draw_release(plan: Plan, policy: Opened, original: Original, seed: int) -> I
 
 
 @contextmanager
-def _draw_fresh(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[KitRelease]:
+def _draw_fresh(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
     with TemporaryDirectory() as made:
         folder, scratch = Path(made) / "public", Path(made) / "scratch"
         for each in (folder, scratch):
             each.mkdir(mode=0o700)
         registry = policy.registry
-        files = draw_into(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
-        told = manifest(plan, Assessment((), ()), files, label=None, test=True)
+        files = draw_to_folder(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
+        told = build_manifest(plan, Assessment((), ()), files, label=None, test=True)
         release = release_of(folder, told, registry.formats, registry.estimators)
         yield KitRelease(folder, told, release, scratch, policy)

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
-from rrpolicy.planning.opening import Opened
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Reading
-from rrpolicy.source.memory.encoded import encoded
-from rrpolicy.source.opening import engine
+from rrpolicy.source.memory.copied_records import encoded
+from rrpolicy.source.opening import engine_for_uri
 from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 
@@ -33,7 +33,12 @@ MANY = 10_000
 
 @convert_to_assertion("what the source is asked")
 def check_source(
-    source: Source, policy: Opened, make: Callable[[pa.Table], str] | str, rows: Rows | None = None, *, table: str = ""
+    source: Source,
+    policy: OpenedPolicy,
+    make: Callable[[pa.Table], str] | str,
+    rows: Rows | None = None,
+    *,
+    table: str = "",
 ) -> None:
     """Check that an engine opens a table as it is, and notices when it changes.
 
@@ -244,14 +249,14 @@ def _check_addresses(read: _SourceReader, uri: str, first: pa.Table) -> None:
     """Open the table by a relative path, and one that is not there."""
     sources = dict.fromkeys(read.source.schemes, read.source)
     try:
-        _, resolved = engine(uri, sources, Path.cwd())
+        _, resolved = engine_for_uri(uri, sources, Path.cwd())
     except DataError as error:
         raise AssertionError(f"`schemes` does not open its own uri '{uri}': {error}") from error
     demand(resolved == uri or not Path(uri).is_absolute(), f"'{uri}' is resolved to '{resolved}'")
     found = re.fullmatch(r"((?:[A-Za-z][A-Za-z0-9+.-]+:)?)(/[^/].*)", uri)
     if found and getattr(read.source, "paths", True):
         scheme, path = found[1], Path(found[2])
-        _, resolved = engine(scheme + path.name, sources, path.parent)
+        _, resolved = engine_for_uri(scheme + path.name, sources, path.parent)
         with read.snapshot(resolved) as snapshot:
             demand(read.rows(snapshot).equals(first), "by a relative path, it opens another table")
     _check_absent(read, uri + "-which-is-not-there", "a table that is not there is opened")

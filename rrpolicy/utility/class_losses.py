@@ -11,7 +11,7 @@ from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 from rrpolicy.utility.draw_counts import released_axis_codes
 from rrpolicy.utility.simulation import DrawSettings, EstimatedMarginal, simulate_releases
 
@@ -93,7 +93,7 @@ def mean_certainty_penalty(rows: ReleasedRows) -> float:
 def class_sizes_and_suppressed(rows: ReleasedRows) -> tuple[Ints, int]:
     """Return the sizes of the classes of what is not suppressed, and how many records are."""
     kept = ~rows.suppressed
-    member, classes = numbered(rows.known[kept].T, int(kept.sum()))
+    member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
     return np.bincount(member, rows.n[kept], classes).astype(np.int64), int(rows.n[~kept].sum())
 
 
@@ -114,7 +114,7 @@ def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float
 def misclassified_share(rows: ReleasedRows) -> float:
     """Return the share of records that are suppressed, or not of the commonest target of their class."""
     kept = ~rows.suppressed
-    member, classes = numbered(rows.known[kept].T, int(kept.sum()))
+    member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
     target = rows.codes[kept, -1]
     counts = np.zeros((classes, int(rows.codes[:, -1].max()) + 1))
     np.add.at(counts, (member, target), rows.n[kept])

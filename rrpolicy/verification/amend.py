@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.audit import NAME
-from rrpolicy.bundle.pages import rendered
+from rrpolicy.bundle.audit import AUDIT_FILE
+from rrpolicy.bundle.pages import rendered_report_files
 from rrpolicy.canonical_json import Json, pretty
 from rrpolicy.errors import (
     PolicyError,
@@ -23,13 +23,13 @@ from rrpolicy.errors import (
 )
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
-from rrpolicy.reports.fill import read_report
+from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix, remove_folder
-from rrpolicy.verification.verify import APPROVED, ATTESTATIONS
+from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 
-def refuse_signed(bundle: Path, what: str) -> None:
+def require_unsigned(bundle: Path, what: str) -> None:
     """Refuse to write into a release that is signed, before anything is read.
 
     Args:
@@ -39,14 +39,19 @@ def refuse_signed(bundle: Path, what: str) -> None:
     Raises:
         RefusedError: RR553.
     """
-    signed = bundle / ATTESTATIONS
-    if signed.is_dir() and any(file.name != APPROVED for file in signed.iterdir()):
-        message = f"{bundle} is signed, and its signatures cover audit/{NAME}, which {what} written into it changes"
-        hint = f"leave the writing out; or move {ATTESTATIONS}/ away, write {what}, and have the release signed again"
+    signed = bundle / ATTESTATIONS_FOLDER
+    if signed.is_dir() and any(file.name != APPROVAL_FILE for file in signed.iterdir()):
+        message = (
+            f"{bundle} is signed, and its signatures cover audit/{AUDIT_FILE}, which {what} written into it changes"
+        )
+        hint = (
+            f"leave the writing out; or move {ATTESTATIONS_FOLDER}/ away, write {what}, and have the release signed "
+            "again"
+        )
         raise RefusedError(Problem("RR553", message, hint=hint))
 
 
-def put_into(
+def amend_audit(
     bundle: Path, name: str, document: Mapping[str, Json], shown: Callable[[Report], Report], registry: Registry
 ) -> None:
     """Put a document into audit/ and print the audit report with it, in the place of an earlier one.
@@ -63,8 +68,8 @@ def put_into(
         RefusedError: RR407 or RR408 if nothing can be written there; the bundle is as it was.
     """
     audit = bundle / "audit"
-    report = shown(read_report(read_document(audit / "report.json")))
-    pages = rendered(report, registry, ("html", "json"))
+    report = shown(parse_report(read_document(audit / "report.json")))
+    pages = rendered_report_files(report, registry, ("html", "json"))
     if lacking := {"report.html", "report.json"} - pages.keys():
         raise PolicyError(Problem("RR257", f"no renderer of {', '.join(sorted(lacking))} is loaded"))
     files = {name: pretty(dict(document)), **pages}
@@ -73,24 +78,24 @@ def put_into(
     made, placing = bundle / f".audit.{random_suffix()}", False
     try:
         with cleanup_on_exit(made, lambda: placing, remove=remove_folder):
-            _make(made, audit, files)
+            _build_audit_folder(made, audit, files)
             placing = True
-            _take_its_place(made, audit)
+            _replace_audit_folder(made, audit)
     except OSError as error:
         raise write_error(str(audit), error) from error
 
 
-def _make(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
+def _build_audit_folder(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
     """Make a folder of what audit/ holds and some files in the place of its own, sealed."""
     shutil.copytree(audit, made)
-    record = {key: value for key, value in read_document(audit / NAME).items() if key not in {"files", "digest"}}
+    record = {key: value for key, value in read_document(audit / AUDIT_FILE).items() if key not in {"files", "digest"}}
     for name, content in files.items():
-        _private(made / name, content)
-    whole = manifests.sealed(record, manifests.file_digests(made, but=NAME))
-    _private(made / NAME, pretty(whole))
+        _write_owner_only_file(made / name, content)
+    whole = manifests.sealed_record(record, manifests.file_digests(made, but=AUDIT_FILE))
+    _write_owner_only_file(made / AUDIT_FILE, pretty(whole))
 
 
-def _private(path: Path, content: bytes) -> None:
+def _write_owner_only_file(path: Path, content: bytes) -> None:
     """Write a file that only its owner may read, in the place of a copy."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -99,7 +104,7 @@ def _private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _take_its_place(made: Path, audit: Path) -> None:
+def _replace_audit_folder(made: Path, audit: Path) -> None:
     old = audit.with_name(f".audit.{random_suffix()}")
     audit.rename(old)
     try:

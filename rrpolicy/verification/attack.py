@@ -18,20 +18,20 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
-from rrpolicy.verification.attacked import target_of
-from rrpolicy.verification.audit import verify_stated
-from rrpolicy.verification.released_from import another_table, by_chance, conforms
-from rrpolicy.verification.verify import no_source, open_source
+from rrpolicy.verification.attack_checks import attack_target
+from rrpolicy.verification.audit import verify_records
+from rrpolicy.verification.source_consistency import false_alarm_text, goodness_of_fit_finding, record_count_problem
+from rrpolicy.verification.verify import no_source_error, open_claimed_source
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackTarget
     from rrpolicy.registry import Registry
-    from rrpolicy.source.memory.handed import Handed
+    from rrpolicy.source.memory.input_table import InputTable
     from rrpolicy.source.protocol import Original
 
 
 @frozen
-class Opened:
+class AttackedBundle:
     """A bundle whose files are what they say, with its source.
 
     Attributes:
@@ -49,7 +49,7 @@ class Opened:
 
 def attack(
     bundles: Sequence[Path],
-    tables: Sequence[Handed],
+    tables: Sequence[InputTable],
     *,
     folder: str = ".",
     plugins: Sequence[str] = (),
@@ -66,22 +66,22 @@ def attack(
         write: put what is found of the first bundle, and of it together with the others, into its audit/.
         progress: called with (what is being done, share done).
     """
-    from rrpolicy.verification.amend import refuse_signed
-    from rrpolicy.verification.attack_results import write_into
+    from rrpolicy.verification.amend import require_unsigned
+    from rrpolicy.verification.attack_results import amend_with_attack
 
     sure = len(tables) == len(bundles)
     if not sure and len(tables) > 1:
         message = f"{len(bundles)} releases and {len(tables)} tables are named"
         raise PolicyError(Problem("RR250", message, expected="one table for all releases, or one for each"))
     if write:
-        refuse_signed(bundles[0], "the test")
+        require_unsigned(bundles[0], "the test")
     with ExitStack() as stack:
         opened = []
         for number, bundle in enumerate(bundles):
             progress("opening", number / len(bundles) / 2)
             given = tables[min(number, len(tables) - 1)]
             table = number if given.engines else [other.uri for other in tables].index(given.uri)
-            opened.append(_open(stack, bundle, given, table, folder, plugins, sure=sure))
+            opened.append(_open_attacked_bundle(stack, bundle, given, table, folder, plugins, sure=sure))
         progress("attacking", 0.5)
         original = opened[0].original
         targets, on_each = run_on_each([each.target for each in opened], sure=sure)
@@ -98,13 +98,13 @@ def attack(
                 found.require()
             progress("writing", 0.9)
             own = found if len(targets) == 1 else replace(found, attacks=tuple(run_attacks(targets[0])))
-            write_into(bundles[0], own, opened[0].registry)
+            amend_with_attack(bundles[0], own, opened[0].registry)
     return found
 
 
-def _open(  # noqa: PLR0917 each is another thing
-    stack: ExitStack, bundle: Path, given: Handed, table: int, folder: str, plugins: Sequence[str], *, sure: bool
-) -> Opened:
+def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
+    stack: ExitStack, bundle: Path, given: InputTable, table: int, folder: str, plugins: Sequence[str], *, sure: bool
+) -> AttackedBundle:
     """Open a bundle with its table.
 
     Args:
@@ -123,22 +123,22 @@ def _open(  # noqa: PLR0917 each is another thing
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
     spilled = stack.enter_context(scratch_folder()).folder
-    side, audit = verify_stated(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
+    side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
     if side.manifest.collected is not None:
-        raise no_source(bundle)
+        raise no_source_error(bundle)
     stack.enter_context(side.registry.naming_engines())
     opening = open_original(audit.plan.policy, side.registry.sources, spilled / "spill")
-    original = stack.enter_context(open_source(opening))
-    target = replace(target_of(str(bundle), side, audit, original, spilled), table=table)
+    original = stack.enter_context(open_claimed_source(opening))
+    target = replace(attack_target(str(bundle), side, audit, original, spilled), table=table)
     if original.records != audit.plan.records:
         if sure:
-            other = another_table(original.records, audit.plan.records)
+            other = record_count_problem(original.records, audit.plan.records)
             raise RequirementError(replace(other, message=f"{bundle}: {other.message}"))
         unlike = f"it has {audit.plan.records:,} records, and this table has {original.records:,}"
         target = replace(target, unfit=OTHER_TABLE.format(unlike))
     elif not sure:
-        finding = conforms(audit, side, original, spilled)
+        finding = goodness_of_fit_finding(audit, side, original, spilled)
         if finding.verdict is Verdict.FAILED:
-            unlike = f"what it holds does not look like a draw from this one{by_chance(finding)}"
+            unlike = f"what it holds does not look like a draw from this one{false_alarm_text(finding)}"
             target = replace(target, unfit=OTHER_TABLE.format(unlike))
-    return Opened(side.manifest.digest, side.registry, original, target)
+    return AttackedBundle(side.manifest.digest, side.registry, original, target)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from rrpolicy.attacks.result import AttackReport
-from rrpolicy.bundle.audit import ATTACKED
+from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.registry import Registry
-from rrpolicy.reports.attacks import with_attacks
-from rrpolicy.verification.amend import put_into
+from rrpolicy.reports.attacks import add_attack_results
+from rrpolicy.verification.amend import amend_audit
 
 
-def write_into(bundle: Path, found: AttackReport, registry: Registry) -> None:
+def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> None:
     """Put a test into audit/ and print the audit report with it, in the place of an earlier test.
 
     Args:
@@ -23,4 +23,4 @@ def write_into(bundle: Path, found: AttackReport, registry: Registry) -> None:
         PolicyError: as `put_into`.
         RefusedError: as `put_into`.
     """
-    put_into(bundle, ATTACKED, found.to_json(), lambda report: with_attacks(report, found), registry)
+    amend_audit(bundle, ATTACK_FILE, found.to_json(), lambda report: add_attack_results(report, found), registry)

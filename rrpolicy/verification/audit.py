@@ -12,33 +12,39 @@ from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
 from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.attained import attained
 from rrpolicy.bundle.audit import read_assessment
+from rrpolicy.bundle.realised_metrics import realised_findings
 from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.channels.self_check import finalised_channel
-from rrpolicy.collection.questionnaire import NAME as QUESTIONNAIRE
-from rrpolicy.collection.questionnaire import Questionnaire, uncollectable
+from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
+from rrpolicy.collection.questionnaire import Questionnaire, collection_problems
 from rrpolicy.errors import MissingNameError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import NAME
+from rrpolicy.manifest.manifest import MANIFEST_FILE
 from rrpolicy.planning.assess import Assessment, assess
-from rrpolicy.planning.plan import SCHEMA as PLAN_SCHEMA
-from rrpolicy.planning.plan import Plan, fingerprint, people_of
-from rrpolicy.planning.series import terms
-from rrpolicy.policy.identity import identities
+from rrpolicy.planning.plan import PLAN_SCHEMA, Plan, fingerprint, reference_fingerprint
+from rrpolicy.planning.series import frozen_digests
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import MAX_RECORDS_NAME, UNDECIDED
-from rrpolicy.reports.alternatives import ComparedWith
+from rrpolicy.reports.alternatives import AlternativesRecord
 from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
-from rrpolicy.verification.governed import check_as_written, check_decided
-from rrpolicy.verification.outcome import Level, Log
-from rrpolicy.verification.public import FILE as RELEASE
-from rrpolicy.verification.public import PublicSide, check_finding, verify_public
-from rrpolicy.verification.readable import readable
-from rrpolicy.verification.records import alike, check_files, differences, read_checked, read_sealed, same
+from rrpolicy.verification.outcome import Log, VerificationLevel
+from rrpolicy.verification.parse_checks import log_unreadable
+from rrpolicy.verification.policy_checks import check_policy_declarations, check_waivers_at_release
+from rrpolicy.verification.public import RELEASE_PATH as RELEASE
+from rrpolicy.verification.public import PublicFolder, check_finding, verify_public
+from rrpolicy.verification.records import (
+    check_files,
+    documents_equivalent,
+    documents_identical,
+    manifest_differences,
+    read_checked_record,
+    read_sealed_record,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
@@ -51,37 +57,37 @@ PLANNED = (
 )
 
 
-RECORD, PLAN, FINDINGS = "audit/audit.json", "audit/plan.json", "audit/findings.json"
+RECORD_PATH, PLAN_PATH, FINDINGS = "audit/audit.json", "audit/plan.json", "audit/findings.json"
 CLAIMS = (
-    (RECORD, "the release's label", "release"),
-    (RECORD, "when it was released", "time"),
-    (RECORD, "how the table was given", "source_given_as"),
-    (RECORD, "what became of the key", "key"),
-    (RECORD, "the commit of the policy", "policy_commit", "policy_blob"),
-    (RECORD, "versions of what wrote the files", "writers"),
-    (RECORD, "versions of the software", "software"),
-    (RECORD, "the tag of the source", "source_tag"),
-    (PLAN, "the tag of the source", "source_tag"),
-    (PLAN, "the policy, the software and the channel of the plan", "policy", "software", "channel", "digest"),
-    (RECORD, "digests of the policy and of the plan", "policy_digest", "plan_digest"),
-    (PLAN, "how the mechanism chose", "origins", "unrounded", "remarks", "derived"),
+    (RECORD_PATH, "the release's label", "release"),
+    (RECORD_PATH, "when it was released", "time"),
+    (RECORD_PATH, "how the table was given", "source_given_as"),
+    (RECORD_PATH, "what became of the key", "key"),
+    (RECORD_PATH, "the commit of the policy", "policy_commit", "policy_blob"),
+    (RECORD_PATH, "versions of what wrote the files", "writers"),
+    (RECORD_PATH, "versions of the software", "software"),
+    (RECORD_PATH, "the tag of the source", "source_tag"),
+    (PLAN_PATH, "the tag of the source", "source_tag"),
+    (PLAN_PATH, "the policy, the software and the channel of the plan", "policy", "software", "channel", "digest"),
+    (RECORD_PATH, "digests of the policy and of the plan", "policy_digest", "plan_digest"),
+    (PLAN_PATH, "how the mechanism chose", "origins", "unrounded", "remarks", "derived"),
     ("audit/policy.json", "the policy", ""),
     (FINDINGS, "findings that rest on the original", "findings"),
     (FINDINGS, "what is left of the data's use", "utility"),
     (FINDINGS, "what the draw came to", "attained"),
     (FINDINGS, "how strong the release is", "protection"),
     (FINDINGS, "whether it was tested how many records a person has", "tested"),
-    (PLAN, "the table that parameters were chosen on", "plan_on"),
+    (PLAN_PATH, "the table that parameters were chosen on", "plan_on"),
     (FINDINGS, "where the policy asks for it", "findings.place"),
 )
 """What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
-CHOICE = ("origins", "unrounded", "remarks", "derived")
+CHOICE_FIELDS = ("origins", "unrounded", "remarks", "derived")
 NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
 """Codes of a policy that reads what does not stand beside it."""
 
 
 @frozen
-class AuditSide:
+class AuditFolder:
     """What audit/ says, read.
 
     Attributes:
@@ -100,7 +106,7 @@ class AuditSide:
     stated: Assessment
     policy: Policy | None
     attacked: AttackReport | None = None
-    compared: ComparedWith | None = None
+    compared: AlternativesRecord | None = None
 
     @property
     def places(self) -> Sequence[Place | None]:
@@ -109,9 +115,9 @@ class AuditSide:
         return [requirement.place for requirement in policy.requirements]
 
 
-def verify_stated(
+def verify_records(
     bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str, start: str
-) -> tuple[PublicSide, AuditSide]:
+) -> tuple[PublicFolder, AuditFolder]:
     """Check public/ and audit/ of a bundle by themselves, and return them if they are as they say.
 
     Args:
@@ -127,18 +133,18 @@ def verify_stated(
         RefusedError: as `verify_public` and `verify_audit`.
     """
     log, side, audit = Log(), None, None
-    with readable(log):
+    with log_unreadable(log):
         side = verify_public(log, bundle / "public", scratch, plugins)
         if side is not None:
             side = replace(side, registry=side.registry.opening(engines))
             audit = verify_audit(log, bundle / "audit", side, uri, start)
-    log.done(Level.AUDIT).require()
+    log.done(VerificationLevel.AUDIT).require()
     assert side is not None
     assert audit is not None
     return side, audit
 
 
-def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> AuditSide | None:
+def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> AuditFolder | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
     Args:
@@ -151,40 +157,42 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     Raises:
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
     """
-    log.level = Level.AUDIT
-    record = read_sealed(log, folder / auditing.NAME, auditing.SCHEMA)
+    log.level = VerificationLevel.AUDIT
+    record = read_sealed_record(log, folder / auditing.AUDIT_FILE, auditing.AUDIT_SCHEMA)
     if record is None:
         return None
     for file, meaning, *fields in CLAIMS:
         log.claim(file, meaning, *fields)
     if "together" in record:
-        log.claim(RECORD, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
-    listed, further = record["policy_files"], {auditing.ATTACKED, auditing.COMPARED} & record["files"].keys()
-    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed, *further})
+        log.claim(RECORD_PATH, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
+    listed, further = record["policy_files"], {auditing.ATTACK_FILE, auditing.COMPARISON_FILE} & record["files"].keys()
+    check_files(log, folder, record["files"], auditing.AUDIT_FILE, {*auditing.FILES, *listed, *further})
     failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
     _check_reference(log, record, side)
-    check_decided(log, side.manifest, record)
+    check_waivers_at_release(log, side.manifest, record)
     plan = _read_plan(log, folder, side, uri, start)
     stated = _read_findings(log, folder)
-    attacked = _read_attacked(log, folder, side) if auditing.ATTACKED in further else None
-    compared = _read_compared(log, folder, side) if auditing.COMPARED in further else None
+    attacked = _read_attack_record(log, folder, side) if auditing.ATTACK_FILE in further else None
+    compared = _read_comparison(log, folder, side) if auditing.COMPARISON_FILE in further else None
     if plan is None or stated is None or len(further) > (attacked is not None) + (compared is not None):
         return None
-    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side), attacked, compared)
+    audit = AuditFolder(
+        folder, record, plan, stated, _policy_as_written(log, folder, record, plan, side), attacked, compared
+    )
     if plan.reference is not None:
-        log.claim(PLAN, "the population that people were counted in", "reference")
+        log.claim(PLAN_PATH, "the population that people were counted in", "reference")
     if audit.policy is not None:
         _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
-    _check_stated(log, audit, side)
+    _check_findings_agree(log, audit, side)
     return audit
 
 
-def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> Plan | None:
+def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> Plan | None:
     """Read plan.json and check that it says nothing but what a plan says."""
-    document = read_checked(log, folder / "plan.json", PLAN_SCHEMA)
+    document = read_checked_record(log, folder / "plan.json", PLAN_SCHEMA)
     if document is None:
         return None
     try:
@@ -195,29 +203,29 @@ def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
     failure = "audit/plan.json holds what is no part of a plan"
-    log.again("plan.json: written again", alike(document, plan.to_json()), "RR122", failure, side.by)
+    log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure, side.by)
     return plan
 
 
 def _read_findings(log: Log, folder: Path) -> Assessment | None:
     """Read findings.json and check that it says nothing but what was read of it."""
-    document = read_checked(log, folder / "findings.json", auditing.FINDINGS)
+    document = read_checked_record(log, folder / "findings.json", auditing.FINDINGS)
     if document is None:
         return None
     stated = read_assessment(document)
-    agree = alike(document, auditing.findings_document(stated))
+    agree = documents_identical(document, auditing.findings_document(stated))
     log.check("findings.json: says one thing", agree, "RR122", "audit/findings.json contradicts itself")
     return stated
 
 
-def _read_attacked(log: Log, folder: Path, side: PublicSide) -> AttackReport | None:
+def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackReport | None:
     """Read attack.json, check that it speaks of this release, and that its attacks came out as predicted."""
-    name = auditing.ATTACKED
-    document = read_checked(log, folder / name, ATTACK_SCHEMA)
+    name = auditing.ATTACK_FILE
+    document = read_checked_record(log, folder / name, ATTACK_SCHEMA)
     if document is None:
         return None
     attacked = AttackReport.from_json(document)
-    agree = alike(document, attacked.to_json())
+    agree = documents_identical(document, attacked.to_json())
     log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
     right = (attacked.releases[:1], attacked.records) == ((side.manifest.digest,), side.manifest.records)
     right = right and (len(attacked.releases) > 1 or not attacked.together)
@@ -234,14 +242,14 @@ def _read_attacked(log: Log, folder: Path, side: PublicSide) -> AttackReport | N
     return attacked
 
 
-def _read_compared(log: Log, folder: Path, side: PublicSide) -> ComparedWith | None:
+def _read_comparison(log: Log, folder: Path, side: PublicFolder) -> AlternativesRecord | None:
     """Read comparison.json and check that it speaks of this release; its numbers are stated."""
-    name = auditing.COMPARED
-    document = read_checked(log, folder / name, ComparedWith.schema)
+    name = auditing.COMPARISON_FILE
+    document = read_checked_record(log, folder / name, AlternativesRecord.schema)
     if document is None:
         return None
-    compared = read(ComparedWith, document)
-    agree = alike(document, plain(compared))
+    compared = read(AlternativesRecord, document)
+    agree = documents_identical(document, plain(compared))
     log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
     own = sum(one.released for one in compared.candidates)
     right = compared.release == side.manifest.digest and own == 1
@@ -258,11 +266,11 @@ def _check_modes(log: Log, folder: Path) -> None:
     log.check("audit/ is private", not wide, "RR123", failure)
 
 
-def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> None:
+def _check_reference(log: Log, record: Mapping[str, Any], side: PublicFolder) -> None:
     """Check that the audit record speaks of this public side."""
     public = {
         "digest": record_digest(side.manifest.to_json()),
-        "file": file_digest(side.folder / NAME),
+        "file": file_digest(side.folder / MANIFEST_FILE),
     }
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
@@ -276,7 +284,7 @@ def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> N
         log.check(f"audit.json: {key}", record.get(key) == value, "RR121", failure)
 
 
-def _mechanism(log: Log, plan: Plan, side: PublicSide) -> str:
+def _canonical_mechanism_name(log: Log, plan: Plan, side: PublicFolder) -> str:
     """Return what release.json is to call the mechanism: as it does, where that is one of the mechanism's names."""
     stated, name, known = side.manifest.mechanism, plan.policy.mechanism.name, side.registry.mechanisms
     if stated != name and name not in known:
@@ -285,7 +293,7 @@ def _mechanism(log: Log, plan: Plan, side: PublicSide) -> str:
     return stated if known.aliases.get(stated, stated) == name else name
 
 
-def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
+def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     """Check that the published description is what the plan gives."""
     plan, record = audit.plan, audit.record
     agree = plan.digest() == record["plan_digest"] and plan.source_tag == record["source_tag"]
@@ -293,17 +301,19 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json names")
     policy = read_document(audit.folder / "policy.json")
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
-    resolved = spelled and alike(policy, plan.policy.to_json())
+    resolved = spelled and documents_identical(policy, plan.policy.to_json())
     log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
-    planned = manifests.manifest(plan, Assessment((), ()), {}, label=None, test=False)
-    differ = differences(side.manifest, replace(planned, mechanism=_mechanism(log, plan, side)), PLANNED)
+    planned = manifests.build_manifest(plan, Assessment((), ()), {}, label=None, test=False)
+    differ = manifest_differences(
+        side.manifest, replace(planned, mechanism=_canonical_mechanism_name(log, plan, side)), PLANNED
+    )
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
-    _check_collected(log, plan, side)
+    _check_collection_plan(log, plan, side)
     series, name = side.manifest.series, plan.policy.release.series
     frozen = None if series is None else (series.name, series.mechanism, series.categories)
     failure = "release.json states another series than the plan"
-    agrees = frozen == (None if name is None else (name, *terms(plan.policy)))
+    agrees = frozen == (None if name is None else (name, *frozen_digests(plan.policy)))
     log.check("release.json: the series of the plan", agrees, "RR122", failure)
     data, settings = side.manifest.data, plan.policy.release
     stated = data.format, data.csv_formulas, data.rows_per_file
@@ -311,10 +321,10 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
 
 
-def _check_collected(log: Log, plan: Plan, side: PublicSide) -> None:
+def _check_collection_plan(log: Log, plan: Plan, side: PublicFolder) -> None:
     """Check that the plan was made without data exactly if the release was collected, with its questionnaire."""
     named = None
-    if plan.source_tag is None and not tuple(uncollectable(plan.policy, plan.channel, plan.derived)):
+    if plan.source_tag is None and not tuple(collection_problems(plan.policy, plan.channel, plan.derived)):
         named = Questionnaire.of(plan.policy, plan.policy_digest, plan.channel, plan.software).digest
     failure = "release.json does not say rightly with which questionnaire its records were collected"
     agrees = named == side.manifest.collected and (plan.source_tag is None) == (side.manifest.collected is not None)
@@ -323,14 +333,16 @@ def _check_collected(log: Log, plan: Plan, side: PublicSide) -> None:
         log.confirm(f"public/{QUESTIONNAIRE}", "questions")
 
 
-def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
+def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     """Check that both sides state the same findings, and recompute what needs no data."""
     stated, public = audit.stated, side.manifest
     settings = audit.plan.policy.release
     shown = [finding.up_to(Basis.RELEASE) for finding in stated.findings]
-    agree = same(plain([manifests.public_finding(f, settings) for f in stated.findings]), plain(public.findings))
+    agree = documents_equivalent(
+        plain([manifests.public_finding(f, settings) for f in stated.findings]), plain(public.findings)
+    )
     log.check("findings on both sides", agree, "RR122", "the findings of public/ and audit/ differ")
-    agree = same(plain(manifests.public_utility(stated.utility, settings)), plain(public.utility))
+    agree = documents_equivalent(plain(manifests.public_utility(stated.utility, settings)), plain(public.utility))
     log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
     plan = audit.plan
     possible = not stated.tested or plan.policy.unit is not None
@@ -343,10 +355,10 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     for finding, found in zip(findings, shown, strict=True):
         check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
     if public.withholds:
-        _decide_withheld(log, findings, public.findings)
+        _note_withheld_verdicts(log, findings, public.findings)
 
 
-def _decide_withheld(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
+def _note_withheld_verdicts(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
     """Note what audit/ decides of the findings whose numbers public/ withholds.
 
     Args:
@@ -364,63 +376,65 @@ def _decide_withheld(log: Log, findings: Sequence[Finding], told: Sequence[Findi
         log.confirm(RELEASE, "findings")
 
 
-def _as_written(log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide) -> Policy | None:
+def _policy_as_written(
+    log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicFolder
+) -> Policy | None:
     """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
-    from rrpolicy.planning.opening import Before, open_policy
+    from rrpolicy.planning.policy_opening import OpeningRecord, open_policy
 
-    toml, listed = folder / auditing.POLICY, set(record["policy_files"])
+    toml, listed = folder / auditing.POLICY_FILE_NAME, set(record["policy_files"])
     if not listed:
         log.undecided.append("the policy as written")
         return None
-    blob = auditing.policy_blob(record["policy_commit"], read_regular(toml))
+    blob = auditing.policy_git_id(record["policy_commit"], read_regular(toml))
     log.check("policy_blob", blob == record["policy_blob"], "RR122", "policy_blob is not git's id of policy.toml")
-    log.claim(f"audit/{auditing.POLICY}", "comments and spelling of the policy", "comments")
-    for name in sorted(listed - {auditing.POLICY}):
+    log.claim(f"audit/{auditing.POLICY_FILE_NAME}", "comments and spelling of the policy", "comments")
+    for name in sorted(listed - {auditing.POLICY_FILE_NAME}):
         log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
     try:
-        before = Before(plan.software, plan.policy.mechanism)
+        before = OpeningRecord(plan.software, plan.policy.mechanism)
         policy = open_policy(toml, root=folder, before=before, find=lambda *_: side.registry).policy
     except RRPolicyError as error:
         if {p.code for p in error.problems} & NOT_HERE:
             log.undecided.append("the policy as written (it extends a file that is not here)")
         else:
-            failure = f"audit/{auditing.POLICY} cannot be read as a policy: {error.problems[0].message}"
+            failure = f"audit/{auditing.POLICY_FILE_NAME} cannot be read as a policy: {error.problems[0].message}"
             log.again("policy.toml", False, "RR122", failure, side.by)  # noqa: FBT003 it fails
         return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
     log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
-    check_as_written(log, side.manifest, policy, RELEASE, side.by)
+    check_policy_declarations(log, side.manifest, policy, RELEASE, side.by)
     if policy.mechanism.name not in side.registry.mechanisms:
         log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
-    needed = set(auditing.files_of(toml, policy.files))
+    needed = set(auditing.policy_file_paths(toml, policy.files))
     failure = "audit/ holds other files of the policy than the policy reads"
     log.check("files of the policy", listed == needed, "RR113", failure)
     return policy
 
 
-def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicSide) -> None:
+def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFolder) -> None:
     """Check that the findings name the lines of the policy that ask for them."""
     asked = [place_to_json(r.place) for r in policy.requirements]
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
         places = [place_to_json(finding.place) for finding in findings]
         failure = f"{file} names other lines of the policy than those that ask for its findings"
-        log.again(f"{file}: places", alike(places, asked), "RR122", failure, side.by)
+        log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure, side.by)
         log.confirm(file, "findings.place")
-    asked_at = dict(zip(identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
+    asked_at = dict(zip(entry_identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
     log.findings[:] = [replace(found, place=asked_at.get(found.identity)) for found in log.findings]
 
 
-def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Assessment:
+def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Original, scratch: Path) -> Assessment:
     """Recompute what the original lets recompute, where it may be the released table; return what was found."""
     plan = audit.plan
-    as_drawn = same(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
+    as_drawn = documents_equivalent(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
     if assessment.tested != audit.stated.tested:  # counts may lack the column that identifies people
         uncounted |= not assessment.tested
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)
-        assessment = replace(assessment, findings=tuple(_as_counted(*pair) for pair in pairs))
+        assessment = replace(assessment, findings=tuple(_with_stated_unit_count(*pair) for pair in pairs))
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
         check_finding(log, finding, stated, where="findings.json", by=side.by)
         if uncounted and finding.verdict is Verdict.UNDECIDED:
@@ -428,14 +442,21 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
         holds = finding.verdict is Verdict.SATISFIED
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     failure = "the utility that was stated is not what the source gives"
-    log.check("utility", same(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
+    log.check("utility", documents_equivalent(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
     if audit.stated.protection is not None and assessment.tested == audit.stated.tested:
         failure = "the grade of protection, or what it follows from, is not what the source gives"
-        log.check("protection", same(plain(audit.stated.protection), plain(assessment.protection)), "RR124", failure)
+        log.check(
+            "protection",
+            documents_equivalent(plain(audit.stated.protection), plain(assessment.protection)),
+            "RR124",
+            failure,
+        )
         log.confirm(FINDINGS, "protection")
-    came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch)
+    came_to = realised_findings(
+        plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch
+    )
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
-    agree = same(plain(audit.stated.attained), plain(came_to))
+    agree = documents_equivalent(plain(audit.stated.attained), plain(came_to))
     log.again("attained", agree, "RR132", failure, side.by)
     recomputed = assessment.findings
     if uncounted:
@@ -443,8 +464,8 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
         told = tuple(stated if found.verdict is Verdict.UNDECIDED else found for found, stated in pairs)
         assessment = replace(assessment, findings=told)
     assessment = replace(assessment, attained=came_to)
-    expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
-    differ = differences(side.manifest, expected, ("assumptions",))
+    expected = manifests.build_manifest(plan, assessment, {}, label=None, test=False)
+    differ = manifest_differences(side.manifest, expected, ("assumptions",))
     failure = "release.json does not state the assumptions that the findings rest on"
     log.again("assumptions", not differ, "RR124", failure, side.by)
     for file in (RELEASE, FINDINGS):
@@ -459,14 +480,14 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     return replace(assessment, tested=audit.stated.tested)
 
 
-def _as_counted(finding: Finding, stated: Finding) -> Finding:
+def _with_stated_unit_count(finding: Finding, stated: Finding) -> Finding:
     """Return a finding with the number of records of a unit as it is stated: this table tells another, or none."""
     own = (c for c in finding.companions if c.name != MAX_RECORDS_NAME)
     return replace(finding, companions=(*own, *(c for c in stated.companions if c.name == MAX_RECORDS_NAME)))
 
 
-def verify_elsewhere(
-    log: Log, audit: AuditSide, side: PublicSide, original: Original, *, uri: str | None, scratch: Path
+def verify_tuning_table(
+    log: Log, audit: AuditFolder, side: PublicFolder, original: Original, *, uri: str | None, scratch: Path
 ) -> None:
     """Check that a table is the one that the plan's parameters were chosen on; undecided where it is not at hand.
 
@@ -481,32 +502,32 @@ def verify_elsewhere(
     Raises:
         DataError: RR3xx if it cannot be read.
     """
-    from rrpolicy.source.elsewhere import open_elsewhere
+    from rrpolicy.source.tuning_source import open_tuning_table
 
     if audit.plan.plan_on is None:
         log.confirm(RELEASE, "plan_on")
-        log.confirm(PLAN, "plan_on")
+        log.confirm(PLAN_PATH, "plan_on")
         return
     if uri is None:
         log.undecided.append("the table that the parameters were chosen on (--plan-on)")
         return
     policy = replace(original.policy, mechanism=replace(original.policy.mechanism, plan_on=uri))
-    with open_elsewhere(policy, side.registry.sources, scratch / "plan-on") as elsewhere:
+    with open_tuning_table(policy, side.registry.sources, scratch / "plan-on") as elsewhere:
         known = elsewhere is not None and fingerprint(elsewhere) == audit.plan.plan_on
     log.check("plan_on", known, "RR135", "the parameters were chosen on another table than the one given")
     if known:
         log.confirm(RELEASE, "plan_on")
-        log.confirm(PLAN, "plan_on")
+        log.confirm(PLAN_PATH, "plan_on")
 
 
-def verify_reference(log: Log, audit: AuditSide, original: Original) -> None:
+def verify_reference_table(log: Log, audit: AuditFolder, original: Original) -> None:
     """Check that people are counted in the table that the plan counted them in; undecided where it is not at hand."""
     if audit.plan.reference is None:
         return
     if original.reference is None:
         log.undecided.append("the population that people were counted in (--reference)")
         return
-    known = people_of(original) == audit.plan.reference
+    known = reference_fingerprint(original) == audit.plan.reference
     log.check("reference", known, "RR562", "people were counted in another reference table than the one given")
     if known:
-        log.confirm(PLAN, "reference")
+        log.confirm(PLAN_PATH, "reference")

@@ -8,25 +8,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.bundle.audit import writers
-from rrpolicy.bundle.execute import draw_into, streams_of
+from rrpolicy.bundle.audit import software_versions
+from rrpolicy.bundle.execute import draw_streams, draw_to_folder
 from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Origin
-from rrpolicy.planning.account import draw_id
-from rrpolicy.planning.keys import KeyFile, SeriesKey, series_id, tag_of
-from rrpolicy.planning.plan import make_plan, people_of
-from rrpolicy.planning.series import series_of
-from rrpolicy.verification.audit import CHOICE, PLAN, RECORD, AuditSide
-from rrpolicy.verification.outcome import Level, Log
-from rrpolicy.verification.public import FILE as RELEASE
-from rrpolicy.verification.public import PublicSide
-from rrpolicy.verification.records import same
+from rrpolicy.planning.keys import (
+    KeyFile,
+    SeriesKey,
+    keyed_fingerprint,
+    series_id,
+)
+from rrpolicy.planning.ledger_account import draw_id
+from rrpolicy.planning.plan import make_plan, reference_fingerprint
+from rrpolicy.planning.series import table_series
+from rrpolicy.verification.audit import (
+    CHOICE_FIELDS,
+    PLAN_PATH,
+    RECORD_PATH,
+    AuditFolder,
+)
+from rrpolicy.verification.outcome import Log, VerificationLevel
+from rrpolicy.verification.public import RELEASE_PATH as RELEASE
+from rrpolicy.verification.public import PublicFolder
+from rrpolicy.verification.records import documents_equivalent
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
-OF_SERIES = "how the mechanism chose: that was at the first release of the series, which the ledger knows (--ledger)"
+SERIES_CHOICE_NOTE = (
+    "how the mechanism chose: that was at the first release of the series, which the ledger knows (--ledger)"
+)
 """What a ledger decides, that knows the first release."""
 PLANNED_TOLERANCE = 1e-6
 """Relative; an optimiser ends a little elsewhere on another machine."""
@@ -34,8 +46,8 @@ PLANNED_TOLERANCE = 1e-6
 
 def verify_key(
     log: Log,
-    audit: AuditSide,
-    side: PublicSide,
+    audit: AuditFolder,
+    side: PublicFolder,
     original: Original,
     key: KeyFile | SeriesKey,
     *,
@@ -48,43 +60,43 @@ def verify_key(
         RefusedError: RR403 if the key was made for another plan, or another series, and nothing else is wrong with the
             bundle.
     """
-    log.level = Level.KEY
+    log.level = VerificationLevel.KEY
     plan, record = audit.plan, audit.record
     _check_key(log, audit, side, key)
-    tag = tag_of(key.key, original, record["source_tag"])
+    tag = keyed_fingerprint(key.key, original, record["source_tag"])
     failure = "the source's values are not those that were released from, or the key is not this release's"
     if not log.check("source tag", tag == record["source_tag"], "RR126", failure):
         return
     if isinstance(key, SeriesKey):
         _check_series(log, audit, side, key, original, tag)
-    _confirm_plan(log)
-    _check_choice(log, audit, side, original, plan_on, scratch)
+    _note_confirmed_plan(log)
+    _check_plan_choice(log, audit, side, original, plan_on, scratch)
     again = scratch / "again"
     again.mkdir()
-    written = draw_into(plan, original, streams_of(plan, key.key), again, scratch, side.registry.formats)
+    written = draw_to_folder(plan, original, draw_streams(plan, key.key), again, scratch, side.registry.formats)
     form = plan.policy.release.format
-    exact = side.registry.formats[form].same_bytes and record["writers"] == writers()
+    exact = side.registry.formats[form].same_bytes and record["writers"] == software_versions()
     how, same_data = "byte for byte" if exact else "row for row", True
     for name, table in written.items():
         agree = table.digest == side.manifest.data.tables[name].digest
         path = side.manifest.pattern(name)
         if exact:
-            agree = agree and _same_files(again, side.folder, table.files)
+            agree = agree and _files_match(again, side.folder, table.files)
             log.confirm(f"public/{path}", "bytes")
         elif form != "duckdb":
-            log.undecided.append(f"public/{path}: its bytes were written by {_versions(record['writers'])}")
+            log.undecided.append(f"public/{path}: its bytes were written by {_version_differences(record['writers'])}")
         failure = f"drawn again from the source and the key, {path} is another one"
         log.check(f"{path}: drawn again, {how}", agree, "RR127", failure)
         same_data = same_data and agree
     log.reproduced = how if same_data else None
 
 
-def _same_files(again: Path, public: Path, files: Sequence[str]) -> bool:
+def _files_match(again: Path, public: Path, files: Sequence[str]) -> bool:
     """Return whether a table lies in the same files, byte by byte."""
     return all((public / f).is_file() and file_digest(again / f) == file_digest(public / f) for f in files)
 
 
-def _check_key(log: Log, audit: AuditSide, side: PublicSide, key: KeyFile | SeriesKey) -> None:
+def _check_key(log: Log, audit: AuditFolder, side: PublicFolder, key: KeyFile | SeriesKey) -> None:
     """Check that a key is this plan's, or this series'."""
     if isinstance(key, SeriesKey):
         stated = side.manifest.series
@@ -99,26 +111,26 @@ def _check_key(log: Log, audit: AuditSide, side: PublicSide, key: KeyFile | Seri
 
 
 def _check_series(  # noqa: PLR0917 each is another thing
-    log: Log, audit: AuditSide, side: PublicSide, key: SeriesKey, original: Original, tag: str
+    log: Log, audit: AuditFolder, side: PublicFolder, key: SeriesKey, original: Original, tag: str
 ) -> None:
     """Check what binds the key of a series to this plan, and what release.json says of the series."""
     drawn = draw_id(key.key, replace(audit.plan, source_tag=tag))
     failure = "this plan was not drawn with the key of the series"
     log.check("plan and source of the draw", audit.record.get("draw") == drawn, "RR126", failure)
-    found = series_of(audit.plan.policy, original)
+    found = table_series(audit.plan.policy, original)
     same = found is not None and replace(found, id=series_id(key.key, key.series)) == side.manifest.series
     log.check("what the series froze", same, "RR126", "release.json states another series than the policy and the key")
     log.confirm(RELEASE, "series")
-    log.confirm(RECORD, "draw")
+    log.confirm(RECORD_PATH, "draw")
 
 
-def _versions(stated: Mapping[str, Json]) -> str:
+def _version_differences(stated: Mapping[str, Json]) -> str:
     """Return in words which versions wrote the files, of those that are others than here."""
-    here = writers()
+    here = software_versions()
     return ", ".join(f"{name} {version}" for name, version in stated.items() if here.get(name) != version)
 
 
-def _confirm_plan(log: Log) -> None:
+def _note_confirmed_plan(log: Log) -> None:
     """Note what the key confirms: it is bound to the digest of a plan, and to a source."""
     log.confirm(
         RELEASE,
@@ -131,31 +143,33 @@ def _confirm_plan(log: Log) -> None:
         "units",
         "data.csv_formulas",
     )
-    log.confirm(RECORD, "software", "source_tag", "policy_digest", "plan_digest")
-    log.confirm(PLAN, "policy", "software", "channel", "digest", "source_tag")
+    log.confirm(RECORD_PATH, "software", "source_tag", "policy_digest", "plan_digest")
+    log.confirm(PLAN_PATH, "policy", "software", "channel", "digest", "source_tag")
     log.confirm("audit/policy.json", "")
 
 
-def _check_choice(  # noqa: PLR0917 each is another thing
-    log: Log, audit: AuditSide, side: PublicSide, original: Original, plan_on: str | None, scratch: Path
+def _check_plan_choice(  # noqa: PLR0917 each is another thing
+    log: Log, audit: AuditFolder, side: PublicFolder, original: Original, plan_on: str | None, scratch: Path
 ) -> None:
     """Plan again and compare what the plan says of its choice; the channel itself is bound by the key."""
-    from rrpolicy.source.elsewhere import open_elsewhere
+    from rrpolicy.source.tuning_source import open_tuning_table
 
     plan, registry, name = audit.plan, side.registry, audit.plan.policy.mechanism.name
     if Origin.SERIES in plan.origins.values():
-        log.undecided.append(OF_SERIES)
+        log.undecided.append(SERIES_CHOICE_NOTE)
         return
     if name not in registry.mechanisms:
         log.undecided.append(f"how the mechanism chose ({name} is not loaded)")
         return
-    if (plan.plan_on is not None and plan_on is None) or plan.reference != people_of(original):
+    if (plan.plan_on is not None and plan_on is None) or plan.reference != reference_fingerprint(original):
         return
     if side.by:
         log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")
         return
     policy = replace(plan.policy, mechanism=replace(plan.policy.mechanism, plan_on=plan_on))
-    other = nullcontext(None) if plan_on is None else open_elsewhere(policy, registry.sources, scratch / "planned-on")
+    other = (
+        nullcontext(None) if plan_on is None else open_tuning_table(policy, registry.sources, scratch / "planned-on")
+    )
     try:
         with other as elsewhere:
             again = make_plan(policy, registry, original, elsewhere=elsewhere).to_json()
@@ -163,9 +177,11 @@ def _check_choice(  # noqa: PLR0917 each is another thing
         log.check("planned again", False, "RR124", f"planned again, nothing is found: {error.problems[0].message}")  # noqa: FBT003
         return
     stated = plan.to_json()
-    differ = [key for key in CHOICE if not same(stated.get(key), again.get(key), PLANNED_TOLERANCE)]
+    differ = [
+        key for key in CHOICE_FIELDS if not documents_equivalent(stated.get(key), again.get(key), PLANNED_TOLERANCE)
+    ]
     failure = f"planned again from the policy and the source, {', '.join(differ)} of audit/plan.json differ"
-    by = "" if audit.record["writers"] == writers() else _versions(audit.record["writers"])
+    by = "" if audit.record["writers"] == software_versions() else _version_differences(audit.record["writers"])
     if log.again("how the mechanism chose", not differ, "RR124", failure, by) and not differ:
-        log.confirm(PLAN, *CHOICE)
+        log.confirm(PLAN_PATH, *CHOICE_FIELDS)
         log.confirm(RELEASE, "origins", "derived")

@@ -12,11 +12,11 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.serialization.writing import plain
 
-UNSIGNED = "RR136"
+UNSIGNED_CODE = "RR136"
 """The code of a signature that is asked for and missing: it speaks of who, not of what."""
 
 
-class Level(IntEnum):
+class VerificationLevel(IntEnum):
     """What a verification has at hand; each level includes those before."""
 
     PUBLIC = 0
@@ -30,7 +30,7 @@ class Level(IntEnum):
         return self.name.lower()
 
     @classmethod
-    def of(cls, word: str) -> Level:
+    def of(cls, word: str) -> VerificationLevel:
         """Return the level of a word.
 
         Raises:
@@ -54,13 +54,13 @@ class Check:
     """
 
     name: str
-    level: Level
+    level: VerificationLevel
     passed: bool
     detail: str = ""
 
 
 @frozen
-class Point:
+class JudgementPoint:
     """What the day brings, or somebody let be: a person judges it, and it fails nothing.
 
     Attributes:
@@ -81,7 +81,7 @@ class Point:
 
 
 @frozen
-class Claim:
+class UnconfirmedClaim:
     """What a bundle says and nothing at hand confirms: whoever relies on it believes the bundle.
 
     Attributes:
@@ -113,16 +113,16 @@ class Verification(GatedResult):
         version: likewise.
     """
 
-    level: Level
+    level: VerificationLevel
     checks: tuple[Check, ...]
     problems: tuple[Problem, ...]
     findings: tuple[Finding, ...]
     undecided: tuple[str, ...]
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[UnconfirmedClaim, ...] = ()
     reproduced: str | None = None
     policy: str = ""
     version: str = ""
-    points: tuple[Point, ...] = ()
+    points: tuple[JudgementPoint, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -133,7 +133,7 @@ class Verification(GatedResult):
     @property
     def conforms(self) -> bool:
         """Return whether these files are what they say: all holds, but perhaps signatures that are asked for."""
-        return all(problem.code == UNSIGNED for problem in self.problems)
+        return all(problem.code == UNSIGNED_CODE for problem in self.problems)
 
     @property
     def conditional(self) -> tuple[str, ...]:
@@ -185,13 +185,13 @@ class Verification(GatedResult):
 class Log:
     """Gathers checks while a bundle is looked through; nothing that fails stops the rest."""
 
-    level: Level = Level.PUBLIC
+    level: VerificationLevel = VerificationLevel.PUBLIC
     checks: list[Check] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
-    claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
-    points: list[Point] = field(default_factory=list)
+    claims: dict[tuple[str, str], UnconfirmedClaim] = field(default_factory=dict)
+    points: list[JudgementPoint] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reproduced: str | None = None
     policy: str = ""
@@ -223,14 +223,14 @@ class Log:
 
     def claim(self, file: str, meaning: str, *fields: str) -> None:
         """Note what a file states and the inputs looked at so far do not confirm."""
-        self.claims |= {(file, name): Claim(file, name, meaning) for name in fields}
+        self.claims |= {(file, name): UnconfirmedClaim(file, name, meaning) for name in fields}
 
     def confirm(self, file: str, *fields: str) -> None:
         """Note that an input confirms what a file states."""
         for name in fields:
             self.claims.pop((file, name), None)
 
-    def done(self, level: Level) -> Verification:
+    def done(self, level: VerificationLevel) -> Verification:
         """Return what was found."""
         return Verification(
             level,

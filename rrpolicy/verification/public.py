@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.execute import beside
-from rrpolicy.bundle.tables.read import ReleasedTable
-from rrpolicy.bundle.tables.written import open_data, open_written
+from rrpolicy.bundle.execute import derived_public_files
+from rrpolicy.bundle.tables.lazy_tables import open_data_table, open_data_tables
+from rrpolicy.bundle.tables.released_table import ReleasedTable
 from rrpolicy.canonical_json import digest
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel
@@ -23,33 +23,49 @@ from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import count_released_rows
 from rrpolicy.channels.self_check import channel_contradictions, unverified_components
-from rrpolicy.collection.plausible import implausible
-from rrpolicy.collection.questionnaire import NAME as QUESTIONNAIRE
+from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
-from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of
+from rrpolicy.formats.format import (
+    MAX_FILES,
+    UnlikeSpecError,
+    file_count,
+    file_name,
+)
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import NAME, Data, Manifest, ReleasedAttribute, StatedRequirement
+from rrpolicy.manifest.manifest import (
+    MANIFEST_FILE,
+    Data,
+    Manifest,
+    ReleasedAttribute,
+    StatedRequirement,
+)
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.planning.assess import assess
-from rrpolicy.planning.derived import RELEASED
-from rrpolicy.planning.plan import same_software
+from rrpolicy.planning.derived_statistics import RELEASED
+from rrpolicy.planning.plan import software_matches
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_errors.distributions import GROUP, find_author
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.attributes import KEEP
+from rrpolicy.policy.attributes import KEEP_OUTSIDE
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
-from rrpolicy.policy.stored import requirement_from_json
+from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain, record
-from rrpolicy.verification.governed import check_declared
 from rrpolicy.verification.outcome import Log
-from rrpolicy.verification.records import alike, check_files, read_sealed, same
+from rrpolicy.verification.policy_checks import check_declarations
+from rrpolicy.verification.records import (
+    check_files,
+    documents_equivalent,
+    documents_identical,
+    read_sealed_record,
+)
 
 PAGE = "report.html"
-FILE = "public/release.json"
+RELEASE_PATH = "public/release.json"
 CLAIMS = (
     ("the release's label", "release"),
     ("what the policy is called and whose it is, and its digest", "policy"),
@@ -75,12 +91,12 @@ ONE_A_RECORD = frozenset({"data", "qit"})
 """Tables that have one row a record."""
 
 
-class _NoOptions(BaseModel):
+class _UnusedMechanismOptions(BaseModel):
     """Of a mechanism that is not needed any more."""
 
 
 @frozen(slots=False)
-class PublicSide:
+class PublicFolder:
     """What public/ says, read.
 
     Attributes:
@@ -102,9 +118,9 @@ class PublicSide:
     @cached_property
     def released(self) -> Mapping[str, Sequence[int]]:
         """Return column -> released records of each of its labels: both pages show them."""
-        from rrpolicy.reports.marginals import counted
+        from rrpolicy.reports.marginals import released_label_counts
 
-        return counted(self.folder, self.manifest, self.registry.formats)
+        return released_label_counts(self.folder, self.manifest, self.registry.formats)
 
 
 def verify_public(
@@ -115,7 +131,7 @@ def verify_public(
     today: date | None = None,
     *,
     rows: bool = True,
-) -> PublicSide | None:
+) -> PublicFolder | None:
     """Check public/ by itself; None if it is too broken for anything further.
 
     Args:
@@ -131,33 +147,33 @@ def verify_public(
             does not list.
         ValueError: if a document says nothing that can be checked; the caller reports it.
     """
-    document = read_sealed(log, public / NAME, Manifest.schema)
+    document = read_sealed_record(log, public / MANIFEST_FILE, Manifest.schema)
     if document is None:
         return None
     manifest = Manifest.from_json(document)
     log.policy, log.version = manifest.policy.name, manifest.policy.version
     log.check("a real draw", not manifest.test, "RR128", "the release was drawn from a test's seed; never use it")
-    side = _side(log, public, manifest, plugins)
+    side = _read_public_folder(log, public, manifest, plugins)
     if side is None:
         return None
     for meaning, name in CLAIMS:
-        log.claim(FILE, meaning, name)
-    check_declared(log, manifest, FILE, Terms().today if today is None else today)
+        log.claim(RELEASE_PATH, meaning, name)
+    check_declarations(log, manifest, RELEASE_PATH, Terms().today if today is None else today)
     if manifest.ledger is not None:
-        log.claim(FILE, "where it stands in a ledger", "ledger")
+        log.claim(RELEASE_PATH, "where it stands in a ledger", "ledger")
     if manifest.series is not None:
-        log.claim(FILE, "the series that it belongs to", "series")
-    if not (_check_spelled(log, document, manifest) and _check_description(log, side)):
+        log.claim(RELEASE_PATH, "the series that it belongs to", "series")
+    if not (_check_canonical_fields(log, document, manifest) and _check_repeated_fields(log, side)):
         return None
     asked = frozenset() if manifest.collected is None else frozenset({QUESTIONNAIRE})
     if manifest.collected is not None:
         _check_questionnaire(log, side)
-    data = _data_files(side) | asked
+    data = _data_file_paths(side) | asked
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
-    regenerated = beside(manifest, side.folder, side.registry.formats) if present and known else {}
+    regenerated = derived_public_files(manifest, side.folder, side.registry.formats) if present and known else {}
     listed = regenerated or manifest.files  # what cannot be written again is not thereby foreign
-    check_files(log, public, manifest.files, NAME, {*data, PAGE, *listed}, () if rows else data)
+    check_files(log, public, manifest.files, MANIFEST_FILE, {*data, PAGE, *listed}, () if rows else data)
     log.undecided += [WITHOUT_ROWS] * (not rows and not present)
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
@@ -170,34 +186,34 @@ def verify_public(
     return side
 
 
-def _side(log: Log, public: Path, manifest: Manifest, plugins: Sequence[str]) -> PublicSide | None:
+def _read_public_folder(log: Log, public: Path, manifest: Manifest, plugins: Sequence[str]) -> PublicFolder | None:
     registry = load_allowed(manifest.software, plugins)
-    by = "" if same_software(manifest.software, registry) else written_by(manifest.software)
+    by = "" if software_matches(manifest.software, registry) else software_text(manifest.software)
     if manifest.data.format not in registry.formats:
         registry.refuse_absent("format", manifest.data.format)
     try:
         with registry.naming_absent():
-            return PublicSide(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
+            return PublicFolder(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
     except DataError as error:
         log.check("channel", False, "RR118", f"the field 'channel' of release.json: {error.problems[0].message}")  # noqa: FBT003
         return None
 
 
-def written_by(stated: Software) -> str:
+def software_text(stated: Software) -> str:
     """Return in words which software wrote a bundle: rrpolicy and the other distributions, with their versions."""
     others = {p.distribution: p.version for p in stated.plugins if p.distribution != GROUP}
     return ", ".join(f"{name} {version}" for name, version in {GROUP: stated.rrpolicy, **others}.items())
 
 
-def _check_spelled(log: Log, document: Mapping[str, Any], manifest: Manifest) -> bool:
+def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Manifest) -> bool:
     """Check that release.json says nothing but what was read of it: a number twice, and each time another."""
     again = manifest.to_json()
-    differ = [key for key in again if not alike(document.get(key), again[key])]
+    differ = [key for key in again if not documents_identical(document.get(key), again[key])]
     failure = f"release.json contradicts itself in {', '.join(differ)}"
     return log.check("release.json: says one thing", not differ, "RR118", failure)
 
 
-def _check_description(log: Log, side: PublicSide) -> bool:
+def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
     """Check that what the manifest repeats is what it repeats: of the channel, the findings, and the policy.
 
     Returns:
@@ -209,12 +225,14 @@ def _check_description(log: Log, side: PublicSide) -> bool:
         "channel": channel.to_public_json(),
         "decoders": channel.decoders(),
         "tables": channel.tables(),
-        "requirements": _stated_again(side),
+        "requirements": _restated_requirements(side),
         "assumptions": tuple(dict.fromkeys(a for finding in manifest.findings for a in finding.assumptions)),
     }
     for key, value in expected.items():
         failure = f"the field '{key}' of release.json is not what the rest of it gives"
-        log.check(f"{key}: written again", alike(plain(getattr(manifest, key)), plain(value)), "RR118", failure)
+        log.check(
+            f"{key}: written again", documents_identical(plain(getattr(manifest, key)), plain(value)), "RR118", failure
+        )
     released = {(c.attribute, c.name) for c in manifest.columns if c.attribute}
     stated = [(a.name, a.release_as) for a in manifest.attributes]
     agree = set(stated) == released and len({name for _, name in stated}) == len(stated)
@@ -236,17 +254,17 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     return len(log.problems) == before
 
 
-def _stated_again(side: PublicSide) -> tuple[StatedRequirement, ...]:
+def _restated_requirements(side: PublicFolder) -> tuple[StatedRequirement, ...]:
     """Return the requirements as a release states them: read and written again, or without what is withheld of them."""
     if side.manifest.withholds:
         return tuple(replace(stated, options={}) for stated in side.manifest.requirements)
-    requirements = public_policy(side.manifest, side.registry).requirements
+    requirements = policy_from_manifest(side.manifest, side.registry).requirements
     return tuple(map(manifests.stated_requirement, requirements))
 
 
-def _check_questionnaire(log: Log, side: PublicSide) -> None:
+def _check_questionnaire(log: Log, side: PublicFolder) -> None:
     """Check that the questionnaire is the one named, that it randomises by the channel, and that it says so rightly."""
-    document = read_sealed(log, side.folder / QUESTIONNAIRE, Questionnaire.schema)
+    document = read_sealed_record(log, side.folder / QUESTIONNAIRE, Questionnaire.schema)
     if document is None:
         return
     asked, manifest = Questionnaire.from_json(document, side.registry), side.manifest
@@ -255,7 +273,7 @@ def _check_questionnaire(log: Log, side: PublicSide) -> None:
     categories = {a.name: a.domain for a in manifest.attributes}
     told = asked.policy, asked.software, asked.max_records, {q.attribute: q.categories for q in asked.questions}
     stated = manifest.policy, manifest.software, manifest.units.max_records, categories
-    agrees = told == stated and alike(asked.channel.to_public_json(), side.channel.to_public_json())
+    agrees = told == stated and documents_identical(asked.channel.to_public_json(), side.channel.to_public_json())
     failure = f"public/{QUESTIONNAIRE} asks other questions than the release answers, or randomises them otherwise"
     log.check("questionnaire: of this release", agrees, "RR525", failure)
     failure = f"public/{QUESTIONNAIRE} does not promise what its channel keeps"
@@ -264,7 +282,7 @@ def _check_questionnaire(log: Log, side: PublicSide) -> None:
     log.undecided.append(COLLECTED)
 
 
-def _check_plausible(log: Log, side: PublicSide, table: ReleasedTable) -> None:
+def _check_plausibility(log: Log, side: PublicFolder, table: ReleasedTable) -> None:
     """Check that the rows can be what randomisers made."""
     product = side.channel
     if side.manifest.collected is None or not isinstance(product, Product):
@@ -272,15 +290,15 @@ def _check_plausible(log: Log, side: PublicSide, table: ReleasedTable) -> None:
     single = [(slot,) for slot in range(len(product.axes))]
     found = count_released_rows(product, table.distinct(), single)
     if found.problem is None:
-        why = list(implausible(product, [found.counts[s] for s in single], found.records))
+        why = list(implausibilities(product, [found.counts[s] for s in single], found.records))
         log.check("collected: plausible", not why, "RR525", f"this was not collected so: {'; '.join(why)}")
 
 
-def _data_files(side: PublicSide) -> set[str]:
-    return {name for spec in side.channel.tables() for name in _files(side.manifest.data, spec.name)}
+def _data_file_paths(side: PublicFolder) -> set[str]:
+    return {name for spec in side.channel.tables() for name in _expected_table_files(side.manifest.data, spec.name)}
 
 
-def _files(data: Data, table: str) -> list[str]:
+def _expected_table_files(data: Data, table: str) -> list[str]:
     """Return the files that a table of so many rows lies in; of another number than the manifest names, those.
 
     A manifest may state any number of rows.
@@ -288,11 +306,11 @@ def _files(data: Data, table: str) -> list[str]:
     cut, stated = data.rows_per_file, data.tables.get(table)
     if cut is None or stated is None:
         return [file_name(table, data.format)]
-    most = min(files_of(stated.rows, cut), len(stated.files) + 1, MOST_FILES) if cut > 0 else 1
+    most = min(file_count(stated.rows, cut), len(stated.files) + 1, MAX_FILES) if cut > 0 else 1
     return [file_name(table, data.format, number) for number in range(most)]
 
 
-def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
+def _check_data(log: Log, side: PublicFolder, scratch: Path) -> bool:
     """Check every data file; return whether all could be read."""
     data = side.manifest.data
     known = data.format in side.registry.formats and set(data.tables) == {t.name for t in side.channel.tables()}
@@ -301,7 +319,7 @@ def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
         return False
     readable = True
     for spec in side.channel.tables():
-        path, files = side.manifest.pattern(spec.name), _files(data, spec.name)
+        path, files = side.manifest.pattern(spec.name), _expected_table_files(data, spec.name)
         failure = f"table {spec.name} must stand in " + (files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}")
         if not log.check(f"{path}: name", list(data.tables[spec.name].files) == files, "RR115", failure):
             readable = False
@@ -316,13 +334,13 @@ def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
     return readable
 
 
-def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
-    from rrpolicy.source.rowdigest import row_digest
+def _check_table(log: Log, side: PublicFolder, scratch: Path, name: str) -> None:
+    from rrpolicy.source.row_digest import row_digest
 
     data = side.manifest.data
     stated, spec = data.tables[name], next(t for t in side.channel.tables() if t.name == name)
     path, formats = f"public/{side.manifest.pattern(name)}", side.registry.formats
-    with open_data(side.folder, data, spec, scratch, formats) as table:
+    with open_data_table(side.folder, data, spec, scratch, formats) as table:
         rows = table.rows()
         right = rows == stated.rows
         log.check(
@@ -341,11 +359,11 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
         found = "sha256:" + row_digest(table.distinct()).hex()
         failure = f"{path}: its rows are not those whose digest the manifest states"
         log.check(f"{path}: digest of the rows", found == stated.digest, "RR117", failure)
-        _check_plausible(log, side, table)
+        _check_plausibility(log, side, table)
     log.claim(path, "how its rows are written into bytes", "bytes")
 
 
-def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
+def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     """Recompute every finding that the channel, the number of records and the data files settle.
 
     Args:
@@ -357,10 +375,12 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
     if manifest.withholds:
         _check_withheld(log, side)
         return
-    policy = public_policy(manifest, side.registry)
+    policy = policy_from_manifest(manifest, side.registry)
     with ExitStack() as stack:
         files = (side.folder, manifest.data, side.channel.tables())
-        written = None if scratch is None else stack.enter_context(open_written(*files, scratch, side.registry.formats))
+        written = (
+            None if scratch is None else stack.enter_context(open_data_tables(*files, scratch, side.registry.formats))
+        )
         found = assess(policy, side.registry, side.channel, manifest.records, manifest.derived, written)
     findings = found.findings
     _check_derived(log, side, {d.id for d in manifest.derived}, findings)
@@ -371,12 +391,12 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
         check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json", by=side.by)
         if finding.basis is Basis.ORIGINAL or finding.verdict is Verdict.UNDECIDED:
             log.undecided.append(f"{finding.model} {finding.requirement}")
-            log.claim(FILE, "findings that rest on the original", "findings")
+            log.claim(RELEASE_PATH, "findings that rest on the original", "findings")
         else:
             log.findings.append(finding)
 
 
-def _check_withheld(log: Log, side: PublicSide) -> None:
+def _check_withheld(log: Log, side: PublicFolder) -> None:
     """Check that a release that withholds its matrices tells no number of any finding; none can be computed again."""
     manifest = side.manifest
     _check_derived(log, side, {d.id for d in manifest.derived}, manifest.findings)
@@ -392,11 +412,11 @@ def _check_withheld(log: Log, side: PublicSide) -> None:
         failure = f"{finding.model}: release.json does not state that it holds"
         log.check(f"{finding.model} is stated to hold", held, "RR119", failure)
         log.undecided.append(f"{finding.model} {finding.requirement}")
-    log.claim(FILE, "findings, whose numbers are withheld with the matrices", "findings")
-    log.claim(FILE, "what is said of the matrices that are withheld", "decoders")
+    log.claim(RELEASE_PATH, "findings, whose numbers are withheld with the matrices", "findings")
+    log.claim(RELEASE_PATH, "what is said of the matrices that are withheld", "decoders")
 
 
-def _check_derived(log: Log, side: PublicSide, ids: set[str], findings: Sequence[Finding]) -> None:
+def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequence[Finding]) -> None:
     """Check that the manifest names every statistic of the table that public/ itself shows to be one."""
     origins = side.manifest.origins
     observed = {f"domain:{a.name}" for a in side.manifest.attributes if a.observed}
@@ -427,22 +447,22 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     decisive = ["model", "limit_exact", "basis", *(["achieved", "limit", "verdict"] if settled else [])]
     said = dict.fromkeys([*expected, *found])  # some are said only where there is something to say
     wording = [key for key in said if key not in {*decisive, "place"}] if settled else ["requirement"]
-    differ = [key for key in decisive if not same(found[key], expected[key])]
+    differ = [key for key in decisive if not documents_equivalent(found[key], expected[key])]
     failure = f"{name}: recomputed, {', '.join(differ)} differ from what {where} states"
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
-    differ = [key for key in wording if not same(found.get(key), expected.get(key))]
+    differ = [key for key in wording if not documents_equivalent(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
     log.again(f"{name}, what {where} says of it", not differ, "RR119", failure, by)
     held = stated.verdict is Verdict.SATISFIED
     log.check(f"{name} is stated to hold", held, "RR119", f"{name}: {where} does not state that it holds")
 
 
-def check_public_page(log: Log, side: PublicSide) -> None:
+def check_public_page(log: Log, side: PublicFolder) -> None:
     """Render public/report.html again from public/ and compare it byte for byte."""
-    from rrpolicy.bundle.pages import public_page
+    from rrpolicy.bundle.pages import render_public_page
 
     name = f"public/{PAGE}"
-    pages = public_page(side.folder, side.manifest, side.registry, side.channel, side.released)
+    pages = render_public_page(side.folder, side.manifest, side.registry, side.channel, side.released)
     if PAGE not in pages:
         log.undecided.append(f"{name}: no renderer for it is loaded")
         return
@@ -451,13 +471,13 @@ def check_public_page(log: Log, side: PublicSide) -> None:
     log.again(f"{name}: rendered again", agrees, "RR120", failure, side.by)
 
 
-def _stated_of(released: ReleasedAttribute) -> Attribute:
+def _policy_attribute(released: ReleasedAttribute) -> Attribute:
     known = asdict(released)
     keeps = known.pop("keeps_nulls")
-    return Attribute(**known | {"nulls": KEEP if keeps else released.nulls})
+    return Attribute(**known | {"nulls": KEEP_OUTSIDE if keeps else released.nulls})
 
 
-def public_policy(manifest: Manifest, registry: Registry) -> Policy:
+def policy_from_manifest(manifest: Manifest, registry: Registry) -> Policy:
     """Return as much of the policy as release.json tells: enough to assess without data."""
     head, most, settings = manifest.policy, manifest.units.max_records, manifest.data
     try:
@@ -475,9 +495,9 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
         purpose=head.purpose,
         plugins=(),
         source=SourceSettings("", max_records=most),
-        attributes={a.name: _stated_of(a) for a in manifest.attributes},
+        attributes={a.name: _policy_attribute(a) for a in manifest.attributes},
         requirements=requirements,
-        mechanism=MechanismChoice("", _NoOptions(), plan_on="" if manifest.plan_on else None),
+        mechanism=MechanismChoice("", _UnusedMechanismOptions(), plan_on="" if manifest.plan_on else None),
         reference=ReferenceSettings() if any(r.needs_reference for r in requirements) else None,
         gates=(),
         release=ReleaseSettings(

@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 """Relative; recomputed doubles may differ in their last digits between machines."""
 
 
-def read_checked(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+def read_checked_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     """Read a record and check its schema, every field at any depth, and its bytes; None if it cannot be relied on."""
     document, name = read_document(path), path.name
     found = document.get("schema")
@@ -40,9 +40,9 @@ def read_checked(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     return document
 
 
-def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+def read_sealed_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     """Read a record that states its own digest, as `read_checked` does, and check that digest."""
-    document, name = read_checked(log, path, schema), path.name
+    document, name = read_checked_record(log, path, schema), path.name
     if document is not None:
         agrees = document["digest"] == record_digest(document)
         failure = f"{name} was changed: its field 'digest' is not its own digest"
@@ -63,7 +63,7 @@ def check_files(  # noqa: PLR0917 each is another thing
         expected: the files of a release.
         absent: files that need not be there.
     """
-    files, odd = scan(folder)
+    files, odd = scan_folder(folder)
     place = folder.name
     for path, why in odd:
         log.check(f"{place}/{path}", False, "RR113", f"{place}/{path} {why}")  # noqa: FBT003 it fails
@@ -84,7 +84,7 @@ def _check_file(log: Log, folder: Path, path: str, stated: Json, *, present: boo
         log.check(name, agrees, "RR111", f"{name} was changed: its bytes are not those that were written")
 
 
-def scan(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
+def scan_folder(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
     """Return the regular files below a folder, and (path, why) of what is anything else."""
     files: set[str] = set()
     odd: list[tuple[str, str]] = []
@@ -109,17 +109,21 @@ def scan(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
     return files, odd
 
 
-def alike(found: Json, expected: Json) -> bool:
+def documents_identical(found: Json, expected: Json) -> bool:
     """Return whether two documents are the same to the last character: 1 is neither 1.0 nor true."""
     return canonical(found) == canonical(expected)
 
 
-def same(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
+def documents_equivalent(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
     """Return whether two documents say the same, doubles up to their last digits."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        return found.keys() == expected.keys() and all(same(found[k], expected[k], tolerance) for k in expected)
+        return found.keys() == expected.keys() and all(
+            documents_equivalent(found[k], expected[k], tolerance) for k in expected
+        )
     if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(same(f, e, tolerance) for f, e in zip(found, expected, strict=True))
+        return len(found) == len(expected) and all(
+            documents_equivalent(f, e, tolerance) for f, e in zip(found, expected, strict=True)
+        )
     if isinstance(found, bool) or isinstance(expected, bool) or found is None or expected is None:
         return found is expected
     if isinstance(found, (int, float)) and isinstance(expected, (int, float)):
@@ -127,6 +131,8 @@ def same(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
     return type(found) is type(expected) and bool(found == expected)
 
 
-def differences(found: Manifest, expected: Manifest, fields: Sequence[str]) -> list[str]:
+def manifest_differences(found: Manifest, expected: Manifest, fields: Sequence[str]) -> list[str]:
     """Return the fields in which two manifests differ."""
-    return [name for name in fields if not same(plain(getattr(found, name)), plain(getattr(expected, name)))]
+    return [
+        name for name in fields if not documents_equivalent(plain(getattr(found, name)), plain(getattr(expected, name)))
+    ]

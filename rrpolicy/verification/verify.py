@@ -10,47 +10,61 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.escaping.printable import listed
-from rrpolicy.planning.custody import KeyAt, Secret
-from rrpolicy.planning.keys import KeyFile, SeriesKey, derived_key, inside_of, read_key, read_series_key, tag_of
+from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation
+from rrpolicy.planning.keys import (
+    KeyFile,
+    SeriesKey,
+    derive_key,
+    hidden_weights_fingerprint,
+    keyed_fingerprint,
+    read_key,
+    read_series_key,
+)
 from rrpolicy.planning.plan import Plan
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.protocol import Source
-from rrpolicy.verification.attacked import check_attacked
-from rrpolicy.verification.audit import AuditSide, verify_audit, verify_elsewhere, verify_reference, verify_source
+from rrpolicy.verification.attack_checks import check_attack_record
+from rrpolicy.verification.audit import (
+    AuditFolder,
+    verify_audit,
+    verify_reference_table,
+    verify_source,
+    verify_tuning_table,
+)
 from rrpolicy.verification.key import verify_key
-from rrpolicy.verification.outcome import Level, Log, Verification
+from rrpolicy.verification.outcome import Log, Verification, VerificationLevel
 from rrpolicy.verification.pages import check_audit_page
-from rrpolicy.verification.public import PublicSide, verify_public
-from rrpolicy.verification.readable import readable
-from rrpolicy.verification.records import scan
-from rrpolicy.verification.released_from import check_released_from
+from rrpolicy.verification.parse_checks import log_unreadable
+from rrpolicy.verification.public import PublicFolder, verify_public
+from rrpolicy.verification.records import scan_folder
+from rrpolicy.verification.source_consistency import check_source_consistency
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.protocol import Original
 
-ATTESTATIONS = "attestations"
-APPROVED = "approval.dsse.json"
+ATTESTATIONS_FOLDER = "attestations"
+APPROVAL_FILE = "approval.dsse.json"
 """The approval of the policy, which lies there before anybody signs."""
 """The folder of signed statements, beside public/ and audit/."""
 INSIDE = "the survey's weights, which are kept inside: only the key shows whether they are those of the release (--key)"
 """What stays undecided without a key, where a release uses weights that it does not contain."""
 BELOW = {
-    Level.PUBLIC: "what audit/ states",
-    Level.AUDIT: "whether the release conforms to its channel",
-    Level.SOURCE: "whether the source and the key give this release",
+    VerificationLevel.PUBLIC: "what audit/ states",
+    VerificationLevel.AUDIT: "whether the release conforms to its channel",
+    VerificationLevel.SOURCE: "whether the source and the key give this release",
 }
 
 
 def verify(
     bundle: Path,
-    level: Level | None = None,
+    level: VerificationLevel | None = None,
     *,
     source: str | None = None,
     folder: str = ".",
-    key: KeyAt | None = None,
+    key: KeyLocation | None = None,
     plan_on: str | None = None,
     reference: str | None = None,
     plugins: Sequence[str] = (),
@@ -96,49 +110,51 @@ def verify(
         )
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     if public == bundle and (bundle / "release.json").is_file():
-        _alone(bundle, level, given=source is not None or key is not None)
-    level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
-    if reference is not None and level < Level.SOURCE:
+        _require_public_only(bundle, level, given=source is not None or key is not None)
+    level = _requested_level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
+    if reference is not None and level < VerificationLevel.SOURCE:
         hint = "add --source: people are counted in the classes of the table that was released"
         raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
     log, collected = Log(), False
-    with scratch_folder() as spilled, readable(log):
+    with scratch_folder() as spilled, log_unreadable(log):
         if public != bundle:
-            _check_top(log, bundle)
+            _check_bundle_layout(log, bundle)
         progress("public", 0.1)
-        side = _public(log, public, spilled.folder, plugins, today, rows=rows)
+        side = _verify_public_side(log, public, spilled.folder, plugins, today, rows=rows)
         collected = side is not None and side.manifest.collected is not None
-        if collected and level > Level.AUDIT:
-            raise no_source(bundle)
-        if side is not None and level > Level.PUBLIC:
+        if collected and level > VerificationLevel.AUDIT:
+            raise no_source_error(bundle)
+        if side is not None and level > VerificationLevel.PUBLIC:
             side = replace(side, registry=side.registry.opening(engines or {}))
             further = (folder, key, plan_on, reference, spilled.folder, progress)
-            _further(log, bundle, side, level, source or "", *further)
+            _verify_further_levels(log, bundle, side, level, source or "", *further)
     achieved = min(level, log.level)  # what is too broken ends before
-    log.undecided += [UNDECIDED] if achieved < Level.SOURCE else []
-    lowest = BELOW[Level.PUBLIC] if collected else None  # of what was collected there is no source, and no key
+    log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
+    lowest = (
+        BELOW[VerificationLevel.PUBLIC] if collected else None
+    )  # of what was collected there is no source, and no key
     log.undecided += [text for below, text in BELOW.items() if achieved <= below and lowest in {None, text}]
     return log.done(level)
 
 
-def _alone(public: Path, level: Level | None, *, given: bool) -> None:
+def _require_public_only(public: Path, level: VerificationLevel | None, *, given: bool) -> None:
     """Refuse what public/ alone cannot tell: audit/ states what the source and the key are held against."""
-    if given or (level is not None and level > Level.PUBLIC):
+    if given or (level is not None and level > VerificationLevel.PUBLIC):
         hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
         message = f"{public} is public/ alone: it can be verified up to `--level public`"
         raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
 
 
-def no_source(bundle: Path) -> PolicyError:
+def no_source_error(bundle: Path) -> PolicyError:
     """Return the error of holding records that were collected against a table: nobody has one."""
     message = f"the records of {bundle} were collected, each randomised before it was sent: there is no source"
     hint = "`rrpolicy verify` without --source and --key: what public/ and audit/ settle is all that can be recomputed"
     return PolicyError(Problem("RR250", message, expected="no table", hint=hint))
 
 
-def _public(
+def _verify_public_side(
     log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None, *, rows: bool
-) -> PublicSide | None:
+) -> PublicFolder | None:
     """Check public/; what contradicts itself there is a finding, not an error of this call."""
     try:
         return verify_public(log, public, scratch, plugins, today, rows=rows)
@@ -147,14 +163,14 @@ def _public(
         return None
 
 
-def _further(  # noqa: PLR0917 each level adds an input
+def _verify_further_levels(  # noqa: PLR0917 each level adds an input
     log: Log,
     bundle: Path,
-    side: PublicSide,
-    level: Level,
+    side: PublicFolder,
+    level: VerificationLevel,
     source: str,
     folder: str,
-    key: KeyAt | None,
+    key: KeyLocation | None,
     plan_on: str | None,
     reference: str | None,
     scratch: Path,
@@ -166,37 +182,39 @@ def _further(  # noqa: PLR0917 each level adds an input
     audit = verify_audit(log, bundle / "audit", side, source, folder)
     if audit is None:
         return
-    if level < Level.SOURCE:
+    if level < VerificationLevel.SOURCE:
         check_audit_page(log, audit, side, audit.stated.placed(audit.places), None)
         return
     progress("source", 0.5)
-    policy = _with_people(audit.plan.policy, reference)
+    policy = _with_reference_place(audit.plan.policy, reference)
     opening = open_original(policy, side.registry.sources, scratch / "spill")
-    with side.registry.naming_engines(), open_source(opening) as original:
-        held = _key(key, audit.plan, original) if level is Level.KEY and key is not None else None
-        tagged = held is not None and _tagged(held, audit, original)
-        conforms = check_released_from(log, audit, side, original, scratch, tagged=tagged)
+    with side.registry.naming_engines(), open_claimed_source(opening) as original:
+        held = (
+            _verification_key(key, audit.plan, original) if level is VerificationLevel.KEY and key is not None else None
+        )
+        tagged = held is not None and _has_source_tag(held, audit, original)
+        conforms = check_source_consistency(log, audit, side, original, scratch, tagged=tagged)
         if conforms is None:
             return
-        if held is None and inside_of(original) is not None:
+        if held is None and hidden_weights_fingerprint(original) is not None:
             log.undecided.append(INSIDE)
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         log.findings.append(conforms)
-        verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
-        verify_reference(log, audit, original)
-        check_attacked(log, audit, side, original, scratch)
+        verify_tuning_table(log, audit, side, original, uri=plan_on, scratch=scratch)
+        verify_reference_table(log, audit, original)
+        check_attack_record(log, audit, side, original, scratch)
         if held is not None:
             progress("drawing again", 0.8)
             verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
 
 
-def _tagged(held: KeyFile | SeriesKey, audit: AuditSide, original: Original) -> bool:
+def _has_source_tag(held: KeyFile | SeriesKey, audit: AuditFolder, original: Original) -> bool:
     """Return whether a table has the tag that the record states."""
     stated: str = audit.record["source_tag"]
-    return tag_of(held.key, original, stated) == stated
+    return keyed_fingerprint(held.key, original, stated) == stated
 
 
-def _with_people(policy: Policy, reference: str | None) -> Policy:
+def _with_reference_place(policy: Policy, reference: str | None) -> Policy:
     """Return a plan's policy with the place of the population, which the plan does not hold.
 
     Raises:
@@ -211,20 +229,20 @@ def _with_people(policy: Policy, reference: str | None) -> Policy:
     return replace(policy, reference=replace(policy.reference, uri=reference))
 
 
-def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile | SeriesKey:
+def _verification_key(key: KeyLocation, plan: Plan, original: Original) -> KeyFile | SeriesKey:
     """Return the key of a file, or that which a secret gives for this plan and table, or for its series."""
     series = plan.policy.release.series
     if series is not None:
-        if isinstance(key, Secret):
+        if isinstance(key, ExternalSecret):
             return SeriesKey(key.key_of_series(series), series)
         return read_series_key(key, series)
-    if isinstance(key, Secret):
-        return derived_key(key, plan.digest(), original)
+    if isinstance(key, ExternalSecret):
+        return derive_key(key, plan.digest(), original)
     return read_key(key)
 
 
 @contextmanager
-def open_source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
+def open_claimed_source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
     """Open the table that is said to be the source; one that does not pass the release's policy is another one.
 
     Raises:
@@ -234,11 +252,11 @@ def open_source(opening: AbstractContextManager[Original]) -> Iterator[Original]
         try:
             original = stack.enter_context(opening)
         except DataError as error:
-            from rrpolicy.source.opening import unreadable
+            from rrpolicy.source.opening import is_unreadable
 
-            if unreadable(error):
+            if is_unreadable(error):
                 raise
-            raise DataError(_another(error.problems)) from error
+            raise DataError(_other_table_problem(error.problems)) from error
         yield original
 
 
@@ -246,34 +264,36 @@ _SHOWN = 3
 """Things that are wrong with a table that is not the source; one is enough to tell that it is not."""
 
 
-def _another(problems: Sequence[Problem]) -> Problem:
+def _other_table_problem(problems: Sequence[Problem]) -> Problem:
     told = "; ".join(problem.message for problem in problems[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
     message = f"this is not the table that was released: it does not pass the release's policy: {told}{more}"
-    codes = listed(dict.fromkeys(problem.code for problem in problems[:_SHOWN]))
+    codes = quoted_list(dict.fromkeys(problem.code for problem in problems[:_SHOWN]))
     hint = f"name the release's own source, as it was; `rrpolicy explain` says of {codes} what is wrong with this table"
     return Problem("RR327", message, expected="the table that the release was made from", hint=hint)
 
 
-def _check_top(log: Log, bundle: Path) -> None:
+def _check_bundle_layout(log: Log, bundle: Path) -> None:
     """Check that the bundle holds its folders and nothing else; what the statements hold, is checked with them."""
     found = {entry.name for entry in bundle.iterdir()}
-    _, odd = scan(bundle)
+    _, odd = scan_folder(bundle)
     links = [path for path, why in odd if "/" not in path and "link" in why]
-    extra = sorted((found - {"public", "audit", ATTESTATIONS}) | set(links))
+    extra = sorted((found - {"public", "audit", ATTESTATIONS_FOLDER}) | set(links))
     log.check("the bundle's folders", not extra, "RR113", f"{', '.join(extra)} does not belong to the bundle")
 
 
-def _level(level: Level | None, *, audit: bool, source: str | None, key: KeyAt | None) -> Level:
+def _requested_level(
+    level: VerificationLevel | None, *, audit: bool, source: str | None, key: KeyLocation | None
+) -> VerificationLevel:
     """Return the level to verify at, and refuse one whose inputs are missing."""
     if level is None:
         if key is not None and source is None:
             raise PolicyError(Problem("RR250", "a key verifies nothing without the table", hint="add --source"))
         if source is None:
-            return Level.AUDIT if audit else Level.PUBLIC
-        return Level.KEY if key is not None else Level.SOURCE
-    if level >= Level.SOURCE and source is None:
+            return VerificationLevel.AUDIT if audit else VerificationLevel.PUBLIC
+        return VerificationLevel.KEY if key is not None else VerificationLevel.SOURCE
+    if level >= VerificationLevel.SOURCE and source is None:
         raise PolicyError(Problem("RR250", f"level {level.word} needs the table", hint="add --source URI"))
-    if level is Level.KEY and key is None:
+    if level is VerificationLevel.KEY and key is None:
         raise PolicyError(Problem("RR250", "level key needs the key file", hint="add --key FILE"))
     return level

@@ -20,7 +20,7 @@ import pytest
 import rrpolicy
 from rrpolicy.policy.load import FILES
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.source.memory.handed import handed
+from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.protocol import MULTIPLICITY
 
 from .conftest import FORMS, POLICY, people
@@ -28,7 +28,7 @@ from .conftest import FORMS, POLICY, people
 
 def opened(table: Any, scratch: Path) -> dict[str, tuple[str, list[Any]]]:
     """Return each column's type and its values with how often each stands, as the engine reads a table."""
-    found = handed(table)
+    found = input_table(table)
     assert found.uri is not None
     source = next(iter(found.engines.values()), DuckDBSource())
     scratch.mkdir(exist_ok=True)
@@ -168,7 +168,7 @@ def test_a_frame_that_changes_during_a_release_is_released_as_it_was(folder: Pat
 
 def test_a_table_in_memory_does_not_go_through_the_disk(tmp_path: Path) -> None:
     table = pa.table({"x": np.arange(2_000_000) % 1000, "y": [str(i % 5000) for i in range(2_000_000)]})
-    found = handed(table)
+    found = input_table(table)
     with next(iter(found.engines.values())).open(found.uri or "", None, tmp_path) as snapshot:
         assert snapshot.records() == 2_000_000
         assert sum(batch.num_rows for batch in snapshot.tally([], ["x"])) == 1000

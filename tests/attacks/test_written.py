@@ -58,11 +58,11 @@ def reseal(bundle: Path, change: Any) -> None:
     """Change attack.json and fit the report and the record to it, as a forger would who has no source."""
     from rrpolicy.attacks.result import AttackReport
     from rrpolicy.discovery import load_registry
-    from rrpolicy.verification.attack_results import write_into
+    from rrpolicy.verification.attack_results import amend_with_attack
 
     document = load(bundle / "audit" / "attack.json")
     change(document)
-    write_into(bundle, AttackReport.from_json(document), load_registry(()))
+    amend_with_attack(bundle, AttackReport.from_json(document), load_registry(()))
     assert load(bundle / "audit" / "attack.json")["attacks"] == document["attacks"]
 
 

@@ -25,7 +25,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.source.runs import blocks, counted, singly
+from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 
 SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)
 KINDS: dict[str, Any] = {k.kind: k for k in (Product, Identity, Retention, Matrix)}
@@ -140,7 +140,7 @@ class Unsorted:
         yield from pa.table({c: pa.array(held[c]) for c in columns}).to_batches()
 
     def tally(self, *columns: str) -> Any:
-        yield from counted(singly(self.rows(*columns)))
+        yield from counted(with_unit_multiplicity(self.rows(*columns)))
 
 
 @pytest.mark.parametrize("sampler", ["cells", "records/2"])

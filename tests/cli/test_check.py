@@ -148,13 +148,13 @@ def test_a_baseline_can_be_demanded(policy, extend, capsys):
 
 def test_the_plan_says_the_same(policy, extend, capsys):
     from rrpolicy.cli.text.plan import lines
-    from rrpolicy.planning.opening import open_policy
-    from rrpolicy.planning.preview import look_ahead
+    from rrpolicy.planning.plan_result import plan_and_assess
+    from rrpolicy.planning.policy_opening import open_policy
 
     pinned = POLICY.replace('domain = "observed"', 'domain = ["flu", "none"]')
     policy.write_text(pinned + 'allocation = "equal"\n')
     opened = open_policy(extend(8))
-    text = lines(look_ahead(opened.policy, opened.registry, 1000))
+    text = lines(plan_and_assess(opened.policy, opened.registry, 1000))
     assert text[1:5] == [
         "protection: limited. Only epsilon is known without the table.",
         "",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.planning.custody import Custody
+from rrpolicy.planning.key_storage import KeyStorage
 from tests.survey import SURVEY
 
 SECRET = bytes(range(32))
@@ -183,15 +183,17 @@ def test_a_passphrase_without_a_file_makes_no_sense(monkeypatch, capsys, key):
     assert not Path("one").exists()
 
 
-@pytest.mark.parametrize("custody", [one for one in Custody if one is not Custody.PERSONS])  # that has no key: collect
+@pytest.mark.parametrize(
+    "custody", [one for one in KeyStorage if one is not KeyStorage.PERSONS]
+)  # that has no key: collect
 def test_the_audit_page_says_what_became_of_the_key(custody, monkeypatch):
     monkeypatch.setenv("RRPOLICY_KEY_PASSPHRASE", "correct horse")
     options = {
-        Custody.DESTROYED: [],
-        Custody.FILE: ["--key", "key.json"],
-        Custody.PROTECTED: ["--key", "key.json", "--key-passphrase"],
-        Custody.ENVIRONMENT: ["--key", "env:SURVEY_KEY"],
-        Custody.COMMAND: ["--key", printing(SECRET)],
+        KeyStorage.DESTROYED: [],
+        KeyStorage.FILE: ["--key", "key.json"],
+        KeyStorage.PROTECTED: ["--key", "key.json", "--key-passphrase"],
+        KeyStorage.ENVIRONMENT: ["--key", "env:SURVEY_KEY"],
+        KeyStorage.COMMAND: ["--key", printing(SECRET)],
     }
     assert run("release", "policy.toml", "--out", "one", *options[custody]) == 0
 

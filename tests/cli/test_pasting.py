@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.escaping.shell import command_line, shortest
+from rrpolicy.escaping.shell import command_line, shortest_path
 
 POLICY = """\
 schema = 1
@@ -159,5 +159,5 @@ def test_a_step_back_from_where_a_link_leads_stays(tmp_path, monkeypatch):
     (tmp_path / "elsewhere/policies").mkdir(parents=True)
     (tmp_path / "policies").symlink_to(tmp_path / "elsewhere/policies")
     monkeypatch.chdir(tmp_path)
-    assert shortest("policies/../data/people.csv") == "policies/../data/people.csv"
-    assert shortest("elsewhere/policies/../data/people.csv") == "elsewhere/data/people.csv"
+    assert shortest_path("policies/../data/people.csv") == "policies/../data/people.csv"
+    assert shortest_path("elsewhere/policies/../data/people.csv") == "elsewhere/data/people.csv"

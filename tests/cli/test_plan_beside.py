@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from rrpolicy.cli.text.plan import _finding_lines
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.planning.check import Stated
+from rrpolicy.planning.check import RequirementStatement
 
 
 def companion(name: str, value: float, of: str, standing: Standing = Standing.EXACT) -> Companion:
@@ -36,7 +36,7 @@ def test_one_table_a_sensitive_attribute() -> None:
         ),
     )
     explained = {"value read correctly"}
-    assert [line.rstrip() for line in _finding_lines(finding, Stated(), explained)] == [
+    assert [line.rstrip() for line in _finding_lines(finding, RequirementStatement(), explained)] == [
         "  satisfied attribute-disclosure: risk <= 1/4; achieved 0.25, margin 0 [original]",
         "            related: disease:",
         "                                    risk  value read correctly",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rrpolicy.cli.main import main
 from rrpolicy.cli.text import plan as plan_text
-from rrpolicy.escaping.printable import condensed, some
-from rrpolicy.planning.preview import MOST_PAIRS, MarginalError
+from rrpolicy.escaping.printable import condense_sentences, shortened_names
+from rrpolicy.planning.plan_result import MAX_PAIRS, MarginalError
 from rrpolicy.testing import policy_text, write_csv
 from tests.survey import WAIVED
 
@@ -25,41 +25,41 @@ DROPPED = [f"d{i}" for i in range(8)]
 
 
 def test_few_names_are_listed_and_many_are_counted():
-    assert some(["a", "b c"]) == "a, 'b c'"
-    assert some(list("abcdefgh")) == "a, b, c, d, e, f, g, h"
-    assert some(list("abcdefghi")) == "a, b, c, d, e, f, g and 2 more"
-    assert some(["a", "b", "c"], most=2) == "a and 2 more"
-    assert some([]) == ""
+    assert shortened_names(["a", "b c"]) == "a, 'b c'"
+    assert shortened_names(list("abcdefgh")) == "a, b, c, d, e, f, g, h"
+    assert shortened_names(list("abcdefghi")) == "a, b, c, d, e, f, g and 2 more"
+    assert shortened_names(["a", "b", "c"], most=2) == "a and 2 more"
+    assert shortened_names([]) == ""
 
 
 def test_four_sentences_of_the_same_words_are_one():
     three = ["'a' is kept: known", "'b' is kept: known", "'c' is kept: known"]
-    assert condensed(three) == tuple(three)
-    assert condensed([*three, "'d' is kept: known"]) == ("'a', 'b', 'c' and 1 more are kept: known",)
-    assert condensed(f"'{name}' is kept, as it identifies nobody: known" for name in "abcd") == (
+    assert condense_sentences(three) == tuple(three)
+    assert condense_sentences([*three, "'d' is kept: known"]) == ("'a', 'b', 'c' and 1 more are kept: known",)
+    assert condense_sentences(f"'{name}' is kept, as it identifies nobody: known" for name in "abcd") == (
         "'a', 'b', 'c' and 1 more are kept, as they identify nobody: known",
     )
-    assert condensed(f"  assumption: '{name}' identifies nobody" for name in "abcd") == (
+    assert condense_sentences(f"  assumption: '{name}' identifies nobody" for name in "abcd") == (
         "  assumption: 'a', 'b', 'c' and 1 more identify nobody",
     )
-    assert condensed(f"{name} (excluded)" for name in "abcde") == ("a, b, c and 2 more (excluded)",)
+    assert condense_sentences(f"{name} (excluded)" for name in "abcde") == ("a, b, c and 2 more (excluded)",)
 
 
 def test_of_sentences_with_other_numbers_the_largest_is_told():
     numbers = {"a": "9", "b": "1,000.5", "c": "30", "d": "8"}
-    found = condensed(f"'{name}' has 2 values, largest {n}" for name, n in numbers.items())
+    found = condense_sentences(f"'{name}' has 2 values, largest {n}" for name, n in numbers.items())
     assert found == ("'b' has 2 values, largest 1,000.5; the same, with smaller numbers, of 'a', 'c', 'd'",)
 
 
 def test_other_words_and_sentences_without_a_name_stay():
     other = ["all is well", "all is well", "all is well", "all is well", "'a' is new", "'b' is old"]
-    assert condensed(other) == tuple(other)
+    assert condense_sentences(other) == tuple(other)
 
 
 @given(st.lists(st.sampled_from(["'{}' is kept", "{}: kept", "3 of '{}'", "none"]), max_size=30))
 def test_no_sentence_is_lost_or_made_longer(kinds):
     texts = [kind.format(f"n{place}") for place, kind in enumerate(kinds)]
-    found = condensed(texts)
+    found = condense_sentences(texts)
     assert len(found) <= len(texts)
     assert len(found) == len(texts) or len(set(kinds)) < len(texts) - 2
     for kind in {*kinds} - {"none"}:
@@ -74,7 +74,7 @@ def error(*attributes: str, value: float | None = 0.1) -> MarginalError:
 def test_the_worst_and_the_best_columns_are_printed_and_the_worst_pairs():
     names = [f"c{i}" for i in range(30)]
     singles = [error(name, value=place / 100) for place, name in enumerate(names)]
-    pairs = [error(*pair, value=0.5) for pair in combinations(names, 2)][:MOST_PAIRS]
+    pairs = [error(*pair, value=0.5) for pair in combinations(names, 2)][:MAX_PAIRS]
     impossible = [error(name, value=math.inf) for name in ("odd", "odder")]
 
     found = [row.strip() for row in plan_text._extreme_errors([*singles, *pairs, *impossible])]

@@ -18,7 +18,7 @@ import pytest
 from rrpolicy.canonical_json import file_digest, record_digest
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.policy.governance import UNDECLARED
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -153,8 +153,8 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "origins": {},
         "derived": [],
         "assumptions": [],
-        "governance": UNDECLARED.to_json(),
-        "governance_digest": UNDECLARED.digest(),
+        "governance": EMPTY_GOVERNANCE.to_json(),
+        "governance_digest": EMPTY_GOVERNANCE.digest(),
         "require_signatures": 0,
         "files": {},
         "digest": DIGEST,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
@@ -25,9 +25,15 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.exports.files import public_files
-from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
+from rrpolicy.manifest.manifest import (
+    Data,
+    DataTable,
+    Manifest,
+    PolicyIdentity,
+    UnitBound,
+)
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import UNDECLARED
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")
@@ -69,7 +75,7 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         policy=PolicyIdentity("groups", "1", "tests", "tests", SEALED),
         software=Software("0.1.0", ()),
         records=records,
-        units=Units(1),
+        units=UnitBound(1),
         mechanism="anatomy",
         plan_on=False,
         attributes=(),
@@ -83,8 +89,8 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         origins={},
         derived=(),
         assumptions=("tests only",),
-        governance=UNDECLARED,
-        governance_digest=UNDECLARED.digest(),
+        governance=EMPTY_GOVERNANCE,
+        governance_digest=EMPTY_GOVERNANCE.digest(),
         require_signatures=0,
     ).sealed({})
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from rrpolicy.engine.asking import asking
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.opening import open_release
 
 
@@ -29,11 +29,11 @@ def test_a_file_that_was_written_again_is_read_again(publish: Any, made: Any, fo
 
 
 def test_questions_share_an_engine_and_leave_nothing(tmp_path: Path) -> None:
-    with asking() as first, asking() as second:
+    with query_connection() as first, query_connection() as second:
         first.execute("CREATE TEMP TABLE left_over AS SELECT 1 AS x")
         with pytest.raises(duckdb.CatalogException):
             second.execute("SELECT * FROM left_over")
-    with asking(alone=True) as alone, asking() as shared:
+    with query_connection(alone=True) as alone, query_connection() as shared:
         alone.execute(f"ATTACH '{tmp_path / 'data.duckdb'}' AS released")
         attached = {name for (name,) in shared.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
     assert "released" not in attached
@@ -41,14 +41,14 @@ def test_questions_share_an_engine_and_leave_nothing(tmp_path: Path) -> None:
 
 def test_a_child_process_has_an_engine_of_its_own() -> None:
     """Threads do not outlive a fork: a child that asked its parent's engine would wait for ever."""
-    with asking() as connection:
+    with query_connection() as connection:
         connection.execute("SELECT count(*) FROM range(1000000)").fetchall()
     child = os.fork()
     if child == 0:  # nothing of pytest may run here
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(60)
-            with asking() as connection:
+            with query_connection() as connection:
                 rows = connection.execute("SELECT count(*) FROM range(1000000)").fetchall()
             os._exit(0 if rows == [(1000000,)] else 1)
         finally:

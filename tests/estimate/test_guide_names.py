@@ -125,11 +125,11 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     manifest = open_release(folder).manifest
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(manifest), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.exports.r import text
+    from rrpolicy.exports.r import r_string
 
     lines = [code, "out <- c()"]
     lines += [
-        f'out <- c(out, sum(weigh({text(name)}, "yes", {text(path)})))'
+        f'out <- c(out, sum(weigh({r_string(name)}, "yes", {r_string(path)})))'
         for name, path in zip((d.attributes[0] for d in manifest.decoders), paths, strict=True)
     ]
 

@@ -256,7 +256,7 @@ def test_other_formats_are_written_as_csv_first(made, publish):
 def test_a_format_of_a_plugin_s_is_refused(made, publish):
     import dataclasses
 
-    from rrpolicy.exports.programs.offered import export
+    from rrpolicy.exports.programs.program_export import export
 
     opened = rrpolicy.open_release(publish([made.retention("c", ["a", "b"], [([0, 1], "3/4")])], {"c": ["a"]}, "csv"))
     data = dataclasses.replace(opened.manifest.data, format="arrow")

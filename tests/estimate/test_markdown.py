@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rrpolicy.escaping.markdown import cell, code, fenced, prose
+from rrpolicy.escaping.markdown import (
+    markdown_cell,
+    markdown_code,
+    markdown_fence,
+    markdown_prose,
+)
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
 
@@ -57,14 +62,14 @@ def spans(text: str) -> list[str]:
 
 @given(ODD)
 def test_a_code_span_shows_the_text_as_it_is(text):
-    assert spans(code(text)) == ([text] if text else [])
-    assert not re.search(r"(?<!\\)\|", cell(text))
-    assert spans(cell(text).replace("\\|", "|")) == ([text] if text else [])
+    assert spans(markdown_code(text)) == ([text] if text else [])
+    assert not re.search(r"(?<!\\)\|", markdown_cell(text))
+    assert spans(markdown_cell(text).replace("\\|", "|")) == ([text] if text else [])
 
 
 @given(ODD)
 def test_prose_has_no_mark_that_is_not_escaped(text):
-    escaped = prose(text)
+    escaped = markdown_prose(text)
     assert not re.search(r"[`*_\[\]<>|!#~&]", re.sub(r"\\.", "", escaped))
     assert re.sub(r"\\(.)", r"\1", escaped) == text
 
@@ -83,19 +88,28 @@ def tokens(page: str) -> list[Token]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_markdown_client_finds_nothing_but_the_text(text):
     shown = visible(text)
-    for page in (f"# {prose(text)}", f"Purpose: {prose(text)}. Owner: x.", f"- {prose(text)}", prose(text)):
+    for page in (
+        f"# {markdown_prose(text)}",
+        f"Purpose: {markdown_prose(text)}. Owner: x.",
+        f"- {markdown_prose(text)}",
+        markdown_prose(text),
+    ):
         found = tokens(page)
         assert {t.type for t in found} <= PLAIN, found
         assert shown.strip() in "".join(t.content for t in found if t.type == "text")
-    (span,) = (t for t in tokens(f"- {code(text)}: x") if t.type == "code_inline")
+    (span,) = (t for t in tokens(f"- {markdown_code(text)}: x") if t.type == "code_inline")
     assert span.content == shown
-    row = [t for t in tokens(f"| a | b |\n|---|---|\n| {cell(text)} | {cell(text)} |") if t.type == "code_inline"]
+    row = [
+        t
+        for t in tokens(f"| a | b |\n|---|---|\n| {markdown_cell(text)} | {markdown_cell(text)} |")
+        if t.type == "code_inline"
+    ]
     assert [t.content for t in row] == [shown, shown]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_block_of_code_ends_where_it_should(text):
-    fence, after = [t for t in tokens(fenced(f"SELECT 1\n{text}\n", "sql") + "\nafter") if t.content][:2]
+    fence, after = [t for t in tokens(markdown_fence(f"SELECT 1\n{text}\n", "sql") + "\nafter") if t.content][:2]
     assert (fence.type, fence.content, after.content) == ("fence", f"SELECT 1\n{text}\n", "after")
 
 
@@ -103,21 +117,21 @@ def test_a_renderer_that_links_addresses_finds_none():
     address = re.compile(r"(https?|ftp)://|www\.|[\w.]+@[\w.]+|\w\.[a-z]")
     for text in ("see http://example.invalid/x", "www.example.invalid", "mail a.b@example.invalid", "ftp://x.y"):
         assert address.search(text)
-        assert not address.search(prose(text))
-    assert prose("up to 2.5 %, e. g. here") == "up to 2.5 %, e. g. here"
+        assert not address.search(markdown_prose(text))
+    assert markdown_prose("up to 2.5 %, e. g. here") == "up to 2.5 %, e. g. here"
 
 
 @pytest.mark.parametrize(("text", "escaped"), [("1.0.0", "1.0.0"), ("1. x", r"1\. x"), ("2)", r"2\)")])
 def test_only_what_begins_a_list_is_escaped_of_numbers(text, escaped):
-    assert prose(text) == escaped
-    assert not any("list" in t.type for t in tokens(prose(text)))
+    assert markdown_prose(text) == escaped
+    assert not any("list" in t.type for t in tokens(markdown_prose(text)))
 
 
 def test_what_people_call_categories():
-    assert code("<12 yrs") == "`<12 yrs`"
-    assert cell("a|b") == "`a\\|b`"
-    assert code("line\nbreak") == "`line\\nbreak`"
-    assert prose("[bold] <b>") == r"\[bold\] \<b\>"
+    assert markdown_code("<12 yrs") == "`<12 yrs`"
+    assert markdown_cell("a|b") == "`a\\|b`"
+    assert markdown_code("line\nbreak") == "`line\\nbreak`"
+    assert markdown_prose("[bold] <b>") == r"\[bold\] \<b\>"
 
 
 def test_a_group_that_only_looks_alike_is_not_offered():

@@ -24,7 +24,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.exports.files import public_files
-from rrpolicy.exports.weights import axes_of, weight_files
+from rrpolicy.exports.weights import decoder_weights, weight_files
 from rrpolicy.serialization.writing import plain
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
@@ -268,7 +268,7 @@ def test_weight_tables_and_the_readme_say_how(write: Write) -> None:
     readme = (folder / "README.md").read_text()
     decoders = open_release(folder).manifest.decoders
 
-    one, together = weight_files([a for d in decoders[2:4] for a in axes_of(d)], "escape")
+    one, together = weight_files([a for d in decoders[2:4] for a in decoder_weights(d)], "escape")
 
     assert one.path == "weights/disease.csv"
     assert one.text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.bundle.tables.sink import LabelCounts
+from rrpolicy.bundle.tables.writer import LabelCounter
 from rrpolicy.channels.table import TableSpec
-from rrpolicy.engine.asking import asking
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts import scan
 from rrpolicy.estimate.opening import open_release
@@ -40,7 +40,7 @@ def test_counts_in_one_pass_are_those_of_a_pass_each(
         counts[codes] = n
         each.append(counts.tolist())
     asked = []
-    monkeypatch.setattr(scan, "asking", lambda **options: asked.append(1) or asking(**options))
+    monkeypatch.setattr(scan, "query_connection", lambda **options: asked.append(1) or query_connection(**options))
 
     found = scan.count_each(release.data, wanted)
 
@@ -65,7 +65,7 @@ def test_what_was_counted_together_tells_each_coarser_table_without_another_pass
     path = publish(axes, ROWS, "parquet")
     wanted = (["a"], ["c", "a"], ["b"], [], ["c", "b", "a"])
     asked = []
-    monkeypatch.setattr(scan, "asking", lambda **options: asked.append(1) or asking(**options))
+    monkeypatch.setattr(scan, "query_connection", lambda **options: asked.append(1) or query_connection(**options))
 
     def cells(release: Any, names: list[str], *condition: Any) -> dict[tuple[int, ...], int]:
         codes, n = scan.count(release.data, [release.columns.axes[name] for name in names], *condition)
@@ -95,7 +95,7 @@ def test_what_whoever_wrote_it_counted_is_not_counted_again(
     path = publish(axes, ROWS, "parquet")
     apart, release = open_release(path), open_release(path)
     columns = [next(c for c in release.data.columns if c.name == name) for name in ("c", "a", "b")]
-    labels = LabelCounts(TableSpec("data", tuple(columns), ()))
+    labels = LabelCounter(TableSpec("data", tuple(columns), ()))
     labels.add(pa.record_batch([pa.array(ROWS[c.name]) for c in columns], names=["c", "a", "b"]), np.ones(6, np.int64))
     joint = labels.joint()
     assert joint is not None
@@ -104,7 +104,7 @@ def test_what_whoever_wrote_it_counted_is_not_counted_again(
     for names in (["a", "c"], ["b"], ["c", "b", "a"]):
         codes, n = scan.count(apart.data, [apart.columns.axes[name] for name in names])
         with monkeypatch.context() as patch:
-            patch.delattr(scan, "asking")
+            patch.delattr(scan, "query_connection")
             found, m = scan.count(release.data, [release.columns.axes[name] for name in names])
         assert [c.tolist() for c in found] == [c.tolist() for c in codes]
         assert m.tolist() == n.tolist()

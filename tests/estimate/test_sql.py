@@ -19,7 +19,7 @@ import pytest
 
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.exports.files import public_files
-from rrpolicy.exports.weights import file_stem
+from rrpolicy.exports.weights import safe_file_stem
 from rrpolicy.manifest.manifest import Manifest
 
 ODD = "e\"du; --\n'c"
@@ -103,7 +103,7 @@ def test_weights_are_written_to_the_last_bit_and_the_same_every_time(write):
     release = open_release(folder)
     axes = release.columns.axes
 
-    for name, path in [("sex", "weights/sex.csv"), (ODD, f"weights/{file_stem(ODD)}.csv")]:
+    for name, path in [("sex", "weights/sex.csv"), (ODD, f"weights/{safe_file_stem(ODD)}.csv")]:
         text = (folder / path).read_text()
         rows = list(csv.reader(io.StringIO(text)))
         assert rows[0] == ["released", "original", "weight"]
@@ -184,11 +184,11 @@ def test_the_condition_of_the_readme_runs_where_numbers_stand_beside_text(publis
     ["sex", "Sex", "age group", "../../etc/passwd", "con", "", "ü", "a" * 200, "a/b", "a.b", "a\0b", "-rf", "CON"],
 )
 def test_file_names_are_safe_for_any_column(name):
-    stem = file_stem(name)
+    stem = safe_file_stem(name)
 
     assert re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,62}", stem)
     assert stem not in {"con", "nul", "aux", "prn"}
-    others = {file_stem(n) for n in ("sex", "SEX", "sEx", "age group", "age_group", "ü", "ä")}
+    others = {safe_file_stem(n) for n in ("sex", "SEX", "sEx", "age group", "age_group", "ü", "ä")}
     assert len(others) == 7
 
 

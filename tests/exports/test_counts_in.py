@@ -168,7 +168,7 @@ def test_an_engine_that_reads_no_counts_is_told_apart(case: Case) -> None:
     from rrpolicy.errors import DataError
     from rrpolicy.policy.model import PLAIN
     from rrpolicy.source.duckdb.source import DuckDBSource
-    from rrpolicy.source.opening import engine, snapshot_of
+    from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 
     class Older:
         """An engine of before there were counts: what it does not know, it does not look at."""
@@ -180,10 +180,10 @@ def test_an_engine_that_reads_no_counts_is_told_apart(case: Case) -> None:
             with DuckDBSource().open(f"parquet:{case.path('counts.parquet')}", table, scratch) as snapshot:
                 yield snapshot
 
-    source, uri = engine("counts:n:some.older", {".older": Older()}, case.folder)
+    source, uri = engine_for_uri("counts:n:some.older", {".older": Older()}, case.folder)
     with (
         pytest.raises(DataError, match="RR347.*reads records alone"),
-        snapshot_of(source, uri, None, case.folder, PLAIN),
+        open_table_snapshot(source, uri, None, case.folder, PLAIN),
     ):
         pass
 

@@ -385,7 +385,7 @@ def test_every_dialect_reads_its_statements_and_no_other_touches_an_identifier(c
         assert text is not None
         (parsed,) = sqlglot.parse(text.rstrip(";"), dialect=dialect)
         assert parsed is not None
-        assert sqlglot.parse_one(parsed.sql(dialect, pretty=True), dialect=dialect) == parsed
+        assert parsed.sql(dialect, pretty=True) == text.rstrip(";")
         assert all(node.quoted for t in parsed.find_all(exp.Table) if t.db for node in t.parts)
     assert "person_id" in str(made.units)
     for text in (made.counts, made.expansion):

@@ -28,8 +28,8 @@ from rrpolicy.optimize.retention.allocate import allocation_problem
 from rrpolicy.optimize.retention.optimizer import minimise_error
 from rrpolicy.optimize.retention.template import ChannelTemplate
 from rrpolicy.planning.assess import assess
-from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.planning.plan import make_plan
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.source.opening import open_original
 
 pytestmark = pytest.mark.adult
@@ -63,7 +63,7 @@ def policy(adult_csv: Path, vectors: dict[str, Any], tmp_path_factory: pytest.Te
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Opened, Any]]:
+def opened(path: Path) -> Iterator[tuple[OpenedPolicy, Any]]:
     policy = open_policy(path)
     with open_original(policy.policy, policy.registry.sources, path.parent / "scratch") as original:
         yield policy, original

@@ -8,8 +8,8 @@ import pytest
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
-from rrpolicy.planning.preview import Outlook, look_ahead
+from rrpolicy.planning.plan_result import PlanResult, plan_and_assess
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 
 
@@ -20,8 +20,8 @@ def problems(path: Path) -> list[Problem]:
     return list(caught.value.problems)
 
 
-def planned(path: Path) -> Outlook:
+def planned(path: Path) -> PlanResult:
     """Return what `plan` tells."""
     opened = open_policy(path)
     with open_original(opened.policy, opened.registry.sources, path.parent) as original:
-        return look_ahead(opened.policy, opened.registry, original)
+        return plan_and_assess(opened.policy, opened.registry, original)

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.bundle.manifest import file_digest, sealed
+from rrpolicy.bundle.manifest import file_digest, sealed_record
 from rrpolicy.canonical_json import pretty
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.cli.main import main
@@ -19,8 +19,8 @@ from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
-from rrpolicy.planning.preview import look_ahead
+from rrpolicy.planning.plan_result import plan_and_assess
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 
@@ -182,7 +182,7 @@ l = 2
 
 def test_without_data_the_plan_says_what_is_not_known(write):
     opened = open_policy(write())
-    outlook = look_ahead(opened.policy, opened.registry, 1000)
+    outlook = plan_and_assess(opened.policy, opened.registry, 1000)
 
     assert "eligible" in {r.name: r.text for r in outlook.plan.remarks}["eligibility"]
 
@@ -307,7 +307,7 @@ def test_what_the_draw_came_to_stands_in_audit_alone_and_is_recomputed(write, tm
     (audit / "findings.json").write_bytes(pretty(findings))
     record = json.loads((audit / "audit.json").read_text())
     record["files"]["findings.json"] = file_digest(audit / "findings.json")
-    (audit / "audit.json").write_bytes(pretty(sealed({**record, "digest": ""}, record["files"])))
+    (audit / "audit.json").write_bytes(pretty(sealed_record({**record, "digest": ""}, record["files"])))
     capsys.readouterr()
     assert main(["verify", str(out), "--source", str(tmp_path / "people.csv")]) == 1
     assert "RR132" in capsys.readouterr().out

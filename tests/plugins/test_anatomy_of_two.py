@@ -17,7 +17,7 @@ from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 

@@ -22,8 +22,8 @@ from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
-from rrpolicy.planning.preview import look_ahead
+from rrpolicy.planning.plan_result import plan_and_assess
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 
@@ -203,7 +203,7 @@ def test_data_are_needed_and_what_is_out_of_reach_is_said(write: Write) -> None:
     opened = open_policy(write())
 
     with pytest.raises(PolicyError) as caught:
-        look_ahead(opened.policy, opened.registry, 1500)
+        plan_and_assess(opened.policy, opened.registry, 1500)
     assert caught.value.problems[0].code == "RR255"
     for options in ALGORITHMS.values():
         path = write(options)

@@ -15,7 +15,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Verdict
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.testing import policy_text
 
 HEAD = policy_text(

@@ -409,8 +409,8 @@ EXCLUDED = (
 @pytest.mark.adult
 def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
     from rrpolicy.planning.assess import assess
-    from rrpolicy.planning.opening import open_policy
     from rrpolicy.planning.plan import make_plan
+    from rrpolicy.planning.policy_opening import open_policy
     from rrpolicy.source.opening import open_original
 
     path = tmp_path / "adult.toml"

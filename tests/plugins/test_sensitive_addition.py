@@ -23,8 +23,8 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
-from rrpolicy.planning.preview import look_ahead
+from rrpolicy.planning.plan_result import plan_and_assess
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism, policy_text
 
@@ -305,7 +305,7 @@ def test_an_observed_domain_needs_the_data(write: Write) -> None:
 
     assert check(open_policy(path)).findings[0].verdict is Verdict.UNDECIDED
     with pytest.raises(PolicyError) as caught:
-        look_ahead(open_policy(path).policy, open_policy(path).registry, 3000)
+        plan_and_assess(open_policy(path).policy, open_policy(path).registry, 3000)
     assert caught.value.problems[0].code == "RR255"
     assert planned(path).decision.passed
 

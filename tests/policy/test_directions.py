@@ -14,7 +14,12 @@ from pydantic import BaseModel
 
 import rrpolicy
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.directions import RELAXABLE, RULES, Direction, Rule
+from rrpolicy.policy.directions import (
+    DIRECTION_RULES,
+    RELAXABLE_KEYS,
+    Direction,
+    DirectionRule,
+)
 from rrpolicy.policy.file import PolicyFile
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "baselines.md"
@@ -46,8 +51,8 @@ def keys(model: type[BaseModel], above: str = "") -> Iterator[str]:
 def test_every_key_has_a_direction_and_every_direction_a_key():
     # of some models: `privacy.*` stands for it, too; and whole entries
     options = {"privacy.decided_by", "waivers", "ledger.budget"}
-    assert sorted(keys(PolicyFile)) == sorted(set(RULES) - options)
-    assert all(rule.why for rule in RULES.values())
+    assert sorted(keys(PolicyFile)) == sorted(set(DIRECTION_RULES) - options)
+    assert all(rule.why for rule in DIRECTION_RULES.values())
 
 
 BASE = {
@@ -293,13 +298,13 @@ def extended(load, write, section: str, key: str, value: str, *, relaxed: tuple[
 
 def test_every_direction_is_tried_with_a_weaker_value():
     tried = {key for key, *_, weaker in ONE_BY_ONE if weaker}
-    assert tried == {key for key, rule in RULES.items() if rule.direction not in FREE}
+    assert tried == {key for key, rule in DIRECTION_RULES.items() if rule.direction not in FREE}
 
 
 @pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda c: f"{c[0]} {c[3]}")
 def test_a_baseline_forbids_what_is_weaker_and_nothing_else(load, write, case):
     rule, section, key, value, weaker = case
-    code = {Direction.ROLE: "RR242", Direction.PASSED_ON: "RR244"}.get(RULES[rule].direction, "RR243")
+    code = {Direction.ROLE: "RR242", Direction.PASSED_ON: "RR244"}.get(DIRECTION_RULES[rule].direction, "RR243")
 
     assert extended(load, write, section, key, value) == ([code] if weaker else [])
 
@@ -307,12 +312,12 @@ def test_a_baseline_forbids_what_is_weaker_and_nothing_else(load, write, case):
 @pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda c: f"{c[0]} {c[3]}")
 def test_the_baseline_may_let_it_be_relaxed(load, write, case):
     rule, section, key, value, _ = case
-    if RULES[rule].direction is Direction.ROLE:
-        assert key not in RELAXABLE
+    if DIRECTION_RULES[rule].direction is Direction.ROLE:
+        assert key not in RELAXABLE_KEYS
         return
     relaxed = key if section in {"", "policy"} else f"{section}.{key}"
     for names in ((relaxed.replace("policy.may_relax", "min_rows"),), (relaxed, "domain")):
-        if {n.rpartition(".")[2] for n in names} <= set(RELAXABLE):
+        if {n.rpartition(".")[2] for n in names} <= set(RELAXABLE_KEYS):
             assert extended(load, write, section, key, value, relaxed=names) == []
 
 
@@ -500,7 +505,7 @@ def test_values_of_a_wrong_kind_are_problems_of_their_own(load, write, place):
             load(child)
 
 
-def row(key: str, rule: Rule) -> str:
+def row(key: str, rule: DirectionRule) -> str:
     value = f" `{str(rule.value).lower()}`" if rule.direction is Direction.SET else ""
     return f"| `{key}` | {rule.direction.value}{value} | {rule.why} |"
 
@@ -508,7 +513,7 @@ def row(key: str, rule: Rule) -> str:
 def test_the_guide_lists_every_key_with_its_direction():
     text = GUIDE.read_text()
     head = "| key | weaker | why |\n|---|---|---|\n"
-    table = head + "\n".join(row(key, rule) for key, rule in RULES.items()) + "\n"
+    table = head + "\n".join(row(key, rule) for key, rule in DIRECTION_RULES.items()) + "\n"
     if WRITE:
         before, _, rest = text.partition(head)
         after = rest.partition("\n\n")[2]
@@ -575,7 +580,7 @@ name = "pram"
         assert [problem.code for problem in found] == codes
 
 
-@pytest.mark.parametrize("key", [key for key in RULES if "." in key and not key.endswith(".*")])
+@pytest.mark.parametrize("key", [key for key in DIRECTION_RULES if "." in key and not key.endswith(".*")])
 def test_a_key_in_a_wrong_table_is_told_where_it_belongs(load, write, key):
     above, _, last = key.rpartition(".")
     wrong = "release" if above != "release" else "context"
@@ -585,7 +590,9 @@ def test_a_key_in_a_wrong_table_is_told_where_it_belongs(load, write, key):
             load(write(text, "p.toml"))
         found = [problem for problem in caught.value.problems if problem.code == "RR205"]
         if not found:  # another table has a key of this name, and it stands there
-            assert last in {other.rpartition(".")[2] for other in RULES if other.rpartition(".")[0] in {"", wrong}}
+            assert last in {
+                other.rpartition(".")[2] for other in DIRECTION_RULES if other.rpartition(".")[0] in {"", wrong}
+            }
             continue
         (problem,) = found
         assert home in problem.hint, problem

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.identity import entry_identities
 
 HEAD = """\
 schema = 1
@@ -33,7 +33,7 @@ OF = 'attributes = ["sex", "a=b&c,d"]\n'
 def named(tmp_path, entries):
     file = tmp_path / "policy.toml"
     file.write_text(HEAD + entries)
-    found = identities(rrpolicy.load_policy(file))
+    found = entry_identities(rrpolicy.load_policy(file))
     return [*found.requirements, *found.gates]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.folder.repository import blob, commit, top
+from rrpolicy.policy.folder.repository import blob_id, head_commit, repository_root
 
 SECRET = "root:SECRET-of-another-file:0:0"
 POLICY = """
@@ -167,26 +167,26 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_the_commit_is_what_git_says_and_the_blob_too(tmp_path):
-    assert commit(tmp_path) is None
+    assert head_commit(tmp_path) is None
     git(tmp_path, "init", "--quiet")
-    assert commit(tmp_path) is None
+    assert head_commit(tmp_path) is None
     (tmp_path / "policies").mkdir()
     policy = tmp_path / "policies" / "policy.toml"
     policy.write_text("schema = 1\n")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "one")
     said = git(tmp_path, "rev-parse", "HEAD")
-    assert commit(policy.parent) == said
-    assert top(policy.parent) == tmp_path
-    assert blob(policy.read_bytes(), said) == git(tmp_path, "rev-parse", "HEAD:policies/policy.toml")
+    assert head_commit(policy.parent) == said
+    assert repository_root(policy.parent) == tmp_path
+    assert blob_id(policy.read_bytes(), said) == git(tmp_path, "rev-parse", "HEAD:policies/policy.toml")
     git(tmp_path, "pack-refs", "--all")
-    assert commit(policy.parent) == said
+    assert head_commit(policy.parent) == said
     git(tmp_path, "branch", "other/branch")
     git(tmp_path, "worktree", "add", "--quiet", str(tmp_path / "tree"), "other/branch")
     git(tmp_path / "tree", "commit", "--quiet", "--allow-empty", "-m", "two")
-    assert commit(tmp_path / "tree") == git(tmp_path / "tree", "rev-parse", "HEAD") != said
+    assert head_commit(tmp_path / "tree") == git(tmp_path / "tree", "rev-parse", "HEAD") != said
     git(tmp_path, "checkout", "--quiet", "--detach")
-    assert commit(tmp_path) == said
+    assert head_commit(tmp_path) == said
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_a_repository_made_to_mislead_tells_nothing(tmp_path, head):
     (tmp_path / ".git" / "HEAD").write_text(head)
     (tmp_path / "secret").write_text("SECRET")
     (tmp_path / ".git" / "refs" / "heads" / "main").write_text("ref: refs/heads/main")
-    assert commit(tmp_path) is None
+    assert head_commit(tmp_path) is None
     (tmp_path / ".git" / "HEAD").unlink()
     os.mkfifo(tmp_path / ".git" / "HEAD")
-    assert commit(tmp_path) is None
+    assert head_commit(tmp_path) is None
 
 
 def test_no_program_of_the_policys_folder_is_started(tmp_path):

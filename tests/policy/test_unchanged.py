@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.stored import policy_from_json
+from rrpolicy.policy.policy_decoding import policy_from_json
 from rrpolicy.testing import policy_text
 
 POLICY = policy_text(

@@ -23,7 +23,7 @@ from rrpolicy.privacy.epsilon.association import cramers_v, largest_cramers_v
 from rrpolicy.privacy.models import pk_anonymity
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions
 from rrpolicy.source.counts import Counts, tabulate
-from rrpolicy.source.sample import MOST, Systematic, systematic
+from rrpolicy.source.sample import MOST, SystematicSampler, systematic_sample
 
 
 class Table:
@@ -46,7 +46,7 @@ class Table:
         self.passes += 1
         table = pa.table({c: pa.array(self.columns[c]) for c in columns})
         batches = table.sort_by([(c, "ascending") for c in columns]).to_batches(max_chunksize=70)
-        return systematic(batches, self.records, self.most)
+        return systematic_sample(batches, self.records, self.most)
 
 
 @given(st.lists(st.integers(0, 30), min_size=12, max_size=12))
@@ -125,7 +125,7 @@ def test_findings_show_it_in_audit_only_and_warn() -> None:
 def test_a_systematic_sample_takes_every_so_many_th_record(n: list[int], most: int) -> None:
     """However the distinct rows come in batches, record 0, s, 2s, … of the sorted table is taken."""
     records = [i for i, times in enumerate(n) for _ in range(times)]
-    sample = Systematic(len(records), most)
+    sample = SystematicSampler(len(records), most)
     rows = pa.record_batch([pa.array(range(len(n))), pa.array(n)], names=["value", "n"])
     for start in range(0, len(n), 7):
         sample.take(rows.slice(start, 7))

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.bundle.tables.sink import FolderSink
-from rrpolicy.bundle.tables.written import open_written
+from rrpolicy.bundle.tables.lazy_tables import open_data_tables
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
@@ -199,7 +199,7 @@ def released(made, original, registry, form, folder):
     made.draw(original, Streams.for_tests(1), sink)
     files = {name: DataTable(w.files, w.rows, w.digest) for name, w in sink.finish().items()}
     public = channel_from_json(made.to_public_json(), registry.kinds)
-    with open_written(public_folder, Data(form, "escape", None, files), public.tables(), scratch) as written:
+    with open_data_tables(public_folder, Data(form, "escape", None, files), public.tables(), scratch) as written:
         yield public, written
 
 

@@ -39,7 +39,7 @@ from rrpolicy.privacy.protection.grade import (
     worst_grade,
 )
 from rrpolicy.privacy.protection.result import ColumnInference, ReleaseProtection
-from rrpolicy.reports.before_after import protection_panel
+from rrpolicy.reports.protection_panel import protection_panel
 from rrpolicy.source.units import Units
 from tests.privacy import deals
 

@@ -11,7 +11,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.plugin_spec import Offer
 from rrpolicy.testing import policy_text, write_csv
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.attacks.result import AttackReport
-from rrpolicy.bundle.audit import ATTACKED, read_assessment
-from rrpolicy.bundle.execute import beside
+from rrpolicy.bundle.audit import ATTACK_FILE, read_assessment
+from rrpolicy.bundle.execute import derived_public_files
 from rrpolicy.bundle.manifest import file_digests
-from rrpolicy.bundle.pages import audit_pieces, public_page, rendered
+from rrpolicy.bundle.pages import build_audit_pieces, render_public_page, rendered_report_files
 from rrpolicy.canonical_json import (
     canonical,
     digest,
@@ -23,7 +23,7 @@ from rrpolicy.canonical_json import (
 from rrpolicy.discovery import load_registry
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.plan import Plan
-from rrpolicy.reports.fill import audit_report, read_report
+from rrpolicy.reports.report_builder import audit_report, parse_report
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def reseal_audit(bundle: Path) -> None:
     def fit(document: dict[str, Any]) -> None:
         public = bundle / "public" / "release.json"
         document["public"] = {"digest": load(public)["digest"], "file": file_digest(public)}
-        tested = bundle / "audit" / ATTACKED
+        tested = bundle / "audit" / ATTACK_FILE
         if tested.is_file():
             tested.write_bytes(pretty(load(tested) | {"releases": [load(public)["digest"]]}))
         document["files"] = file_digests(bundle / "audit", but="audit.json")
@@ -72,7 +72,7 @@ def reseal_audit(bundle: Path) -> None:
 def refill_public(bundle: Path) -> None:
     """Make the files beside the data again from release.json, and seal it."""
     public = bundle / "public"
-    for name, content in beside(stated(public), public).items():
+    for name, content in derived_public_files(stated(public), public).items():
         (public / name).write_bytes(content)
     reseal_public(bundle)
 
@@ -85,7 +85,7 @@ def fill_public(bundle: Path) -> None:
     public = bundle / "public"
     manifest, registry = stated(public), load_registry()
     channel = channel_from_json(manifest.channel, registry.kinds)
-    for name, content in public_page(public, manifest, registry, channel).items():
+    for name, content in render_public_page(public, manifest, registry, channel).items():
         (public / name).write_bytes(content)
     reseal_public(bundle)
 
@@ -114,15 +114,15 @@ def replan(bundle: Path) -> None:
 def fill_audit(bundle: Path) -> None:
     """Make both audit reports again, with what only the original tells as it stands, and seal audit.json."""
     audit, registry = bundle / "audit", load_registry()
-    record, old = load(audit / "audit.json"), read_report(load(audit / "report.json"))
+    record, old = load(audit / "audit.json"), parse_report(load(audit / "report.json"))
     plan = Plan.from_json(load(audit / "plan.json"), registry)
     found = read_assessment(load(audit / "findings.json"))
     assessment = found.placed([None] * len(found.findings))
     public = bundle / "public"
     written = {name: (audit / name).read_bytes() for name in record["policy_files"] if (audit / name).is_file()}
-    pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
+    pieces = build_audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
-    tested = audit / ATTACKED
+    tested = audit / ATTACK_FILE
     attacked = AttackReport.from_json(load(tested)) if tested.is_file() else None
     report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
@@ -130,7 +130,7 @@ def fill_audit(bundle: Path) -> None:
     report = replace(
         report, findings=rows, utility=useful, sections=old.sections, pairs=old.pairs, associations=old.associations
     )
-    for name, content in rendered(report, registry, ("html", "json")).items():
+    for name, content in rendered_report_files(report, registry, ("html", "json")).items():
         (audit / name).write_bytes(content)
     reseal_audit(bundle)
 

@@ -23,8 +23,8 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
-from rrpolicy.collection import plausible
-from rrpolicy.collection.plausible import implausible
+from rrpolicy.collection import plausibility
+from rrpolicy.collection.plausibility import implausibilities
 from rrpolicy.safe_io.document import faults
 
 from .forging import fill_again, reseal_audit, reseal_public, rewrite
@@ -266,19 +266,19 @@ def test_a_release_that_denies_its_collection_is_found(copied: Path) -> None:
 
 def test_rows_that_nobody_sent_are_found(village: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("rrpolicy.bundle.collecting.implausible", lambda *_: [])
+        patch.setattr("rrpolicy.bundle.collected_release.implausibilities", lambda *_: [])
         found = rrpolicy.collect(village / "plan.json", frame(village).assign(ill="no"), tmp_path / "forged")
     assert {p.code for p in rrpolicy.verify(found.bundle).problems} == {"RR525"}
 
 
 def test_no_table_of_randomised_records_is_implausible_more_often_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enumerated: whatever five people answer, the chance of refusal is at most the false-alarm rate."""
-    monkeypatch.setattr(plausible, "FALSE_ALARM", 0.2)
+    monkeypatch.setattr(plausibility, "FALSE_ALARM", 0.2)
     keep, people_asked = Fraction(1, 2), 5
     axis = Retention.uniform("ill", ["yes", "no", "unsaid"], keep)
     product = Product((axis,), (), ("ill",))
     tables = [t for t in itertools.product(range(people_asked + 1), repeat=3) if sum(t) == people_asked]
-    refused = {t for t in tables if list(implausible(product, [np.array(t)], people_asked))}
+    refused = {t for t in tables if list(implausibilities(product, [np.array(t)], people_asked))}
     assert refused
     for answers in itertools.combinations_with_replacement(range(3), people_asked):
         chance = Fraction(0)
@@ -300,8 +300,8 @@ def test_cells_that_no_answer_becomes_are_told() -> None:
     rows = [[half, 0, 0, half], [0, 0, 0, 0], [0, 1, 1, 0], [half, 0, 0, half]]
     axis = Matrix(same, columns, tuple(tuple(map(Fraction, row)) for row in rows))
     product = Product((axis,), (), ("a", "b"))
-    assert list(implausible(product, [np.array([5, 0, 4, 6])], 15)) == []
-    assert list(implausible(product, [np.array([5, 1, 4, 5])], 15)) == [
+    assert list(implausibilities(product, [np.array([5, 0, 4, 6])], 15)) == []
+    assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == [
         "in 'a', 'b', 1 record has a value that no answer becomes"
     ]
 

@@ -12,8 +12,8 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.planning.assess import assess
-from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.planning.plan import make_plan
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.policy.model import Policy
 from rrpolicy.testing.memory import TableInMemory
 
@@ -57,7 +57,7 @@ def write(folder: Path, text: str, rows: list[tuple[int, int]], name: str = "peo
     return folder / "policy.toml"
 
 
-def published(opened: Opened, rows: list[tuple[int, int]]) -> object:
+def published(opened: OpenedPolicy, rows: list[tuple[int, int]]) -> object:
     columns = {name: [row[place] for row in rows] for place, name in enumerate("as")}
     plan = make_plan(opened.policy, opened.registry, TableInMemory.of(opened.policy, columns))
     return json.dumps(plan.channel.to_public_json())
@@ -147,8 +147,7 @@ def test_what_is_accepted_passes_and_is_still_conditional_everywhere(limited, ca
 
 
 def test_a_manifest_that_hides_a_derived_statistic_is_not_verified(limited, capsys):
-    from rrpolicy.bundle.manifest import own_digest
-    from rrpolicy.canonical_json import pretty
+    from rrpolicy.canonical_json import pretty, record_digest
 
     limited.write_text(LIMITED + f"[release]\n{LINE}\n")
     assert main(["release", str(limited), "--out", str(limited.parent / "bundle")]) == 0
@@ -157,7 +156,7 @@ def test_a_manifest_that_hides_a_derived_statistic_is_not_verified(limited, caps
     document["derived"] = []
     for finding in document["findings"]:
         finding["given"] = []
-    document["digest"] = own_digest(document)
+    document["digest"] = record_digest(document)
     file.write_bytes(pretty(document))
     capsys.readouterr()
 
@@ -276,13 +275,13 @@ def test_the_source_is_no_other_table(tmp_path, capsys):
 
 @pytest.mark.parametrize("records", [7, 24, 60, 61])
 def test_another_table_stands_in_with_its_shares_and_the_number_of_records(tmp_path, records):
-    from rrpolicy.source.elsewhere import Resized
+    from rrpolicy.source.tuning_source import ResizedOriginal
 
     opened = open_policy(write(tmp_path, ELSEWHERE, []))
     policy: Policy = opened.policy
     rows = census()
     table = TableInMemory.of(policy, {"a": [r[0] for r in rows], "s": [r[1] for r in rows]})
-    seen = Resized(table, records)
+    seen = ResizedOriginal(table, records)
     counts = seen.counts("a", "s")
 
     assert counts.records == seen.records == records

@@ -23,11 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.bundle.tables.read import open_table
+from rrpolicy.bundle.tables.released_table import open_released_table
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.formats.delimited import Csv, CsvTable
+from rrpolicy.formats.delimited import CsvFormat, CsvTableWriter
 
 from .forging import load, reseal_audit, reseal_public
 from .test_data_clients import validated
@@ -356,7 +356,7 @@ def test_what_is_kept_is_warned_of_and_verified(releases, tmp_path, capsys):
 def test_without_such_text_nothing_is_said_and_nothing_taken_off(tmp_path):
     spec = TableSpec("data", (Column("a", "category", ("x", "y=1"), "VARCHAR", "a"),), ("a",))
     assert not spec.columns[0].escapable
-    assert "CASE" not in Csv().sql("data.csv", spec.columns, "escape")
+    assert "CASE" not in CsvFormat().sql("data.csv", spec.columns, "escape")
 
 
 BEGUN = st.builds(
@@ -379,16 +379,16 @@ def test_what_is_escaped_is_read_back(tmp_path_factory, values, listed):
     spec = TableSpec("data", (column, Column("n", "carried", (), "BIGINT", "n")), ("a", "n"))
     folder = tmp_path_factory.mktemp("texts")
     path = folder / "data.csv"
-    writer = CsvTable(path, spec, "escape")
+    writer = CsvTableWriter(path, spec, "escape")
     batch = pa.RecordBatch.from_pydict({"a": pa.array(values, pa.string()), "n": pa.array(range(len(values)))})
     writer.write(batch, np.ones(len(values), dtype=np.int64))
     writer.close()
 
     assert not [row for row in cells(path)[1:] if row[0].startswith(RUN)]
     assert [row[0].removeprefix("'") for row in cells(path)[1:]] == [v or "" for v in values]
-    with open_table([path], "csv", spec, folder) as read:
+    with open_released_table([path], "csv", spec, folder) as read:
         rows = read.connection.sql(f"SELECT a FROM {read.relation} ORDER BY n").fetchall()
         assert [v for (v,) in rows] == values
         assert read.bare() == ()
-    rows = duckdb.sql(f"SELECT a FROM {Csv().sql(str(path), spec.columns, 'escape')} ORDER BY n").fetchall()
+    rows = duckdb.sql(f"SELECT a FROM {CsvFormat().sql(str(path), spec.columns, 'escape')} ORDER BY n").fetchall()
     assert [v for (v,) in rows] == values

@@ -22,7 +22,7 @@ import pytest
 
 from rrpolicy.canonical_json import pretty
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.verification.outcome import Level, Verification
+from rrpolicy.verification.outcome import Verification, VerificationLevel
 from rrpolicy.verification.verify import verify
 
 from . import quickly
@@ -198,7 +198,7 @@ def _caught(bundles: Path, case: str, file: str, forgery: tuple[Path_, Any], fol
 
 def levels(bundles: Path, case: str, bundle: Path) -> Iterator[Verification | None]:
     """Yield the verification at level key; in its place one that costs less, if it fails: then that would, too."""
-    for level in (Level.PUBLIC, Level.AUDIT):
+    for level in (VerificationLevel.PUBLIC, VerificationLevel.AUDIT):
         found = verified(bundle, level)
         if found is None or not found.passed:
             yield found
@@ -264,7 +264,7 @@ def test_what_another_version_wrote_is_undecided_and_the_version_is_named(bundle
     rewrite(bundle / "public" / "release.json", lambda d: d["software"].update(rrpolicy="0.0.9"))
     (bundle / "public" / "report.html").write_text("by an older renderer")
     reseal_public(bundle)
-    found = verify(bundle, Level.PUBLIC)
+    found = verify(bundle, VerificationLevel.PUBLIC)
     assert found.passed
     assert [u for u in found.undecided if "public/report.html" in u and "rrpolicy 0.0.9" in u]
 

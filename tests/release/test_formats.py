@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.bundle.tables.read import open_table
-from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.tables.released_table import open_released_table
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import read_codes
 from rrpolicy.formats.format import UnlikeSpecError
-from rrpolicy.formats.parquet import ParquetTable
-from rrpolicy.formats.rows import coded
+from rrpolicy.formats.parquet import ParquetTableWriter
+from rrpolicy.formats.rows import encode_dictionary
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.source.rowdigest import row_digest
+from rrpolicy.source.row_digest import row_digest
 
 AWKWARD = ("a", "b,c", '"q"', "new\nline", "<b>&amp;", "", "ünï", "x\r\ny", "'; DROP TABLE data; --", "\\N", "NULL")
 
@@ -82,7 +82,7 @@ def test_every_type_survives_every_format(tmp_path, form):
     table = mixed(3000, 1)
     written = write(tmp_path / "out", MIXED, table, form, 777)
     assert written.rows == 3000
-    with open_table([tmp_path / "out" / written.files[0]], form, MIXED, tmp_path) as read:
+    with open_released_table([tmp_path / "out" / written.files[0]], form, MIXED, tmp_path) as read:
         assert read.rows() == 3000
         assert read.outside() == ()
         assert "sha256:" + row_digest(read.distinct()).hex() == written.digest
@@ -93,7 +93,7 @@ def test_rows_in_no_order_are_the_rows(tmp_path, form):
     """Text with labels may come coded; what it stands for is the same, in every format."""
     written = write(tmp_path / "out", MIXED, mixed(3000, 5), form)
     names = ("flag", 'we"ird, name', "size", "half", "age", "text")
-    with open_table([tmp_path / "out" / written.files[0]], form, MIXED, tmp_path) as read:
+    with open_released_table([tmp_path / "out" / written.files[0]], form, MIXED, tmp_path) as read:
         rows = [tuple(row.values()) for row in read.unordered(*names).read_all().to_pylist()]
         whole = read.distinct().read_all().to_pylist()
     expected = [tuple(row[name] for name in names) for row in whole for _ in range(row[MULTIPLICITY])]
@@ -105,7 +105,7 @@ def test_rows_in_no_order_are_the_rows(tmp_path, form):
 def test_what_is_no_label_is_null_among_coded_text(tmp_path):
     column = category("a", ("x", "y"))
     pq.write_table(pa.table({"a": ["x", "z", "y"]}), tmp_path / "data.parquet")
-    with open_table([tmp_path / "data.parquet"], "parquet", spec_of(column), tmp_path) as read:
+    with open_released_table([tmp_path / "data.parquet"], "parquet", spec_of(column), tmp_path) as read:
         found = read.unordered("a").read_all().column("a").combine_chunks()
 
     assert sorted(found.to_pylist(), key=str) == [None, "x", "y"]
@@ -144,7 +144,7 @@ def test_parquet_holds_no_metadata_and_only_its_own_labels(tmp_path):
 )
 def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
     """Arrow and DuckDB agree on every value, whatever the row groups."""
-    from rrpolicy.formats.grouping import Grouping
+    from rrpolicy.formats.grouping import RowGrouper
 
     path = tmp_path_factory.mktemp("runs") / "data.parquet"
     spec = spec_of(category("a", AWKWARD), category("b", (10, 20, -30)), category("c", (0.5, -1.5)))
@@ -156,7 +156,7 @@ def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
             "c": pa.array(np.array([0.5, -1.5])[c]),
         }
     )
-    grouping = Grouping(ParquetTable(path, spec), size)
+    grouping = RowGrouper(ParquetTableWriter(path, spec), size)
     half = len(rows) // 2
     for start, stop in ((0, half), (half, len(rows))):
         if stop > start:
@@ -189,7 +189,7 @@ def test_a_column_is_coded_by_the_values_that_it_holds_in_order(last, labels, kn
         places = pa.array([None if value is None else labels.index(value) for value in values], pa.int32())
         column = pa.DictionaryArray.from_arrays(places, pa.array(labels))
 
-    found = coded(column)
+    found = encode_dictionary(column)
 
     assert found.to_pylist() == values
     assert found.dictionary.to_pylist() == sorted({*values} - {None})
@@ -227,9 +227,9 @@ def test_another_table_is_not_taken_for_the_released_one(tmp_path, form):
     other = spec_of(category("a", ("x",)), category("b", (1, 2)), category("c", ("z",)))
     with (
         pytest.raises(UnlikeSpecError),
-        open_table([tmp_path / "out" / written.files[0]], form, other, tmp_path) as read,
+        open_released_table([tmp_path / "out" / written.files[0]], form, other, tmp_path) as read,
     ):
         read.rows()
     (tmp_path / "broken").write_bytes(b"PAR1 nothing")
-    with pytest.raises(UnlikeSpecError), open_table([tmp_path / "broken"], form, spec, tmp_path) as read:
+    with pytest.raises(UnlikeSpecError), open_released_table([tmp_path / "broken"], form, spec, tmp_path) as read:
         list(read.distinct())

@@ -18,7 +18,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.escaping.printable import visible
-from rrpolicy.exports import templates
+from rrpolicy.exports import jinja_environment
 
 KNOWN = '"; DROP TABLE released; --'
 TOLD = "`{{ 7 * 7 }}` | {% raw %} ``` <b>'\\"
@@ -99,7 +99,7 @@ def test_the_sql_and_the_readme_hold_names_and_nothing_else(public: Path, monkey
 
 
 def test_a_template_writes_nothing_that_passed_no_filter() -> None:
-    made = templates.environment()
+    made = jinja_environment.export_environment()
     for source in ("{{ x }}", "{{ x ~ x }}", "{% macro m() %}{{ x }}{% endmacro %}{{ m() }}", "{{ [x]|join(', ') }}"):
         with pytest.raises(TypeError, match="passed no filter"):
             made.from_string(source).render(x="a")
@@ -110,7 +110,7 @@ def test_a_template_writes_nothing_that_passed_no_filter() -> None:
 
 def test_the_templates_quote_by_their_own_filters_alone() -> None:
     """Concatenation, and some of Jinja's own filters, would escape for HTML or mark text that nobody quoted."""
-    made = templates.environment()
+    made = jinja_environment.export_environment()
     assert made.loader is not None
     names = [name for name in made.loader.list_templates() if not name.startswith("__pycache__")]
     own = set(made.filters) - (set(DEFAULT_FILTERS) - {"join"})

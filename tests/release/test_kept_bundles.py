@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rrpolicy
-from rrpolicy.bundle.audit import writers
+from rrpolicy.bundle.audit import software_versions
 from rrpolicy.verification.verify import verify
 
 from .bundles.make import HERE, KEPT, archive, make
@@ -61,7 +61,7 @@ def test_bundles_of_every_version_verify(kept, version, case):
     assert found.passed, found.problems
     record = json.loads((folder / "bundle" / "audit" / "audit.json").read_text())
     software = [record["software"]["rrpolicy"], *record["writers"].items()]
-    if software == [rrpolicy.__version__, *writers().items()]:
+    if software == [rrpolicy.__version__, *software_versions().items()]:
         assert found.undecided == ()
         assert found.reproduced == "byte for byte"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.bundle.tables import sink
+from rrpolicy.bundle.tables import writer
 from rrpolicy.channels.table import Column, TableSpec
 
 LABELS = {"sex": ("f", "m"), "town": ("a", "b", "c"), "year": (1, 2)}
@@ -29,8 +29,8 @@ def test_labels_are_counted(rows, coded, together, single):
         [c.dictionary_encode() if name in coded else c for name, c in zip(LABELS, columns, strict=True)],
         names=list(LABELS),
     )
-    with patch.object(sink, "_TOGETHER", 1 << 16 if together else 0):
-        counts = sink.LabelCounts(SPEC)
+    with patch.object(writer, "_TOGETHER", 1 << 16 if together else 0):
+        counts = writer.LabelCounter(SPEC)
     counts.add(batch, n)
     counts.add(batch, n)
 
@@ -50,7 +50,7 @@ def test_labels_are_counted(rows, coded, together, single):
 
 
 def test_what_is_no_label_is_refused():
-    counts = sink.LabelCounts(TableSpec("data", (SPEC.columns[0],), ("sex",)))
+    counts = writer.LabelCounter(TableSpec("data", (SPEC.columns[0],), ("sex",)))
 
     for column in (pa.array(["f", "x"]), pa.array(["x"]).dictionary_encode(), pa.array([None], pa.string())):
         with pytest.raises(ValueError, match="outside its labels"):

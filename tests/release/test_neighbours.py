@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.bundle.manifest import manifest
-from rrpolicy.bundle.tables.sink import FolderSink, Written
+from rrpolicy.bundle.manifest import build_manifest
+from rrpolicy.bundle.tables.writer import FolderSink, WrittenTable
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
@@ -26,8 +26,8 @@ from rrpolicy.exports.files import public_files
 from rrpolicy.formats.format import file_name
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.gate import gate
-from rrpolicy.planning.opening import Opened, open_policy
 from rrpolicy.planning.plan import make_plan
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_text
@@ -179,7 +179,7 @@ def neighbours(all_tables: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
             yield one, other
 
 
-def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
+def outcome(opened: OpenedPolicy, original: Any, elsewhere: Any = None) -> Outcome:
     try:
         plan = make_plan(opened.policy, opened.registry, original, elsewhere=elsewhere)
         plan = replace(plan, channel=plan.channel.settle(original))
@@ -189,8 +189,10 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
     except RRPolicyError:
         return Outcome(frozenset(), None)
     form = plan.policy.release.format
-    written = {t.name: Written((file_name(t.name, form),), plan.records, "drawn", {}) for t in plan.channel.tables()}
-    made = manifest(plan, assessment, written, label=None, test=False)
+    written = {
+        t.name: WrittenTable((file_name(t.name, form),), plan.records, "drawn", {}) for t in plan.channel.tables()
+    }
+    made = build_manifest(plan, assessment, written, label=None, test=False)
     files = {path: content.decode() for path, content in public_files(made).items()}
     document: Any = made.to_json()
     for finding in document["findings"]:  # what the released table settles says no more than the table itself
@@ -200,7 +202,7 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
     return Outcome(frozenset(d.id for d in plan.derived), {**document, "files": files, "sections": sections})
 
 
-def in_memory(text: str, folder: Path) -> tuple[Opened, Callable[[Table], Outcome]]:
+def in_memory(text: str, folder: Path) -> tuple[OpenedPolicy, Callable[[Table], Outcome]]:
     path = folder / "policy.toml"
     path.write_text(text)
     opened = open_policy(path)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.verification.verify import verify
 
 from .conftest import Made, run, write_case

@@ -22,11 +22,11 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.cli.main import main
 from rrpolicy.collection import randomize as sampler
-from rrpolicy.collection.answers import codes_of
+from rrpolicy.collection.answers import answer_codes
 from rrpolicy.collection.questionnaire import Question, Questionnaire
 from rrpolicy.discovery import load_registry
-from rrpolicy.planning.opening import opened
-from rrpolicy.source.memory.handed import handed
+from rrpolicy.planning.policy_opening import reopen_policy
+from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.opening import open_original
 
 from .village import POLICY, planned
@@ -153,7 +153,7 @@ name = "pram"
     days = ["2019-12-31", "2020-01-01", "2020-12-31", "2021-01-01", "2022-01-01", "2022-01-02", *["2021-07-01"] * 4]
     towns = ["A", "B", "C", None, "a", " A", "", "B", "A", "B"]
     frame = pd.DataFrame({"age": ages, "open": opens, "day": pd.to_datetime(days), "town": towns})
-    found = opened(policy, handed(frame))
+    found = reopen_policy(policy, input_table(frame))
     for column in frame:
         with open_original(found.policy, found.registry.sources, tmp_path / str(column)) as original:
             (question,) = (
@@ -162,14 +162,14 @@ name = "pram"
                 if a.name == column
             )
             given = {"age": ages, "open": opens, "day": days, "town": towns}[str(column)]
-            codes = codes_of([question], [{column: value} for value in given], text=False)  # type: ignore[dict-item]
+            codes = answer_codes([question], [{column: value} for value in given], text=False)  # type: ignore[dict-item]
             counted = original.counts(str(column))
             by_table = dict(zip(counted.codes[:, 0].tolist(), counted.n.tolist(), strict=True))
             assert Counter(code for (code,) in codes) == by_table
             # spelled, as in CSV, they are the same
             texts = ["" if value is None else str(value) for value in given]
             if column != "town":  # of text, nothing and the empty text are one in CSV
-                assert codes_of([question], [{column: value} for value in texts], text=True) == codes  # type: ignore[dict-item]
+                assert answer_codes([question], [{column: value} for value in texts], text=True) == codes  # type: ignore[dict-item]
 
 
 def test_a_category_that_reads_as_a_number_is_not_taken_for_one() -> None:
@@ -177,11 +177,11 @@ def test_a_category_that_reads_as_a_number_is_not_taken_for_one() -> None:
 
     plain = Question("age", ("young", "old"), Bins((0.0, 40.0, math.inf), ("young", "old")), None, None)
     decades = Question("age", ("0", "1"), Bins((0.0, 10.0, math.inf), ("0", "1")), None, None)
-    assert codes_of([plain], [{"age": "old"}], text=False) == [[1]]
-    assert codes_of([decades], [{"age": 1}], text=False) == [[0]]
-    assert codes_of([decades], [{"age": "1"}], text=True) == [[0]]
+    assert answer_codes([plain], [{"age": "old"}], text=False) == [[1]]
+    assert answer_codes([decades], [{"age": 1}], text=False) == [[0]]
+    assert answer_codes([decades], [{"age": "1"}], text=True) == [[0]]
     with pytest.raises(rrpolicy.DataError, match="RR522"):
-        codes_of([decades], [{"age": "1"}], text=False)
+        answer_codes([decades], [{"age": "1"}], text=False)
 
 
 @pytest.mark.parametrize(

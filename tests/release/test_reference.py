@@ -13,7 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError, RefusedError, RequirementError
 from rrpolicy.finding import Verdict
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.privacy.models import delta_presence, k_map
 from tests.survey import WAIVED
 

@@ -21,16 +21,16 @@ from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, label_ce
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
-from rrpolicy.manifest.sealed import read_release
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.governance import UNDECLARED
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.report import Report
 from rrpolicy.report_blocks import Fact, figure, significant
 from rrpolicy.reports import attributes as report_attributes
-from rrpolicy.reports import fill
+from rrpolicy.reports import report_builder
 from rrpolicy.reports import wording as figures
-from rrpolicy.reports.fill import AuditPieces, read_report
-from rrpolicy.reports.not_covered import not_covered
+from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.report_builder import AuditPageInput, parse_report
 from rrpolicy.serialization.writing import plain
 
 CANARY = 0.61803398874
@@ -196,8 +196,8 @@ def public(tmp_path: Path) -> Path:
         "origins": {},
         "derived": [{"id": "domain:area", "meaning": "the categories of area were observed in the data"}],
         "assumptions": ["one person is one record"],
-        "governance": UNDECLARED.to_json(),
-        "governance_digest": UNDECLARED.digest(),
+        "governance": EMPTY_GOVERNANCE.to_json(),
+        "governance_digest": EMPTY_GOVERNANCE.digest(),
         "require_signatures": 0,
         "files": {},
     }
@@ -209,14 +209,14 @@ def public(tmp_path: Path) -> Path:
 
 
 def public_report(folder: Path, **options: Any) -> Report:
-    return fill.public_report(folder, read_release(folder), **options)
+    return report_builder.public_report(folder, read_release(folder), **options)
 
 
-def audit_report(folder: Path, audit: AuditPieces) -> Report:
-    return fill.audit_report(folder, read_release(folder), audit)
+def audit_report(folder: Path, audit: AuditPageInput) -> Report:
+    return report_builder.audit_report(folder, read_release(folder), audit)
 
 
-def pieces() -> AuditPieces:
+def pieces() -> AuditPageInput:
     utility = UtilityFinding(
         "expected-l2",
         {"attributes": None, "target": "table"},
@@ -226,7 +226,7 @@ def pieces() -> AuditPieces:
         "Smaller is better.",
         None,
     )
-    return AuditPieces(
+    return AuditPageInput(
         findings=(finding(), disclosure()),
         utility=(utility,),
         realised=(Measure(0.011),),
@@ -324,9 +324,9 @@ def test_the_audit_page_has_every_number(public: Path) -> None:
 def test_the_audit_report_reads_back(public: Path) -> None:
     report = audit_report(public, pieces())
 
-    assert read_report(json.loads(json.dumps(report.to_json()))) == report
+    assert parse_report(json.loads(json.dumps(report.to_json()))) == report
     with pytest.raises(PolicyError, match="RR259"):
-        read_report({"schema": "else"})
+        parse_report({"schema": "else"})
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_what_does_not_hold_heads_the_page(
     public: Path, verdict: Verdict | None, achieved: Measure | None, sentence: str
 ) -> None:
     row = finding(verdict=verdict, achieved=achieved, limit=None if verdict is None else Fraction(6))
-    report = audit_report(public, AuditPieces(findings=(row,)))
+    report = audit_report(public, AuditPageInput(findings=(row,)))
 
     assert (report.passed, report.decision) == (False, sentence)
 
@@ -403,15 +403,15 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
     class Model:
         not_covered = ("Something else.",)
 
-    assert not_covered("local-dp", {"local-dp": Model()}) == ("Something else.",)
-    assert not_covered("local-dp/kind", {"local-dp": Model()}) == ("Something else.",)
+    assert model_caveats("local-dp", {"local-dp": Model()}) == ("Something else.",)
+    assert model_caveats("local-dp/kind", {"local-dp": Model()}) == ("Something else.",)
     core = load_registry().privacy_models
-    assert not_covered("l-diversity/entropy", core) == core["l-diversity"].not_covered
-    assert "no release is made or refused by them" in not_covered("written-posteriors", core)[0]
+    assert model_caveats("l-diversity/entropy", core) == core["l-diversity"].not_covered
+    assert "no release is made or refused by them" in model_caveats("written-posteriors", core)[0]
     for name in core:
-        assert "does not say" not in not_covered(name, core)[0]
-    assert "does not say" in not_covered("acme-model", core)[0]
-    assert "does not say" in not_covered("acme-model", {"acme-model": object()})[0]
+        assert "does not say" not in model_caveats(name, core)[0]
+    assert "does not say" in model_caveats("acme-model", core)[0]
+    assert "does not say" in model_caveats("acme-model", {"acme-model": object()})[0]
 
 
 @pytest.mark.parametrize(
@@ -442,23 +442,25 @@ def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
     identity = replace(matrix, rows=exchanged[::-1])
     in_part, unchanged = (replace(manifest, decoders=(first, same)) for first in (sex, identity))
 
-    kept = report_attributes.panels(in_part, {})[1]
+    kept = report_attributes.attribute_panels(in_part, {})[1]
 
     assert kept.treatment == "released as it is: nothing is ever exchanged"
     assert Fact("Keep probability", "1") in kept.parameters
-    assert report_attributes.treated_so(in_part.decoders, 3) == "1 randomised, 2 unchanged"
-    assert report_attributes.treated_so(unchanged.decoders, 3) == "3 unchanged"
+    assert report_attributes.treatment_counts(in_part.decoders, 3) == "1 randomised, 2 unchanged"
+    assert report_attributes.treatment_counts(unchanged.decoders, 3) == "3 unchanged"
     assert not any(decoder.drawn for decoder in unchanged.decoders)
     assert matrix.drawn
-    assert Fact("Sampling", "nothing was drawn at random") in fill.public_report(public, unchanged).facts
+    assert Fact("Sampling", "nothing was drawn at random") in report_builder.public_report(public, unchanged).facts
 
 
 @given(st.fractions(Fraction(1, 1000), 1), st.sampled_from([-1, 0, 1]))
 def test_what_rounding_leaves_is_no_margin(limit: Fraction, last: int) -> None:
     value = math.nextafter(float(limit), last * math.inf) if last else float(limit)
 
-    assert (figures.margin(value, float(limit)) or "").endswith(("at the limit", "at the limit, as far as digits tell"))
-    assert "below" in (figures.margin(0.999 * float(limit), float(limit)) or "")
+    assert (figures.margin_text(value, float(limit)) or "").endswith(
+        ("at the limit", "at the limit, as far as digits tell")
+    )
+    assert "below" in (figures.margin_text(0.999 * float(limit), float(limit)) or "")
 
 
 @given(st.floats(0.01, 1e6), st.floats(-1e-9, 1e-9))
@@ -466,13 +468,13 @@ def test_what_rounding_leaves_is_no_margin(limit: Fraction, last: int) -> None:
 def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
     value = limit * (1 + apart)
 
-    assert (figures.apart(value, (limit,)) == figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
+    assert (figures.distinguishable_number(value, (limit,)) == figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
 
 
 @example(5.960464477539063e-08, 6, "at most")
 @given(st.floats(1e-9, 1e9), st.sampled_from([4, 6]), st.sampled_from(["at most", "at least"]))
 def test_a_bound_is_rounded_to_a_bound(value: float, digits: int, side: Any) -> None:
-    text = figures.worded(Measure(value, Standing.UPPER_BOUND), side, digits=digits)
+    text = figures.measure_words(Measure(value, Standing.UPPER_BOUND), side, digits=digits)
     shown = float(text.removeprefix(f"{side} ").replace(",", "").replace(" × 10", "e").translate(LOWERED))
 
     assert shown >= value * (1 - 1e-9) if side == "at most" else shown <= value * (1 + 1e-9)
@@ -495,7 +497,7 @@ def test_a_bound_is_rounded_to_a_bound(value: float, digits: int, side: Any) -> 
 def test_what_stands_beside_has_few_digits_but_is_neither_certainty_nor_the_limit(
     value: float, standing: Standing, text: str
 ) -> None:
-    assert figures.worded(Measure(value, standing), limit=0.25, digits=figures.FEWER) == text
+    assert figures.measure_words(Measure(value, standing), limit=0.25, digits=figures.COMPANION_DIGITS) == text
 
 
 @pytest.mark.parametrize(
@@ -512,19 +514,22 @@ def test_what_stands_beside_has_few_digits_but_is_neither_certainty_nor_the_limi
 def test_on_which_side_a_limit_holds(
     requirement: str, achieved: float | None, limit: float, verdict: Verdict, side: str
 ) -> None:
-    assert figures.direction(requirement, achieved, limit, verdict) == side
+    assert figures.limit_direction(requirement, achieved, limit, verdict) == side
 
 
 def test_a_bound_of_what_must_be_large_is_a_lower_one() -> None:
-    assert figures.worded(Measure(2.5, Standing.UPPER_BOUND), "at least") == "at least 2.5"
-    assert figures.worded(Measure(2.5, Standing.UPPER_BOUND)) == "at most 2.5"
-    assert figures.worded(Measure(2.5, Standing.ESTIMATE, 0.123)) == "2.5 ± 0.12"
-    assert figures.worded(Measure(math.inf, Standing.UPPER_BOUND)) == "unbounded"
+    assert figures.measure_words(Measure(2.5, Standing.UPPER_BOUND), "at least") == "at least 2.5"
+    assert figures.measure_words(Measure(2.5, Standing.UPPER_BOUND)) == "at most 2.5"
+    assert figures.measure_words(Measure(2.5, Standing.ESTIMATE, 0.123)) == "2.5 ± 0.12"
+    assert figures.measure_words(Measure(math.inf, Standing.UPPER_BOUND)) == "unbounded"
 
 
 @given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
 def test_more_than_all_of_a_limit_is_used_where_it_is_missed_and_nowhere_else(achieved: float, limit: float) -> None:
-    most, least = figures.used(achieved, limit, "at most"), figures.used(achieved, limit, "at least")
+    most, least = (
+        figures.used_share_of_limit(achieved, limit, "at most"),
+        figures.used_share_of_limit(achieved, limit, "at least"),
+    )
 
     assert most is not None
     assert (most > 1) == (achieved > limit) or math.isclose(most, 1, rel_tol=1e-12)
@@ -533,7 +538,7 @@ def test_more_than_all_of_a_limit_is_used_where_it_is_missed_and_nowhere_else(ac
 
 
 def test_what_is_used_of_a_limit_may_be_nothing_or_no_number() -> None:
-    assert figures.used(1.0, math.inf, "at most") == 0
-    assert figures.used(math.inf, 2.0, "at least") == 0
-    assert figures.used(math.inf, 6.0, "at most") is None
-    assert figures.used(0.0, 0.0, "at most") is None
+    assert figures.used_share_of_limit(1.0, math.inf, "at most") == 0
+    assert figures.used_share_of_limit(math.inf, 2.0, "at least") == 0
+    assert figures.used_share_of_limit(math.inf, 6.0, "at most") is None
+    assert figures.used_share_of_limit(0.0, 0.0, "at most") is None

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.bundle.tables import spool
-from rrpolicy.bundle.tables.spool import Spool
+from rrpolicy.bundle.tables import external_sort
+from rrpolicy.bundle.tables.external_sort import ExternalSorter
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.formats.column_types import arrow_schema
 
@@ -36,9 +36,9 @@ def rows_of(kind: str, held: int | None, folder: Path, monkeypatch: pytest.Monke
     columns = (Column("x", "carried", (), kind, "x"), Column("sex", "category", ("m", "f"), "VARCHAR", "sex"))
     spec = TableSpec("data", columns, ("x", "sex"))
     if held is not None:
-        monkeypatch.setattr(spool, "HELD", held)
+        monkeypatch.setattr(external_sort, "HELD", held)
     folder.mkdir()
-    one = Spool(spec, folder)
+    one = ExternalSorter(spec, folder)
     rows = [(value, sex) for value in KINDS[kind] for sex in "mf"] * 2
     order = np.random.default_rng(3).permutation(len(rows))
     for part in np.array_split(order, 3):

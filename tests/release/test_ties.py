@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.bundle.tables import ties
-from rrpolicy.bundle.tables.sink import FolderSink
+from rrpolicy.bundle.tables import tie_break
+from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.table import Column, TableSpec
-from rrpolicy.source.singles import Singles
+from rrpolicy.source.uniques import UniqueValueCounter
 
 COLUMNS = (
     Column("sex", "category", ("f", "m"), "VARCHAR", "sex"),
@@ -62,7 +62,7 @@ def test_sorted_or_not_the_file_is_the_same(tmp_path_factory, data):
     order = np.array(data.draw(st.permutations(range(len(rows)))))
     folder = tmp_path_factory.mktemp("ties")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ties, "HELD", data.draw(st.sampled_from((1, 4, 1 << 18))))
+        patched.setattr(tie_break, "HELD", data.draw(st.sampled_from((1, 4, 1 << 18))))
         one = written(folder / "sorted", rows, n, data.draw(st.integers(1, 90)), 2)
     other = written(folder / "not", [rows[i] for i in order], n[order], 1000, 0)
 
@@ -80,7 +80,7 @@ def test_rows_that_do_not_come_sorted_as_it_is_said_are_refused(tmp_path):
 @given(st.lists(st.sampled_from((0, 1, 2, 3, None))), st.integers(1, 9))
 def test_values_of_one_record_are_counted(values, size):
     ordered = sorted(values, key=lambda v: (v is None, v or 0))
-    found = Singles()
+    found = UniqueValueCounter()
     for low in range(0, len(ordered), size):
         part = pa.array(ordered[low : low + size], pa.int64())
         found.take(part, np.ones(len(part), dtype=np.int64))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical_json import pretty
-from rrpolicy.verification.outcome import Level
+from rrpolicy.verification.outcome import VerificationLevel
 from rrpolicy.verification.verify import verify
 
 from .forging import fill_again, reseal_public, rewrite
@@ -212,8 +212,8 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
     """Everything is rewritten to fit: only the original gives it away."""
     import duckdb
 
-    from rrpolicy.bundle.execute import beside
-    from rrpolicy.bundle.tables.sink import FolderSink
+    from rrpolicy.bundle.execute import derived_public_files
+    from rrpolicy.bundle.tables.writer import FolderSink
     from rrpolicy.channels.table import TableSpec
     from rrpolicy.discovery import load_registry
     from rrpolicy.manifest.manifest import Manifest
@@ -239,7 +239,9 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
 
     def raw_instead(document):
         document["data"]["tables"]["data"]["digest"] = written.digest
-        (public / "datapackage.json").write_bytes(beside(Manifest.from_json(document), public)["datapackage.json"])
+        (public / "datapackage.json").write_bytes(
+            derived_public_files(Manifest.from_json(document), public)["datapackage.json"]
+        )
 
     reseal_public(case.bundle, raw_instead)
     fill_again(case.bundle)
@@ -290,23 +292,23 @@ def test_a_level_needs_its_inputs(made, capsys):
     assert run("verify", bundle, "--level", "source") == 2
     assert run("verify", bundle, "--key", made("parquet").key) == 2
     assert "RR250" in capsys.readouterr().err
-    assert verify(bundle, Level.PUBLIC).level is Level.PUBLIC
+    assert verify(bundle, VerificationLevel.PUBLIC).level is VerificationLevel.PUBLIC
 
 
 def test_a_tests_release_is_never_verified(case):
     from rrpolicy.bundle.execute import release
     from rrpolicy.bundle.staging import stage
     from rrpolicy.channels.sampling.prng import Streams
-    from rrpolicy.planning.keys import new_key
-    from rrpolicy.planning.opening import open_policy
+    from rrpolicy.planning.keys import generate_key
     from rrpolicy.planning.plan import make_plan
+    from rrpolicy.planning.policy_opening import open_policy
     from rrpolicy.source.opening import open_original
 
     opened, out = open_policy(case.policy), case.folder / "bundle"
     with stage(out) as staging, open_original(opened.policy, opened.registry.sources, staging.scratch) as original:
         plan = make_plan(opened.policy, opened.registry, original)
         streams = Streams.for_tests(1)
-        release(plan, opened.policy, opened.registry, original, new_key(), out, staging=staging, streams=streams)
+        release(plan, opened.policy, opened.registry, original, generate_key(), out, staging=staging, streams=streams)
     assert json.loads((out / "public" / "release.json").read_text())["test"] is True
     assert codes(verify(out)) == {"RR128"}
 
@@ -442,10 +444,10 @@ def test_a_chance_that_underflows_is_no_zero():
     from types import SimpleNamespace
 
     from rrpolicy.finding import Measure, Standing
-    from rrpolicy.verification.released_from import by_chance
+    from rrpolicy.verification.source_consistency import false_alarm_text
 
     def told(value, standing=Standing.UPPER_BOUND):
-        return by_chance(SimpleNamespace(achieved=Measure(value, standing)))
+        return false_alarm_text(SimpleNamespace(achieved=Measure(value, standing)))
 
     assert told(0.0) == " (chance of a false alarm: less than 1e-300)"
     assert told(2.5e-156) == " (chance of a false alarm: at most 2.5e-156)"

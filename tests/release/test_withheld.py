@@ -19,7 +19,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy import PolicyError
-from rrpolicy.bundle.execute import draw_into
+from rrpolicy.bundle.execute import draw_to_folder
 from rrpolicy.canonical_json import file_digest
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
@@ -257,7 +257,7 @@ def test_withholding_changes_nothing_that_is_drawn(folder, tmp_path):
         into.mkdir()
         (tmp_path / f"{name}-spill").mkdir()
         with open_original(planned.plan.policy, registry.sources, tmp_path / f"{name}-spill") as original:
-            draw_into(planned.plan, original, Streams.for_tests(7), into, tmp_path / f"{name}-spill")
+            draw_to_folder(planned.plan, original, Streams.for_tests(7), into, tmp_path / f"{name}-spill")
         rows.append(((into / "data.csv").read_bytes(), planned.plan.channel.to_json()))
     assert rows[0] == rows[1]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import rrpolicy
-from rrpolicy.planning.planning import Planned
+from rrpolicy.planning.plan_request import PlannedRelease
 
 POLICY = """
 schema = 1
@@ -34,7 +34,7 @@ name = "pram"
 """
 
 
-def planned(folder: Path, text: str = POLICY, rows: int = 3000) -> Planned:
+def planned(folder: Path, text: str = POLICY, rows: int = 3000) -> PlannedRelease:
     """Plan for the village without data; returns the plan, written in the folder."""
     (folder / "policy.toml").write_text(text)
     return rrpolicy.plan(folder / "policy.toml", out=folder / "plan.json", expected_rows=rows)

@@ -17,7 +17,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
 from rrpolicy.privacy.risks import bounded_risks
 from rrpolicy.report import Report
-from rrpolicy.reports.tiles import chances, in_hundred
+from rrpolicy.reports.key_figures import chance_out_of_hundred, largest_risks
 from rrpolicy.safe_io.document import read_document
 
 WEAK = """schema = 1
@@ -242,7 +242,7 @@ def test_the_share_of_true_values_is_told_by_column(keep: str, told: str) -> Non
 
     from rrpolicy.channels.decoders import Block, RetentionDecoder
     from rrpolicy.policy.model import Attribute, Role
-    from rrpolicy.reports.attributes import true_values
+    from rrpolicy.reports.attributes import true_values_sentence
 
     made = [(name, ("a", "b")) for name in ("sex", "ill")]
     decoders = [
@@ -251,7 +251,7 @@ def test_the_share_of_true_values_is_told_by_column(keep: str, told: str) -> Non
     ]
     attributes = [Attribute("sex", Role.QUASI_IDENTIFIER, None), Attribute("ill", Role.SENSITIVE, None)]
 
-    assert true_values(attributes, decoders) == told
+    assert true_values_sentence(attributes, decoders) == told
 
 
 def finding(value: float, risk: Risk | None = None, **changes: Any) -> Finding:
@@ -282,7 +282,7 @@ def beside(value: float, of: str = "", standing: Standing = Standing.EXACT) -> C
 
 
 def test_the_worst_number_counts_and_a_limit_is_of_its_own_number_alone() -> None:
-    found = chances(
+    found = largest_risks(
         [
             finding(
                 0.05, Risk.LINKING, companions=(beside(0.4), beside(0.2, "pay"), beside(0.7, "pay (others known)"))
@@ -296,17 +296,17 @@ def test_the_worst_number_counts_and_a_limit_is_of_its_own_number_alone() -> Non
         (Risk.READING, "pay", 0.7, False),
     ]
     assert [c.disclosing for c in found] == [False, True]
-    (alone,) = chances([finding(0.09, Risk.LINKING)])
+    (alone,) = largest_risks([finding(0.09, Risk.LINKING)])
     assert alone.limited
 
 
 @pytest.mark.parametrize("k", [2.0, 5.0, 10.0])
 def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
     model = next(m for m in ("pk-anonymity", "k-anonymity") if Risk.LINKING in bounded_risks(m))
-    (chance,) = chances([finding(k, model=model, companions=(beside(1 / k),))])
+    (chance,) = largest_risks([finding(k, model=model, companions=(beside(1 / k),))])
 
     assert chance.limited
-    assert in_hundred(chance.measure) == f"at most {math.ceil(100 / k)} in 100"
+    assert chance_out_of_hundred(chance.measure) == f"at most {math.ceil(100 / k)} in 100"
 
 
 @pytest.mark.parametrize(
@@ -326,4 +326,4 @@ def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
     ],
 )
 def test_chances_are_said_as_people_say_them_and_never_as_less(measure: Measure, words: str) -> None:
-    assert in_hundred(measure) == words
+    assert chance_out_of_hundred(measure) == words

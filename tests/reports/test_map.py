@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.reports.map import Point, risk_map
+from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
 
 COSTS = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 
 
-def points(*numbers: tuple[float, float]) -> dict[int, Point]:
-    return {i: Point(risk, error, 0.0, passes=True) for i, (risk, error) in enumerate(numbers, 1)}
+def points(*numbers: tuple[float, float]) -> dict[int, RiskMapPoint]:
+    return {i: RiskMapPoint(risk, error, 0.0, passes=True) for i, (risk, error) in enumerate(numbers, 1)}
 
 
 @given(numbers=st.lists(st.tuples(COSTS, COSTS), min_size=1, max_size=8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.reports.not_covered import not_covered
+from rrpolicy.reports.model_caveats import model_caveats
 
 WITHOUT_A_SUBJECT = ("It ", "This ", "He ", "Who ", "The number", "That is")
 
@@ -14,7 +14,7 @@ def every() -> dict[str, tuple[str, ...]]:
     """Return the sentences of each model and of each measure beside one."""
     models = load_registry(()).privacy_models
     names = [name for model in models.values() for name in (model.name, *getattr(model, "measures", {}))]
-    return {name: not_covered(name, models) for name in names}
+    return {name: model_caveats(name, models) for name in names}
 
 
 def test_every_sentence_names_what_it_speaks_of():

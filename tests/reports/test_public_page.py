@@ -22,7 +22,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.report import Report
-from rrpolicy.reports.again import rendered
+from rrpolicy.reports.rerender import rerender_report
 from rrpolicy_reports.html import HtmlRenderer
 from tests.words import REPLACED
 
@@ -163,9 +163,9 @@ def test_the_page_comes_from_the_folder_alone_and_lists_its_files(
     released: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:
     folder = shutil.copytree(released(name) / "public", tmp_path / "public")
-    again = rendered(folder, "public", "html", None, (), verify=True)
+    again = rerender_report(folder, "public", "html", None, (), verify=True)
     assert again.content == (folder / "report.html").read_bytes()
-    report = Report.from_json(json.loads(rendered(folder, "public", "json", None, (), verify=True).content))
+    report = Report.from_json(json.loads(rerender_report(folder, "public", "json", None, (), verify=True).content))
     assert report.published is not None
     files = {str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()}
     listed = {d.path: d for d in report.published.downloads}
@@ -243,7 +243,7 @@ def test_a_policy_that_names_no_owner_and_no_purpose_has_a_page_without_gaps(tmp
 def test_what_is_exact_is_called_so_and_has_no_width(released: Callable[[str], Path]) -> None:
     for name, exact in (("rr-s", "sex, age_group and region"), ("rr-qi", "disease and income_band")):
         report = Report.from_json(
-            json.loads(rendered(released(name) / "public", "public", "json", None, (), verify=False).content)
+            json.loads(rerender_report(released(name) / "public", "public", "json", None, (), verify=False).content)
         )
         assert report.published is not None
         rows = {row.columns.replace("`", ""): row for row in report.published.accuracy}
@@ -255,7 +255,9 @@ def test_half_widths_are_those_that_estimates_have(released: Callable[[str], Pat
     """The width promised before any data agrees with the one of a share that is estimated; wrong by N it would not."""
     bundle = released("pram")
     release = rrpolicy.open_release(bundle)
-    report = Report.from_json(json.loads(rendered(bundle / "public", "public", "json", None, (), verify=False).content))
+    report = Report.from_json(
+        json.loads(rerender_report(bundle / "public", "public", "json", None, (), verify=False).content)
+    )
     assert report.published is not None
     for row in report.published.accuracy:
         if row.tenth is None or row.half is None:

@@ -6,10 +6,10 @@ import gzip
 
 import pytest
 
-from rrpolicy.drafting.detection import csv_settings, missing_codes
+from rrpolicy.drafting.detection import detect_csv_settings, missing_codes
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
-from rrpolicy.source.duckdb.plaintext import TextFile
+from rrpolicy.source.duckdb.plaintext import CsvTextFile
 from rrpolicy.source.duckdb.source import DuckDBSource
 
 from .conftest import carried, qi
@@ -47,14 +47,14 @@ def test_what_a_file_is_spelled_in_is_found_out(content, expected, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(content))
 
-    assert csv_settings(str(tmp_path / "t.csv")) == expected
-    assert csv_settings(str(tmp_path / "t.csv.gz")) == expected
+    assert detect_csv_settings(str(tmp_path / "t.csv")) == expected
+    assert detect_csv_settings(str(tmp_path / "t.csv.gz")) == expected
 
 
 def test_a_tsv_needs_no_delimiter(tmp_path):
     (tmp_path / "t.tsv").write_bytes(b"a\tb\n1\t2\n")
 
-    assert csv_settings(str(tmp_path / "t.tsv")) == CsvSettings()
+    assert detect_csv_settings(str(tmp_path / "t.tsv")) == CsvSettings()
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_is_found_out_is_how_it_is_read(packed, opened, tmp_path):
         qi("ingreso", "little", "much", "none", bins=bins, nulls="none", missing=("s/d",)),
         qi("región", "north", "south"),
     ]
-    with opened(path, *columns, csv=csv_settings(str(path))) as original:
+    with opened(path, *columns, csv=detect_csv_settings(str(path))) as original:
         counts = original.counts("ingreso").dense().tolist()
         names = original.sample("ciudad").column("ciudad").unique().to_pylist()
 
@@ -150,7 +150,7 @@ def test_records_are_counted_as_the_engine_counts_them(content, opened, tmp_path
     (tmp_path / "t.csv").write_text(content, newline="")
     with opened(tmp_path / "t.csv", qi("a", 1, 3), carried("b", assume_unlinkable="a test")) as original:
         assert original.records == 2
-    assert TextFile(str(tmp_path / "t.csv"), ",", '"').records() == 2
+    assert CsvTextFile(str(tmp_path / "t.csv"), ",", '"').records() == 2
 
 
 def test_an_empty_line_of_one_column_is_counted_as_the_engine_does(opened, tmp_path):

@@ -13,7 +13,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.drafting.demo.source import DemoSource, survey
 from rrpolicy.errors import DataError
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.drafting.cutting import edges
+from rrpolicy.drafting.binning import bin_edges_toml
 from rrpolicy.drafting.demo.source import survey
 from rrpolicy.drafting.draft import draft
-from rrpolicy.drafting.profile import Cut, Profile
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.drafting.profile import ColumnProfile, QuantileCut
+from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.survey import WAIVED
 
@@ -170,9 +170,9 @@ def test_edges_increase_and_part_the_values(values, kind):
     if len(counted) < 2:
         return
     below = np.cumsum([0, *(n for _, n in counted)])
-    cuts = tuple(Cut(v, int(b)) for (v, _), b in zip(counted, below, strict=False))
-    column = Profile("x", "BIGINT", len(values), 0, len(counted), 0, counted[0][0], counted[-1][0], (), cuts)
-    first, *inner, last = edges(column)
+    cuts = tuple(QuantileCut(v, int(b)) for (v, _), b in zip(counted, below, strict=False))
+    column = ColumnProfile("x", "BIGINT", len(values), 0, len(counted), 0, counted[0][0], counted[-1][0], (), cuts)
+    first, *inner, last = bin_edges_toml(column)
     found = tomllib.loads(f"inner = [{', '.join(inner)}]")["inner"]
 
     assert (first, last) == ("0" if kind == "number" and counted[0][0] >= 0 else "-inf", "inf")
@@ -573,9 +573,9 @@ def test_a_table_of_a_database_is_named_in_the_draft(database):
     ("records", "least"), [(0, 1), (1, 1), (2, 1), (7, 6), (19, 17), (100, 90), (3_010, 2_700), (50_000, 45_000)]
 )
 def test_a_table_that_came_in_half_is_below_what_is_drafted(records, least):
-    from rrpolicy.drafting.draft import _floor
+    from rrpolicy.drafting.draft import _rounded_record_floor
 
-    assert _floor(records) == least
+    assert _rounded_record_floor(records) == least
     assert records < 2 or records // 2 <= least <= records
     assert records < 3 or records // 2 < least
 
@@ -660,8 +660,8 @@ def test_a_wide_csv_is_parsed_a_few_times_whatever_the_number_of_its_columns(tmp
     from rrpolicy.source.duckdb import delimited
 
     parsed = []
-    real = delimited.scan
-    monkeypatch.setattr(delimited, "scan", lambda *args: parsed.append(1) or real(*args))
+    real = delimited.csv_scan_sql
+    monkeypatch.setattr(delimited, "csv_scan_sql", lambda *args: parsed.append(1) or real(*args))
     for columns in (5, 60):
         names = [f"q{i}" for i in range(columns)]
         rows = "\n".join(",".join(str((i * j) % 5) for j in range(columns)) for i in range(50))
@@ -677,8 +677,8 @@ def test_columns_that_a_policy_does_not_read_are_not_looked_at(tmp_path, monkeyp
     from rrpolicy.source.duckdb import delimited
 
     tested = []
-    real = delimited._tests
-    monkeypatch.setattr(delimited, "_tests", lambda sql, **how: tested.append(sql) or real(sql, **how))
+    real = delimited._type_test_sql
+    monkeypatch.setattr(delimited, "_type_test_sql", lambda sql, **how: tested.append(sql) or real(sql, **how))
     (tmp_path / "t.csv").write_text("sex,ill,a,b,c\n" + "f,no,1,x,2\nm,flu,2,y,3\n" * 30)
     text = """schema = 1
 [policy]

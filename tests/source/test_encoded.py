@@ -15,7 +15,7 @@ import pytest
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.plugin import PLAIN, Attribute, Reading, Role, Snapshot, encoded, pin
 from rrpolicy.policy.model import Bins
-from rrpolicy.source.opening import engine
+from rrpolicy.source.opening import engine_for_uri
 
 SEX = Attribute("sex", Role.QUASI_IDENTIFIER, domain=("f", "m", "unknown"), nulls="unknown")
 AGE = Attribute(
@@ -114,4 +114,4 @@ def test_paths_of_any_scheme_start_in_the_folder_of_the_policy(tmp_path):
         "sqlite://host/people": "sqlite://host/people",
         "people.sqlite": str(tmp_path / "people.sqlite"),
     }.items():
-        assert engine(uri, sources, tmp_path) == (source, found)
+        assert engine_for_uri(uri, sources, tmp_path) == (source, found)

@@ -14,7 +14,7 @@ import pytest
 
 from rrpolicy.errors import DataError, RRPolicyError
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.source.opening import engine
+from rrpolicy.source.opening import engine_for_uri
 
 from .conftest import carried, qi
 
@@ -200,13 +200,13 @@ def test_the_engine_is_found_by_scheme_or_ending(tmp_path):
     csv, demo = SimpleNamespace(), SimpleNamespace(paths=False)
     sources = {"csv": csv, ".csv": csv, ".csv.gz": demo, "demo": demo}
 
-    assert engine("a.csv", sources, tmp_path) == (csv, str(tmp_path / "a.csv"))
-    assert engine("A.CSV", sources, tmp_path) == (csv, str(tmp_path / "A.CSV"))
-    assert engine("a.csv.gz", sources, tmp_path) == (demo, str(tmp_path / "a.csv.gz"))
-    assert engine("csv:/x/data", sources, tmp_path) == (csv, "csv:/x/data")
-    assert engine("csv:data", sources, tmp_path) == (csv, f"csv:{tmp_path}/data")
-    assert engine("demo:survey", sources, tmp_path) == (demo, "demo:survey")
-    assert engine("a:b.csv", sources, tmp_path) == (csv, str(tmp_path / "a:b.csv"))
+    assert engine_for_uri("a.csv", sources, tmp_path) == (csv, str(tmp_path / "a.csv"))
+    assert engine_for_uri("A.CSV", sources, tmp_path) == (csv, str(tmp_path / "A.CSV"))
+    assert engine_for_uri("a.csv.gz", sources, tmp_path) == (demo, str(tmp_path / "a.csv.gz"))
+    assert engine_for_uri("csv:/x/data", sources, tmp_path) == (csv, "csv:/x/data")
+    assert engine_for_uri("csv:data", sources, tmp_path) == (csv, f"csv:{tmp_path}/data")
+    assert engine_for_uri("demo:survey", sources, tmp_path) == (demo, "demo:survey")
+    assert engine_for_uri("a:b.csv", sources, tmp_path) == (csv, str(tmp_path / "a:b.csv"))
 
 
 def test_files_of_a_glob_must_agree(opened, tmp_path, parquet):

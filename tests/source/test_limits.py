@@ -57,4 +57,4 @@ def test_a_glob_finds_what_globs_find(tmp_path):
         path.touch()
     for pattern in ("*", "a/*.csv", "*/x?.csv", "[ab]/*", "b/y[[]1].csv", "a/.*", "none/*", "c/*", "*/x1.csv"):
         whole = str(tmp_path / pattern)
-        assert files._globbed(whole) == sorted(glob.glob(whole)), pattern  # noqa: PTH207
+        assert files._glob_paths(whole) == sorted(glob.glob(whole)), pattern  # noqa: PTH207

@@ -12,7 +12,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.drafting.cutting import merged_bins, merged_values
+from rrpolicy.drafting.binning import merged_bins, merged_values
 from rrpolicy.drafting.protection import FITS, MODELS
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.policy.model import Attribute, Bins
-from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.source.original import read
+from rrpolicy.source.original import read_original
 
 from .conftest import policy_at, qi
 
@@ -59,8 +59,8 @@ def code(attribute: Attribute, value: Any) -> int:
     """Return the code as the policy defines it, without SQL."""
     domain = list(attribute.domain or ())
     if value is None or value != value:  # noqa: PLR0124
-        return NULL if attribute.nulls is None else domain.index(attribute.nulls)
-    outside = OUTSIDE if attribute.outside is None else domain.index(attribute.outside)
+        return NULL_CODE if attribute.nulls is None else domain.index(attribute.nulls)
+    outside = OUTSIDE_CODE if attribute.outside is None else domain.index(attribute.outside)
     if attribute.bins is None:
         return domain.index(value) if value in domain else outside
     edges = attribute.bins.edges
@@ -92,6 +92,6 @@ def test_tally_and_rows_are_what_plain_python_counts(drawn):
             assert tally == sorted((*codes, n) for codes, n in expected.items())
             assert rows == sorted(expected.elements())
             if all(c >= 0 for codes in expected for c in codes):
-                original = read(policy_at(path, *attributes), snapshot)
+                original = read_original(policy_at(path, *attributes), snapshot)
                 joint = original.counts(*names)
                 assert dict(zip(map(tuple, joint.codes.tolist()), joint.n.tolist(), strict=True)) == expected

@@ -5,7 +5,7 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from rrpolicy.source.rowdigest import BLOCK, CODED, row_digest
+from rrpolicy.source.row_digest import BLOCK, CODED, row_digest
 
 
 def digest(*columns, cut=10**9):

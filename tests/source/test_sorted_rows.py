@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.engine.sorting import bits, doubles, sortable
+from rrpolicy.engine.sorting import double_bits_sql, doubles_from_sortable, sortable_integer_sql
 from rrpolicy.errors import RefusedError
 from rrpolicy.source.duckdb import packing, snapshot
 from rrpolicy.source.duckdb.packing import digits
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.source.runs import counted, singly
+from rrpolicy.source.run_length import counted, with_unit_multiplicity
 
 from .conftest import qi
 
@@ -96,7 +96,7 @@ def test_neighbours_are_added_up_however_rows_are_cut(rows, cuts):
     edges = sorted({0, len(ordered), *(min(c, len(ordered)) for c in cuts)})
     parts = [whole.slice(low, high - low) for low, high in pairwise(edges)]
 
-    found = [tuple(row.values()) for batch in counted(singly(parts)) for row in batch.to_pylist()]
+    found = [tuple(row.values()) for batch in counted(with_unit_multiplicity(parts)) for row in batch.to_pylist()]
 
     assert found == [(*row, n) for row, n in Counter(ordered).items()]
 
@@ -120,10 +120,12 @@ def test_doubles_sort_as_the_whole_numbers_do_that_stand_for_them(values):
     held = pa.table({"x": pa.array(values, pa.float64())})
     connection = duckdb.connect()
     connection.register("held", held)
-    inner = f"SELECT {bits('x')} AS x FROM held"
-    found = connection.sql(f"SELECT {sortable('x')} AS x FROM ({inner}) ORDER BY x NULLS LAST").to_arrow_table()
+    inner = f"SELECT {double_bits_sql('x')} AS x FROM held"
+    found = connection.sql(
+        f"SELECT {sortable_integer_sql('x')} AS x FROM ({inner}) ORDER BY x NULLS LAST"
+    ).to_arrow_table()
 
-    back = doubles(found.column(0).combine_chunks()).to_pylist()
+    back = doubles_from_sortable(found.column(0).combine_chunks()).to_pylist()
 
     known = sorted((v for v in values if v is not None), key=lambda v: (v, math.copysign(1, v)))
     assert [math.copysign(1, v) for v in back if v is not None] == [math.copysign(1, v) for v in known]

@@ -24,7 +24,7 @@ from rrpolicy.policy.model import Policy, Role
 from rrpolicy.source.duckdb import snapshot as snapshots
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
-from rrpolicy.source.units import Units, units_of
+from rrpolicy.source.units import Units, count_units
 
 from .conftest import dropped, policy_at, qi
 
@@ -173,4 +173,4 @@ def test_the_refusal_is_the_same_for_neighbours(tmp_path: Path) -> None:
 def test_the_demo_table_has_one_record_a_person(tmp_path: Path) -> None:
     with DemoSource().open("demo:survey?records=500", None, tmp_path) as snapshot:
         policy = policy_at("demo:survey", dropped("person_id"))
-        assert units_of(policy, snapshot) == Units({1: 500})
+        assert count_units(policy, snapshot) == Units({1: 500})

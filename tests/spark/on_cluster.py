@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.formats.parquet import Parquet
+from rrpolicy.formats.parquet import ParquetFormat
 
 QUICKLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the time to start."""
@@ -84,7 +84,7 @@ class Drawing:
         return self.draw(pieces)
 
 
-class Writing(Parquet):
+class Writing(ParquetFormat):
     """Parquet; the first attempt at the first file stops when half of it stands there, until another has written it."""
 
     def __init__(self, notes: Path) -> None:

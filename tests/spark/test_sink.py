@@ -11,7 +11,7 @@ import pytest
 
 import rrpolicy
 from rrpolicy.errors import PolicyError, RefusedError
-from rrpolicy.formats.parquet import Parquet, ParquetTable
+from rrpolicy.formats.parquet import ParquetFormat, ParquetTableWriter
 from tests.exports.conftest import Case, public_bytes
 from tests.exports.test_counts_in import MECHANISMS
 
@@ -52,7 +52,7 @@ def test_a_table_in_one_file_is_written_by_one_task(spark: SparkSession, case: C
     assert public_bytes(theirs.bundle) == public_bytes(ours.bundle)
 
 
-class Stumbling(Parquet):
+class Stumbling(ParquetFormat):
     """Parquet whose first attempts at each file end in the middle: one raises, another's process is killed."""
 
     def __init__(self, notes: Path, how: str) -> None:
@@ -62,7 +62,7 @@ class Stumbling(Parquet):
         return StumblingTable(path, spec, self)
 
 
-class StumblingTable(ParquetTable):
+class StumblingTable(ParquetTableWriter):
     def __init__(self, path: Path, spec: Any, by: Stumbling) -> None:
         super().__init__(path, spec)
         self.by, self.number = by, path.name.partition("-")[0]
@@ -114,7 +114,7 @@ def stumbled(policy: Path, case: Case, key: Path, form: Any, monkeypatch: pytest
 def test_files_that_are_not_in_their_place_are_no_release(spark: SparkSession, case: Case, monkeypatch: Any) -> None:
     policy = case.policy(MECHANISMS["pram"] + CUT)
 
-    class Nowhere(Parquet):
+    class Nowhere(ParquetFormat):
         def writer(self, path: Path, spec: Any, handling: Any) -> Any:
             raise FileNotFoundError(2, "no such folder on this executor")
 

@@ -15,8 +15,8 @@ from rrpolicy.builtin import METRICS, MODELS
 from rrpolicy.discovery import load_registry
 from rrpolicy.drafting.demo.source import DemoSource, survey
 from rrpolicy.estimate.invert.estimator import OFFERS as ESTIMATORS
-from rrpolicy.formats.format import OFFERS as FORMATS
-from rrpolicy.planning.assess import outline_of
+from rrpolicy.formats.format import FORMAT_OFFERS as FORMATS
+from rrpolicy.planning.assess import channel_outline
 from rrpolicy.planning.plan import make_plan
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.testing import (
@@ -308,7 +308,9 @@ OF_CLASSES = [asked for asked in ASKED if "dp" not in asked and "average" not in
 def test_assessors_of_what_was_planned_by_others(planned, asked):
     policy = example(f"{MECHANISMS[planned]}\n{ASKED[asked]}")
     channel, table = made(planned)
-    check_assessor(assessor_of(policy, policy.policy.requirements[-1], outline_of(channel)), policy, [channel], [table])
+    check_assessor(
+        assessor_of(policy, policy.policy.requirements[-1], channel_outline(channel)), policy, [channel], [table]
+    )
 
 
 def made(name):

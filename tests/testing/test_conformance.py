@@ -17,8 +17,8 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Basis, Verdict
-from rrpolicy.formats.parquet import Parquet
-from rrpolicy.planning.opening import Opened
+from rrpolicy.formats.parquet import ParquetFormat
+from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import (
     Attribute,
     Policy,
@@ -169,7 +169,7 @@ CHANNELS = tuple(
 PAIR = policy(*(Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for n, d in (("a", "xyz"), ("b", "uv"))))
 
 
-def asking(requirement: Requirement) -> Opened:
+def asking(requirement: Requirement) -> OpenedPolicy:
     return open_policy(replace(PAIR, requirements=(requirement,)))
 
 
@@ -236,7 +236,7 @@ def test_a_table_in_memory_counts_what_it_holds():
     ],
 )
 def test_what_analysts_read_otherwise_is_told_by_its_column(relation: str, said: str) -> None:
-    class Off(Parquet):
+    class Off(ParquetFormat):
         def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
             return relation.format(read=super().sql(path, columns, handling))
 

@@ -154,6 +154,6 @@ def test_what_it_refuses_by_itself_is_shown_as_it_is(wrong, capsys):
 
 def test_a_mistake_of_the_core_is_no_plugin_s(wrong, capsys, monkeypatch):
     policy = wrong()
-    monkeypatch.setattr("rrpolicy.planning.opening.load_registry", lambda *_: 1 / 0)
+    monkeypatch.setattr("rrpolicy.planning.policy_opening.load_registry", lambda *_: 1 / 0)
     assert main(["plan", str(policy)]) == 70
     assert "a bug, please report it: ZeroDivisionError" in capsys.readouterr().err

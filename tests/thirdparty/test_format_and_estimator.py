@@ -16,7 +16,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.estimate.invert.estimator import OFFERS as ESTIMATORS
-from rrpolicy.formats.format import OFFERS as FORMATS
+from rrpolicy.formats.format import FORMAT_OFFERS as FORMATS
 from rrpolicy.policy.schema import json_schema
 
 SITE = Path(__file__).parent / "site"

@@ -284,10 +284,10 @@ GATE = '[release]\naccept = ["released"]\n[[utility]]\nmetric = "total-variation
 
 
 def outlook_of(limit):
-    from rrpolicy.planning.preview import look_ahead
+    from rrpolicy.planning.plan_result import plan_and_assess
 
     policy = open_policy(policy_text(TEXT + MECHANISMS["pram"] + f"\n{GATE}{limit}\n"))
-    return look_ahead(policy.policy, policy.registry, TableInMemory.random(policy.policy, 400, 1))
+    return plan_and_assess(policy.policy, policy.registry, TableInMemory.random(policy.policy, 400, 1))
 
 
 def test_a_simulated_value_passes_by_its_upper_end_alone():

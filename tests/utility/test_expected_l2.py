@@ -16,9 +16,15 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing
-from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
+from rrpolicy.manifest.manifest import (
+    Data,
+    DataTable,
+    Manifest,
+    PolicyIdentity,
+    UnitBound,
+)
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import UNDECLARED
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.expected_l2 import ExpectedL2, ExpectedL2Options
@@ -111,7 +117,7 @@ def write_public(folder, product, codes):
         policy=PolicyIdentity("survey", "1", "tests", "tests", zeros),
         software=Software("0.1.0", ()),
         records=len(rows),
-        units=Units(1),
+        units=UnitBound(1),
         mechanism="pram",
         plan_on=False,
         attributes=(),
@@ -125,8 +131,8 @@ def write_public(folder, product, codes):
         origins={},
         derived=(),
         assumptions=(),
-        governance=UNDECLARED,
-        governance_digest=UNDECLARED.digest(),
+        governance=EMPTY_GOVERNANCE,
+        governance_digest=EMPTY_GOVERNANCE.digest(),
         require_signatures=0,
     )
     sealed = manifest.sealed({"data.parquet": file_digest(folder / "data.parquet")})

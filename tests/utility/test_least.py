@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.planning.check import check
-from rrpolicy.planning.preview import look_ahead
+from rrpolicy.planning.plan_result import plan_and_assess
 from rrpolicy.plugin import Measure, Standing, hookimpl
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
 
@@ -80,7 +80,7 @@ metric = "acme-kept"
 )
 def test_the_least_is_decided_by_the_lower_end(gate, passes, told, plugin):
     policy = open_policy(policy_text(TEXT + gate), [plugin])
-    outlook = look_ahead(policy.policy, policy.registry, TableInMemory.random(policy.policy, 200, 1))
+    outlook = plan_and_assess(policy.policy, policy.registry, TableInMemory.random(policy.policy, 200, 1))
 
     assert outlook.passed is passes
     assert told in " ".join(problem.message for problem in outlook.problems)

@@ -13,7 +13,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure
-from rrpolicy.planning.assess import outline_of
+from rrpolicy.planning.assess import channel_outline
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import draw_release, plan_kit_release
@@ -125,7 +125,7 @@ def test_what_is_expected_is_what_a_release_attains(name):
 
 def test_what_is_drawn_has_no_certain_classes():
     channel = Product.of(ATTRIBUTES, [Retention.uniform("region", REGION, Fraction(4, 5))])
-    outline = outline_of(channel)
+    outline = channel_outline(channel)
 
     assert "'region' is randomised" in NCP().unfit(ClassOptions(), outline.channel, outline.axes)
     assert NCP().unfit(ClassOptions(attributes=("sex",)), outline.channel, outline.axes) is None

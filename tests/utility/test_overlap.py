@@ -15,7 +15,7 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.planning.preview import look_ahead
+from rrpolicy.planning.plan_result import plan_and_assess
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import draw_release, plan_kit_release
@@ -150,7 +150,7 @@ def test_it_gates_by_its_lower_end(least, passes):
     policy = open_policy(policy_text(TEXT + least))
     table = TableInMemory.random(policy.policy, 300, 1)
 
-    outlook = look_ahead(policy.policy, policy.registry, table)
+    outlook = plan_and_assess(policy.policy, policy.registry, table)
 
     assert outlook.passed is passes
     if not passes:

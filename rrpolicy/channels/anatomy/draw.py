@@ -21,7 +21,7 @@ from rrpolicy.channels.anatomy.group_assignment import (
     assign_pair_groups,
 )
 from rrpolicy.channels.values import canonical_ranks, dictionary_array, sorted_labels
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
@@ -68,8 +68,8 @@ def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, s
         values = sorted_labels(column)
         for low in range(0, len(order), _ROWS):
             here = order[low : low + _ROWS]
-            ones = numbers(np.ones(len(here), dtype=np.int32))
-            arrays = [numbers(group[here].astype(np.int64)), dictionary_array(code[here], values), ones]
+            ones = number_array(np.ones(len(here), dtype=np.int32))
+            arrays = [number_array(group[here].astype(np.int64)), dictionary_array(code[here], values), ones]
             sink.write(table, pa.RecordBatch.from_arrays(arrays, names=names), in_order=True)
     return members
 
@@ -93,8 +93,8 @@ def _write_st(groups: AnatomyChannel, dealt: GroupAssignment, sink: Sink) -> Non
             code = np.concatenate((code, np.array([r for _, r in joined], dtype=code.dtype)))
             order = np.lexsort((code, number))
             number, code = number[order], code[order]
-        ones = numbers(np.ones(len(number), dtype=np.int32))
-        batch = pa.RecordBatch.from_arrays([numbers(number), dictionary_array(code, values), ones], names=names)
+        ones = number_array(np.ones(len(number), dtype=np.int32))
+        batch = pa.RecordBatch.from_arrays([number_array(number), dictionary_array(code, values), ones], names=names)
         sink.write(groups.tables()[1].name, batch, in_order=True)
 
 
@@ -128,7 +128,7 @@ def _write_cells(groups: AnatomyChannel, original: Original, members: SmallInts,
         many = np.diff(np.append(first, len(keys)))
         cell, keys = cell[first], keys[first]
         arrays = [dictionary_array(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
-        batch = pa.RecordBatch.from_arrays([*arrays, numbers(keys - cell * most)], names=names)
+        batch = pa.RecordBatch.from_arrays([*arrays, number_array(keys - cell * most)], names=names)
         sink.write(groups.tables()[0].name, batch, many, in_order=True)
 
 
@@ -167,7 +167,7 @@ def _write_records(groups: AnatomyChannel, original: Original, members: SmallInt
     names = [*(c.name for c in groups.known), groups.group.name]
     done = 0
     for batch in _rows_by_sensitive_value(groups, original):
-        number = numbers(members[done : done + batch.num_rows].astype(np.int64))
+        number = number_array(members[done : done + batch.num_rows].astype(np.int64))
         columns = [
             dictionary_array(canonical_ranks(c)[as_numpy(batch.column(c.attribute))], sorted_labels(c))
             if c.labels

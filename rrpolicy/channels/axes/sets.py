@@ -25,7 +25,7 @@ from rrpolicy.channels.axes.mixture import MixedIn
 from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.report_blocks import Section
 
@@ -140,11 +140,11 @@ class Sets(MixedIn, Several):
 
         from rrpolicy.channels.values import labels
 
-        starts = numbers(np.arange(len(released) + 1, dtype=np.int32) * np.int32(self.set_size))
+        starts = number_array(np.arange(len(released) + 1, dtype=np.int32) * np.int32(self.set_size))
         shape = [len(domain.labels) for domain in self.original]
         parts = np.unravel_index(released.ravel(), shape)
         return tuple(
-            pa.ListArray.from_arrays(starts, labels(list_entry_column(column)).take(numbers(part)))
+            pa.ListArray.from_arrays(starts, labels(list_entry_column(column)).take(number_array(part)))
             for column, part in zip(self.released, parts, strict=True)
         )
 

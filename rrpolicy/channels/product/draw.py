@@ -26,8 +26,8 @@ from rrpolicy.channels.values import (
     sorted_labels,
 )
 from rrpolicy.concurrency import map_in_order
-from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.source.runs import blocks, counted, singly
+from rrpolicy.engine.arrays import as_numpy, number_array
+from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Sink
@@ -160,7 +160,7 @@ def _cell_batches(
     for low in range(0, len(cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
-            dictionary_array(cells.slot(i, part), v) if labels else v.take(numbers(cells.slot(i, part)))
+            dictionary_array(cells.slot(i, part), v) if labels else v.take(number_array(cells.slot(i, part)))
             for i, (v, labels) in enumerate(zip(values, known, strict=True))
         ]
         rows = pa.RecordBatch.from_arrays(arrays, names=list(product.sort))
@@ -205,7 +205,7 @@ def _column_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 def _repeat_rows(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
     """Return each row as often as it counts."""
-    return rows if len(n) == int(n.sum()) else rows.take(numbers(np.repeat(np.arange(len(n)), n)))
+    return rows if len(n) == int(n.sum()) else rows.take(number_array(np.repeat(np.arange(len(n)), n)))
 
 
 def original_shape(axis: Axis, policy: Policy) -> tuple[int, ...]:
@@ -273,7 +273,7 @@ def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
     where = canonical_order(coded.dictionary)
     rank = np.empty(len(where), dtype=np.int64)
     rank[where] = np.arange(len(where))
-    return rank[as_numpy(coded.indices)], coded.dictionary.take(numbers(where))
+    return rank[as_numpy(coded.indices)], coded.dictionary.take(number_array(where))
 
 
 @runtime_checkable
@@ -311,7 +311,9 @@ def distinct_row_counts(original: Original, coded: Sequence[str], carried: Seque
         yield from original.tally(*coded, *carried)
         return
     rows = pa.Table.from_batches(original.rows(*coded, *carried))
-    yield from counted(singly(rows.sort_by([(name, "ascending") for name in (*carried, *coded)]).to_batches()))
+    yield from counted(
+        with_unit_multiplicity(rows.sort_by([(name, "ascending") for name in (*carried, *coded)]).to_batches())
+    )
 
 
 def _axis_row_counts(product: Product, original: Original) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.draw import distinct_row_counts, flatten, released_shape
 from rrpolicy.channels.values import read_codes
-from rrpolicy.engine.arrays import as_numpy, numbers
+from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -171,9 +171,9 @@ class _DeterministicRows:
         """Take a batch."""
         if not self._slots and not self._carried:
             return
-        columns = {f"axis {slot}": numbers(codes[slot]) for slot in self._slots}
+        columns = {f"axis {slot}": number_array(codes[slot]) for slot in self._slots}
         columns |= {f"carried {name}": plain_values(batch.column(name)) for name in self._carried}
-        self._parts.append(_sum_rows(pa.table({**columns, "n": numbers(n)})))
+        self._parts.append(_sum_rows(pa.table({**columns, "n": number_array(n)})))
         self._rows += self._parts[-1].num_rows
         if len(self._parts) > 1 and self._rows > max(_ROWS, 2 * self._parts[0].num_rows):
             self._parts = [_sum_rows(pa.concat_tables(self._parts))]
@@ -212,12 +212,12 @@ def deterministic_counts_agree(
         n = before.column(MULTIPLICITY)
     else:
         counts = original.counts(*attributes)
-        before, codes, n = None, counts.codes, pa.chunked_array([numbers(counts.n)])
+        before, codes, n = None, counts.codes, pa.chunked_array([number_array(counts.n)])
     columns, start = {}, 0
     for slot in slots:
         width = len(product.axes[slot].attributes)
         part = deterministic_codes(product.axes[slot], codes[:, start : start + width].astype(np.int64))
-        columns[f"axis {slot}"] = numbers(flatten(part, released_shape(product.axes[slot])))
+        columns[f"axis {slot}"] = number_array(flatten(part, released_shape(product.axes[slot])))
         start += width
     for column in product.carried:
         columns[f"carried {column.name}"] = plain_values(before.column(column.attribute))

@@ -133,13 +133,13 @@ def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
     from rrpolicy.cli.text.risks import lines
     from rrpolicy.finding import UNCHECKED, Verdict
-    from rrpolicy.planning.gate import shown
+    from rrpolicy.planning.gate import measure_text
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]
     width = max(len(f.model) for f in found.findings)
     for finding in found.findings:
-        achieved = "" if finding.achieved is None else shown(finding.achieved)
+        achieved = "" if finding.achieved is None else measure_text(finding.achieved)
         text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {achieved:<9} {finding.requirement}")
         if finding.verdict is Verdict.UNDECIDED:
             text.append(f"  {'':<9} {'':<{width}}  {UNNAMED}")

@@ -27,7 +27,7 @@ from rrpolicy.escaping.shell import command_line
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
-    from rrpolicy.planning.planning import Planned
+    from rrpolicy.planning.plan_request import PlannedRelease
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -114,14 +114,14 @@ def command(  # noqa: PLR0917 each option is one
     return found.exit_status
 
 
-def _outcome(found: Planned, policy: Path, told: str) -> CommandOutcome:
+def _outcome(found: PlannedRelease, policy: Path, told: str) -> CommandOutcome:
     from rrpolicy.ci_reports import subjects
 
     looked = [subjects.plan_subject(str(policy), found.outlook)]
     return subjects.command_outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
 
 
-def _next_step(found: Planned, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
+def _next_step(found: PlannedRelease, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "edit the policy and plan again; `--report PAGE` shows what is attainable"

@@ -30,7 +30,7 @@ def command(
     from rrpolicy.policy.schema import json_schema
 
     if policy is not None:
-        from rrpolicy.planning.opening import open_policy
+        from rrpolicy.planning.policy_opening import open_policy
 
         catalogue = open_policy(policy, root=root).registry.catalogue
     else:

@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy.drafting.scaffold.generator import KINDS, write_scaffold
 from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line, quoted
+from rrpolicy.escaping.shell import command_line, shell_quoted
 
 
 def command(
@@ -29,5 +29,5 @@ def command(
     into = folder or Path(name)
     for path in write_scaffold(into, name, kinds):
         print(f"wrote {line(str(path))}")
-    print(f"next: pip install -e {quoted(str(into))} && pytest {quoted(str(into))}")
+    print(f"next: pip install -e {shell_quoted(str(into))} && pytest {shell_quoted(str(into))}")
     print(f"then: {command_line('plugins', options={'--plugin': name})}")

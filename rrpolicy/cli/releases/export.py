@@ -11,7 +11,7 @@ import typer
 from rrpolicy import api
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
 from rrpolicy.escaping.printable import line, visible_lines
-from rrpolicy.exports.programs.offered import PROGRAMS
+from rrpolicy.exports.programs.program_export import PROGRAMS
 
 
 def command(

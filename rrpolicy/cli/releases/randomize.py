@@ -55,10 +55,10 @@ def command(
 
     asked = api.open_questionnaire(questionnaire, plugins=plugin or ())
     if questions:
-        print("\n".join(lines.questions(asked)))
+        print("\n".join(lines.question_lines(asked)))
         return 0
     text = csv or (records is not None and records.suffix.lower() == ".csv")
-    given = lines.given(record, records, text=text)
+    given = lines.read_records(record, records, text=text)
     _print(randomize(asked, given, text=text), asked.channel.order, text=text)
     return 0
 
@@ -66,4 +66,4 @@ def command(
 def _print(drawn: Iterable[Mapping[str, Value]], columns: Iterable[str], *, text: bool) -> None:
     from rrpolicy.collection import lines
 
-    sys.stdout.write("".join(lines.spelled(drawn, tuple(columns), text=text)))
+    sys.stdout.write("".join(lines.record_lines(drawn, tuple(columns), text=text)))

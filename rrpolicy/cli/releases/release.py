@@ -13,11 +13,11 @@ from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line, shortest
-from rrpolicy.policy.folder.multiplicity import counts_uri, parted
+from rrpolicy.escaping.shell import command_line, shortest_path
+from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
 
 if TYPE_CHECKING:
-    from rrpolicy.bundle.releasing import Released
+    from rrpolicy.bundle.release_request import WrittenBundle
     from rrpolicy.policy.model import Policy
 
 
@@ -68,7 +68,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.formats.format import CORE
+    from rrpolicy.formats.format import CORE_FORMATS
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.appearing import refuse_existing
 
@@ -110,11 +110,11 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     from rrpolicy.cli.text.plan import grade_table, requirement_line
     from rrpolicy.cli.text.terminal_layout import format_for_terminal
-    from rrpolicy.reports.fill import read_report
+    from rrpolicy.reports.report_builder import parse_report
     from rrpolicy.safe_io.document import read_document
 
     pages = f"reports: {found.audit / 'report.html'} (confidential) and {found.public / 'report.html'}"
-    panel = read_report(read_document(found.audit / "report.json")).protection
+    panel = parse_report(read_document(found.audit / "report.json")).protection
     told = [*([] if panel is None else grade_table(panel)), *map(requirement_line, found.findings), pages]
     print("\n".join(format_for_terminal(list(map(line, told)))))
     policy = found.policy
@@ -133,12 +133,12 @@ def command(  # noqa: PLR0917 each option is one
     if policy.release.withholds:
         print(f"      {command_line('what-holds', out)}")
     elif column is not None:
-        reads = () if policy.release.format in CORE else policy.plugins
+        reads = () if policy.release.format in CORE_FORMATS else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
     return 0
 
 
-def _key_outcome(found: Released, key: str | None, *, used: bool) -> str:
+def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
     """Return what became of the key.
 
     Args:
@@ -159,7 +159,7 @@ def _series_ledger(policy: Policy) -> str | None:
     """Return the ledger that verifies how a series was begun; of any other release it is not needed."""
     if policy.release.series is None or policy.ledger is None:
         return None
-    return shortest(Path(policy.folder) / policy.ledger.file)
+    return shortest_path(Path(policy.folder) / policy.ledger.file)
 
 
 def _population_table(policy: Policy) -> str | None:
@@ -169,6 +169,6 @@ def _population_table(policy: Policy) -> str | None:
 
 
 def _uri(uri: str, policy: Policy) -> str:
-    multiplicity, own = parted(uri)
-    own = own if ":" in own else shortest(Path(policy.folder) / own)
+    multiplicity, own = split_counts_uri(uri)
+    own = own if ":" in own else shortest_path(Path(policy.folder) / own)
     return own if multiplicity is None else counts_uri(own, multiplicity)

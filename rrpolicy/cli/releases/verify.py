@@ -21,7 +21,7 @@ from rrpolicy.cli.text.output import (
     output_request,
     report_outcome,
 )
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject
@@ -152,7 +152,7 @@ def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -
 
 
 def _lines(found: Verification) -> list[str]:
-    from rrpolicy.verification.outcome import Level
+    from rrpolicy.verification.outcome import VerificationLevel
 
     hinted = [problem for problem in found.problems if problem.hint]
     changed = [problem for problem in found.problems if problem.code == CHANGED_HELP and problem not in hinted]
@@ -160,7 +160,7 @@ def _lines(found: Verification) -> list[str]:
     lines += [line for p in hinted for line in (f"NOT verified: {p.message} ({p.code})", f"hint: {p.hint}")]
     if not lines and not found.passed:
         lines.append(f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail")
-    for level in Level:
+    for level in VerificationLevel:
         checks = [c for c in found.checks if c.level is level]
         if checks:
             failed = sum(not c.passed for c in checks)
@@ -188,5 +188,5 @@ def _verdict_text(found: Verification, finding: Finding) -> str:
     from rrpolicy.finding import CONDITION, Verdict
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:
-        return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
+        return str(finding.verdict) + (f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

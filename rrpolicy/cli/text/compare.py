@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from rrpolicy.finding import BOUND_WORDS
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
 from rrpolicy.governance.compare.criteria import ONE_WAY, SHARES, TWO_WAY
-from rrpolicy.reports.alternatives import Quantity
-from rrpolicy.reports.before_after import change, guesses
-from rrpolicy.reports.wording import FEWER, worded
+from rrpolicy.reports.alternatives import ComparisonQuantity
+from rrpolicy.reports.protection_panel import change_text, guess_sentences
+from rrpolicy.reports.wording import COMPANION_DIGITS, measure_words
 
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
@@ -63,7 +63,7 @@ def _recommendation_lines(found: CandidateComparison) -> Iterator[str]:
     else:
         row = found.rows[told.candidate - 1]
         yield from _wrap_text(f"{told.candidate}, {row.label}", "recommended: ", "  ")
-        for text in guesses(row.protection):
+        for text in guess_sentences(row.protection):
             yield from _wrap_text(text, "  ")
         yield from _wrap_text(_unchanged_columns(row), "  released exactly: ", "    ")
     yield from _wrap_text(told.reason, "  ")
@@ -79,7 +79,7 @@ def _wrap_text(text: str, first: str = "", further: str | None = None) -> list[s
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=below, break_on_hyphens=False)
 
 
-def _name(one: Quantity) -> str:
+def _name(one: ComparisonQuantity) -> str:
     """Return a requirement or an error in words: its name, and its columns or other options."""
     if one.id in ALWAYS:
         return ALWAYS[one.id]
@@ -101,7 +101,9 @@ def _columns(found: CandidateComparison) -> list[list[list[str]]]:
     ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for _, row in rows]
     for name in dict.fromkeys(name for each in ladders for name in each):
         cells = [
-            change(each[name].statistics.guess.value, each[name].person.guess.value) if name in each else "not known"
+            change_text(each[name].statistics.guess.value, each[name].person.guess.value)
+            if name in each
+            else "not known"
             for each in ladders
         ]
         told.append(_column(f"{name} guessed rightly", cells))
@@ -110,13 +112,13 @@ def _columns(found: CandidateComparison) -> list[list[list[str]]]:
     return told
 
 
-def _number_text(row: CandidateResult, one: Quantity) -> str:
+def _number_text(row: CandidateResult, one: ComparisonQuantity) -> str:
     finding = row.findings.get(one.id)
     measure = row.utility.get(one.id) if finding is None else finding.achieved
     if measure is None:
         return "not known"
     given = " (conditional)" if finding is not None and finding.given else ""
-    return f"{worded(measure, BOUND_WORDS[one.bound], digits=FEWER)}{given}"
+    return f"{measure_words(measure, BOUND_WORDS[one.bound], digits=COMPANION_DIGITS)}{given}"
 
 
 def _column(head: str, cells: Sequence[str], width: int = HEAD) -> list[list[str]]:

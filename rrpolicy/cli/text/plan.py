@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channels.self_check import is_built_in
-from rrpolicy.escaping.printable import condensed, listed, visible
+from rrpolicy.escaping.printable import condense_sentences, quoted_list, visible
 from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.planning.gate import expectation, shown
-from rrpolicy.planning.preview import parameters, unchanged
-from rrpolicy.planning.waivers import JUDGED
+from rrpolicy.planning.gate import expected_value_text, measure_text
+from rrpolicy.planning.plan_result import randomisation_parameters, unrandomised_columns
+from rrpolicy.planning.waivers import REVIEW_REMARKS
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
-from rrpolicy.reports.attributes import treated_so
-from rrpolicy.reports.before_after import FINDING, chance, found_worse, protection_panel
-from rrpolicy.reports.context import declared_lines
-from rrpolicy.reports.decision import points
-from rrpolicy.reports.pairs import pair_panel, single_and_paired
+from rrpolicy.reports.attributes import treatment_counts
+from rrpolicy.reports.context import declaration_sentences
+from rrpolicy.reports.decision import judgement_points
+from rrpolicy.reports.pairs import errors_by_size, pair_panel
+from rrpolicy.reports.protection_panel import (
+    RECORD_LINKING,
+    chance_text,
+    protection_panel,
+    worse_linking_grade,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
-    from rrpolicy.planning.check import Stated
+    from rrpolicy.planning.check import RequirementStatement
     from rrpolicy.planning.plan import Plan
-    from rrpolicy.planning.preview import MarginalError, Outlook
+    from rrpolicy.planning.plan_result import MarginalError, PlanResult
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report import ProtectionPanel
 
@@ -35,7 +40,7 @@ MOST_ROWS, MOST_PAIRED, WORST = 20, 12, 10
 """Rows of a list, columns of a table of pairs, and the worst and best of more, that fit a screen."""
 
 
-def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
+def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
     """Return the plan, line by line; it reads without colour.
 
     Args:
@@ -49,13 +54,15 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         text[0] = f"Nothing is changed: each released column is released as it is. {text[0]}"
     text += _protection(outlook)
     text += _section("extends", policy.baselines)
-    text += _section("assumptions", condensed(outlook.assessment.audited))
-    text += _section("declared by people", list(declared_lines(outlook.governance)))
+    text += _section("assumptions", condense_sentences(outlook.assessment.audited))
+    text += _section("declared by people", list(declaration_sentences(outlook.governance)))
     text += _section("derived from the data", _derived_lines(outlook))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
     text += _section("what needs judgement", review_points(outlook))
-    text += _section("chosen so", [_remark_line(remark) for remark in plan.remarks if remark.name not in JUDGED])
+    text += _section(
+        "chosen so", [_remark_line(remark) for remark in plan.remarks if remark.name not in REVIEW_REMARKS]
+    )
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
@@ -67,16 +74,18 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     for gate in outlook.assessment.utility:
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
         mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
-        text.append(f"  {mark:<9} {metric}: {expectation(gate)}, {gate.asked}")
+        text.append(f"  {mark:<9} {metric}: {expected_value_text(gate)}, {gate.asked}")
         text += _related_measures(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("matrices", [WITHHELD] if policy.release.withholds else [])
-    text += _section("released unchanged", condensed(_unchanged_columns(plan)))
-    text += _section("dropped", condensed(_dropped_column(a) for a in policy.attributes.values() if a.role.dropped))
+    text += _section("released unchanged", condense_sentences(_unchanged_columns(plan)))
+    text += _section(
+        "dropped", condense_sentences(_dropped_column(a) for a in policy.attributes.values() if a.role.dropped)
+    )
     return text
 
 
-def _protection(outlook: Outlook) -> list[str]:
+def _protection(outlook: PlanResult) -> list[str]:
     """Return the grade, and what an attacker attains without the release and with it."""
     panel = _protection_panel(outlook)
     return [] if panel is None else [*grade_table(panel), *_worst_off_lines(panel)]
@@ -90,7 +99,7 @@ def grade_table(panel: ProtectionPanel) -> list[str]:
     rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]
     for row in panel.rows:
         numbers = (row.before, row.statistics, row.after, row.record)
-        rows.append((row.name, *("" if n is None else chance(n) for n in numbers), row.grade))
+        rows.append((row.name, *("" if n is None else chance_text(n) for n in numbers), row.grade))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text += [
         "  ".join(["  " + first.ljust(widths[0]), *map(str.rjust, cells[:-1], widths[1:-1]), cells[-1]])
@@ -103,12 +112,12 @@ def _worst_off_lines(panel: ProtectionPanel) -> list[str]:
     return [f"  {row.name}: {row.worst} {row.certain}".replace("`", "'") for row in panel.rows]
 
 
-def _protection_panel(outlook: Outlook) -> ProtectionPanel | None:
+def _protection_panel(outlook: PlanResult) -> ProtectionPanel | None:
     assessment = outlook.assessment
     return protection_panel(assessment.protection, assessment.findings, outlook.plan.remarks)
 
 
-def _records_per_person(outlook: Outlook) -> str:
+def _records_per_person(outlook: PlanResult) -> str:
     """Return how many records a person has, as far as the table was held against it."""
     most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
     if most > 1:
@@ -116,7 +125,7 @@ def _records_per_person(outlook: Outlook) -> str:
     return ", one a person" if tested else f". {UNTESTED_UNITS_NOTE}"
 
 
-def verdict(found: Outlook) -> str:
+def verdict(found: PlanResult) -> str:
     """Return the line that a reader must not miss: whether it passes, and in a few numbers what would be done."""
     plan, findings, gates = found.plan, found.assessment.findings, found.assessment.utility
     waived = {one.what for one in found.decision.waived}
@@ -126,22 +135,22 @@ def verdict(found: Outlook) -> str:
     counts = [f"{kept} of {len(findings)} requirements met"]
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
-    columns = f"columns: {treated_so(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
+    columns = f"columns: {treatment_counts(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
     open_points = len(review_points(found))
     points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
     word = "passes" if found.passed else "does not pass"
     graded = found.assessment.protection
     grade = [f"protection {graded.grade}"] if graded is not None else []
-    grade += [f"{FINDING.lower()} {worse}" for worse in [found_worse(graded)] if worse is not None]
+    grade += [f"{RECORD_LINKING.lower()} {worse}" for worse in [worse_linking_grade(graded)] if worse is not None]
     return f"{word}: {', '.join([*grade, *counts, *points])}; {columns}"
 
 
-def review_points(found: Outlook) -> tuple[str, ...]:
+def review_points(found: PlanResult) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, findings = found.plan, found.assessment.findings
-    remarks = (*(r for r in plan.remarks if r.name not in JUDGED), *found.decision.warnings)
+    remarks = (*(r for r in plan.remarks if r.name not in REVIEW_REMARKS), *found.decision.warnings)
     pairs = pair_panel(found.errors)
-    told = points(
+    told = judgement_points(
         plan.policy.released,
         plan.channel.decoders(),
         findings,
@@ -156,13 +165,13 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
 
 
-def _derived_lines(outlook: Outlook) -> list[str]:
+def _derived_lines(outlook: PlanResult) -> list[str]:
     """Return what the release will tell of the table, and what to paste to accept it, if that is asked for."""
     accept = [f"to accept what it tells, under [release]: {outlook.accept}"] if outlook.accept else []
     return [*map(str, outlook.plan.derived), *accept]
 
 
-def _budget_lines(outlook: Outlook) -> list[str]:
+def _budget_lines(outlook: PlanResult) -> list[str]:
     """Return what the release comes to together with earlier ones, and whether the ledger refuses it."""
     if outlook.weighed is None:
         return []
@@ -175,10 +184,10 @@ def _dropped_column(attribute: Attribute) -> str:
     return f"{attribute.name} ({attribute.role}{by_itself})"
 
 
-def _parameters(outlook: Outlook) -> list[str]:
+def _parameters(outlook: PlanResult) -> list[str]:
     rows = []
     recoded = {",".join(d.attributes): d for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder)}
-    for name, values in parameters(outlook.plan).items():
+    for name, values in randomisation_parameters(outlook.plan).items():
         if not isinstance(values, dict):
             continue
         if name in recoded:
@@ -231,7 +240,7 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
 
 def _extreme_errors(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield the largest and smallest errors of single attributes, the largest of pairs, and what has no number."""
-    for every, what in single_and_paired(errors):
+    for every, what in errors_by_size(errors):
         ranked = sorted((e for e in every if not e.odd), key=lambda e: -(e.error or 0.0))
         single = what == "columns"
         cut = ranked if len(ranked) <= 2 * WORST else [*ranked[:WORST], *(ranked[-WORST:] if single else ())]
@@ -239,7 +248,9 @@ def _extreme_errors(errors: Sequence[MarginalError]) -> Iterator[str]:
             best = f" and the {WORST} best" if single else ""
             yield f"  {len(ranked):,} {what}: the {WORST} worst{best}; --json has all"
         yield from (f"  {' x '.join(e.attributes)}: {e.told}" for e in cut)
-    yield from (f"  {row}" for row in condensed(f"{' x '.join(e.attributes)}: {e.told}" for e in errors if e.odd))
+    yield from (
+        f"  {row}" for row in condense_sentences(f"{' x '.join(e.attributes)}: {e.told}" for e in errors if e.odd)
+    )
 
 
 def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
@@ -260,7 +271,7 @@ def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
 def _unchanged_columns(plan: Plan) -> list[str]:
     """Return what is released as it is: never touched, or by parameters that change nothing."""
     reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
-    found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
+    found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unrandomised_columns(plan)]
     for decoder in plan.channel.decoders():
         if isinstance(decoder, RetentionDecoder) and not decoder.drawn:
             found += [f"{name} (keep probability 1: nobody's value is replaced)" for name in decoder.columns]
@@ -275,7 +286,7 @@ def _remark_line(remark: Remark) -> str:
     """Return a remark with its number, unless the text has it."""
     if remark.measure is None or any(sign.isdigit() for sign in remark.text):
         return remark.text
-    return f"{remark.text}: {shown(remark.measure)}"
+    return f"{remark.text}: {measure_text(remark.measure)}"
 
 
 def requirement_line(finding: Finding) -> str:
@@ -289,12 +300,13 @@ def _achieved_text(finding: Finding) -> str:
     if finding.achieved is None:
         return ""
     rows = (
-        f"{shown(c.measure)} by {c.of} ({'no limit' if c.limit == 1 else f'limit {c.limit}'})" for c in finding.by_limit
+        f"{measure_text(c.measure)} by {c.of} ({'no limit' if c.limit == 1 else f'limit {c.limit}'})"
+        for c in finding.by_limit
     )
-    return "; ".join(rows) or shown(finding.achieved)
+    return "; ".join(rows) or measure_text(finding.achieved)
 
 
-def _finding_lines(finding: Finding, stated: Stated, explained: set[str] | None) -> list[str]:
+def _finding_lines(finding: Finding, stated: RequirementStatement, explained: set[str] | None) -> list[str]:
     """Return a finding; `explained` are the terms that were explained above, and gains its own; None explains none."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.achieved is not None:
@@ -304,7 +316,7 @@ def _finding_lines(finding: Finding, stated: Stated, explained: set[str] | None)
             head += f", {word} {abs(float(finding.limit) - finding.achieved.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
     if finding.given:
-        rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
+        rows.append(f"{INDENT}conditional on what is derived from the data: {quoted_list(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
     return rows + _related_measures(finding.companions, explained)
@@ -317,7 +329,7 @@ def _related_measures(companions: Sequence[Companion], explained: set[str] | Non
     for table in tables:
         rows += _value_table(table)
         own = [c for c in rest if c.of == table.of]
-        rows += [f"{INDENT}  {'; '.join(f'{c.name} {shown(c.measure)}' for c in own)}"] if own else []
+        rows += [f"{INDENT}  {'; '.join(f'{c.name} {measure_text(c.measure)}' for c in own)}"] if own else []
         rows += _meanings([*(c for _, numbers in table.rows for c in numbers), *own], explained)
     tabled = {table.of for table in tables}
     alone = [companion for companion in rest if companion.of not in tabled]
@@ -328,7 +340,7 @@ def _related_measures(companions: Sequence[Companion], explained: set[str] | Non
             rows.append(f"{INDENT}related: {_related_measure(companion)}")
             rows += _meanings([companion], explained)
     if hidden:
-        rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {shown(hidden[0].measure)} or less")
+        rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {measure_text(hidden[0].measure)} or less")
     return rows
 
 
@@ -344,14 +356,15 @@ def _meanings(companions: Sequence[Companion], explained: set[str] | None) -> li
 def _related_measure(companion: Companion) -> str:
     """Return a number that stands beside a finding, with the value it speaks of and on what it is conditional."""
     of = f" ({companion.of})" if companion.of else ""
-    return f"{companion.name}{of}: {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
+    return f"{companion.name}{of}: {measure_text(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _value_table(table: ValueTable[Companion]) -> list[str]:
     """Return the numbers of each value side by side."""
     rows = [["", *table.names]]
     rows += [
-        [visible(value) or "maximum over values", *(shown(c.measure) for c in numbers)] for value, numbers in table.rows
+        [visible(value) or "maximum over values", *(measure_text(c.measure) for c in numbers)]
+        for value, numbers in table.rows
     ]
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = [
@@ -362,7 +375,7 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
     return [f"{INDENT}related: {table.of}:", *(f"{INDENT}  {line}" for line in (*lines, *apart))]
 
 
-def _errors(outlook: Outlook) -> list[str]:
+def _errors(outlook: PlanResult) -> list[str]:
     if not outlook.errors:
         dealt = any(isinstance(d, AnatomyDecoder) for d in outlook.plan.channel.decoders())
         own = not is_built_in(outlook.plan.channel)

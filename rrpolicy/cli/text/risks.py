@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Companion, Standing, ValueTable, by_value
-from rrpolicy.planning.gate import shown
+from rrpolicy.planning.gate import measure_text
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -24,7 +24,7 @@ def lines(risks: Sequence[Finding]) -> list[str]:
         return []
     text = ["risks of records, which no limit is held against"]
     width = max(len(found.model) for found in risks)
-    numbers = ["" if f.achieved is None else shown(f.achieved).removesuffix(" (estimate)") for f in risks]
+    numbers = ["" if f.achieved is None else measure_text(f.achieved).removesuffix(" (estimate)") for f in risks]
     wide = max(len(number) for number in numbers)
     for found, number in zip(risks, numbers, strict=True):
         estimated = found.achieved is not None and found.achieved.standing is Standing.ESTIMATE
@@ -40,7 +40,7 @@ def lines(risks: Sequence[Finding]) -> list[str]:
 
 def _measure_text(item: Companion) -> str:
     of = f" of {item.of}" if item.of else ""
-    return f"{item.name}{of}: {shown(item.measure)}"
+    return f"{item.name}{of}: {measure_text(item.measure)}"
 
 
 def _by_value(table: ValueTable[Companion]) -> Iterator[str]:

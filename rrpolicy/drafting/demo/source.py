@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
-RECORDS = 50_000
-SEED = 20_260_101
+DEFAULT_RECORDS = 50_000
+DEFAULT_SEED = 20_260_101
 
 
-def survey(records: int = RECORDS, seed: int = SEED) -> pa.Table:
+def survey(records: int = DEFAULT_RECORDS, seed: int = DEFAULT_SEED) -> pa.Table:
     """Return the demo table; see `rrpolicy.drafting.demo.survey`.
 
     Args:
@@ -58,7 +58,7 @@ class DemoSource:
 
         from rrpolicy.source.duckdb.source import DuckDBSource
 
-        records, seed = _options(uri)
+        records, seed = _uri_options(uri)
         try:
             made = survey(records, seed)
         except ValueError as error:
@@ -69,7 +69,7 @@ class DemoSource:
             yield snapshot
 
 
-def _options(uri: str) -> tuple[int, int]:
+def _uri_options(uri: str) -> tuple[int, int]:
     """Return the records and the seed that a uri asks for."""
     name, _, query = uri.removeprefix("demo:").partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
@@ -82,4 +82,4 @@ def _options(uri: str) -> tuple[int, int]:
                 expected="demo:survey, or demo:survey?records=1000&seed=7",
             )
         )
-    return int(given.get("records", RECORDS)), int(given.get("seed", SEED))
+    return int(given.get("records", DEFAULT_RECORDS)), int(given.get("seed", DEFAULT_SEED))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.engine.arrays import numbers, texts
+from rrpolicy.engine.arrays import number_array, text_array
 
 _CHUNK = 1 << 17
 
@@ -104,52 +104,54 @@ def survey(records: int, seed: int) -> pa.Table:
         raise ValueError("records are 1 to 100,000,000, a seed is 0 to 2^63 - 1")
     random = np.random.Generator(np.random.PCG64(seed))
     starts = range(0, records, _CHUNK)
-    return pa.concat_tables([_people(random, start, min(_CHUNK, records - start)) for start in starts])
+    return pa.concat_tables([_people_table(random, start, min(_CHUNK, records - start)) for start in starts])
 
 
-def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
+def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Table:
     anybody = np.zeros(count, np.int64)
-    sex = _pick(random, np.full((1, 2), 0.5), anybody)
-    age = _ages(random, count)
+    sex = _draw_categories(random, np.full((1, 2), 0.5), anybody)
+    age = _draw_ages(random, count)
     years = age - _AGES[0]
-    education = _pick(random, _between(_EDUCATION_AT), years)
-    region = _pick(random, np.array([_REGION_SHARE]), anybody)
-    occupation = _pick(random, _occupation(), _kind(sex, years, education, of=_WORKERS))
-    disease = _pick(random, _disease(), _kind(sex, years, occupation, of=_PATIENTS))
-    income = _pick(random, _income(), _kind(education, occupation, np.equal(region, _CAPITAL), of=_EARNERS))
-    hours = _hours(random, sex, age)
+    education = _draw_categories(random, _interpolated_weights(_EDUCATION_AT), years)
+    region = _draw_categories(random, np.array([_REGION_SHARE]), anybody)
+    occupation = _draw_categories(random, _occupation_weights(), _combination_codes(sex, years, education, of=_WORKERS))
+    disease = _draw_categories(random, _disease_weights(), _combination_codes(sex, years, occupation, of=_PATIENTS))
+    income = _draw_categories(
+        random, _income_weights(), _combination_codes(education, occupation, np.equal(region, _CAPITAL), of=_EARNERS)
+    )
+    hours = _draw_hours(random, sex, age)
     unanswered = random.random(count) < 0.008 + 0.0003 * years
     # A multiple modulo a prime that exceeds the number of people: distinct, and in no order.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
-    letter, nothing = texts(["P", ""])
+    letter, nothing = text_array(["P", ""])
     return pa.table(
         {
             "person_id": pc.binary_join_element_wise(
-                letter, pc.utf8_lpad(numbers(ids).cast(pa.string()), 10, "0"), nothing
+                letter, pc.utf8_lpad(number_array(ids).cast(pa.string()), 10, "0"), nothing
             ),
-            "sex": _texts(SEX, sex),
-            "age": numbers(age),
-            "education": _texts(EDUCATION, education, unanswered),
-            "region": _texts(REGION, region),
-            "occupation": _texts(OCCUPATION, occupation),
-            "disease": _texts(DISEASE, disease),
-            "income_band": _texts(INCOME_BAND, income),
-            "hours": numbers(hours),
+            "sex": _label_array(SEX, sex),
+            "age": number_array(age),
+            "education": _label_array(EDUCATION, education, unanswered),
+            "region": _label_array(REGION, region),
+            "occupation": _label_array(OCCUPATION, occupation),
+            "disease": _label_array(DISEASE, disease),
+            "income_band": _label_array(INCOME_BAND, income),
+            "hours": number_array(hours),
         }
     )
 
 
-def _kind(*codes: Indices, of: Sequence[int]) -> Indices:
+def _combination_codes(*codes: Indices, of: Sequence[int]) -> Indices:
     """Return which of all combinations each person is of: columns' codes, each below its size."""
     return np.asarray(np.ravel_multi_index(codes, tuple(of)), np.int64)
 
 
-def _kinds(of: Sequence[int]) -> Indices:
+def _all_combinations(of: Sequence[int]) -> Indices:
     """Return the codes of all combinations, (columns, combinations)."""
     return np.indices(of).reshape(len(of), -1)
 
 
-def _pick(random: np.random.Generator, weights: Floats, kind: Indices) -> Indices:
+def _draw_categories(random: np.random.Generator, weights: Floats, kind: Indices) -> Indices:
     """Return one category a person by inversion.
 
     Args:
@@ -165,26 +167,28 @@ def _pick(random: np.random.Generator, weights: Floats, kind: Indices) -> Indice
     return picked
 
 
-def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int8), null), texts(labels)).cast(pa.string())
+def _label_array(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(number_array(codes.astype(np.int8), null), text_array(labels)).cast(
+        pa.string()
+    )
 
 
-def _between(at: Mapping[int, Sequence[int]]) -> Floats:
+def _interpolated_weights(at: Mapping[int, Sequence[int]]) -> Floats:
     """Return weights for each age, interpolated between those given."""
     columns = np.array(list(at.values()), float).T
     return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
 
 
-def _ages(random: np.random.Generator, count: int) -> Indices:
+def _draw_ages(random: np.random.Generator, count: int) -> Indices:
     share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
     heights = np.cumsum(share / share.sum())
     drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
     return np.asarray(_AGES[drawn], np.int64)
 
 
-def _occupation() -> Floats:
+def _occupation_weights() -> Floats:
     """Return weights of OCCUPATION for each of `_WORKERS`."""
-    sex, years, education = _kinds(_WORKERS)
+    sex, years, education = _all_combinations(_WORKERS)
     working = np.array(_OCCUPATION_OF, float)[education] * np.array(_OCCUPATION_BY_SEX)[sex]
     working /= working.sum(axis=1, keepdims=True)
     training = np.clip((27 - _AGES[years]) / 11.0, 0.0, 0.85)
@@ -194,9 +198,9 @@ def _occupation() -> Floats:
     return np.column_stack([working * (1 - rest.sum(axis=1, keepdims=True)), rest])
 
 
-def _disease() -> Floats:
+def _disease_weights() -> Floats:
     """Return weights of DISEASE for each of `_PATIENTS`."""
-    sex, years, occupation = _kinds(_PATIENTS)
+    sex, years, occupation = _all_combinations(_PATIENTS)
     heart = 0.004 + 0.16 * (years / 79) ** 2.5 * np.where(sex == 1, 1.3, 0.8)
     arthritis = 0.005 + 0.20 * (years / 79) ** 2 * np.where(sex == 0, 1.4, 0.8) * np.where(
         occupation <= _BY_HAND, 1.4, 1.0
@@ -209,14 +213,14 @@ def _disease() -> Floats:
     return np.column_stack([1 - ill.sum(axis=1), ill])
 
 
-def _income() -> Floats:
+def _income_weights() -> Floats:
     """Return weights of INCOME_BAND for each of `_EARNERS`."""
-    education, occupation, capital = _kinds(_EARNERS)
+    education, occupation, capital = _all_combinations(_EARNERS)
     centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * capital
     bands = np.arange(len(INCOME_BAND))
     return np.asarray(np.exp(-((bands - centre[:, None]) ** 2) / 1.3), np.float64)
 
 
-def _hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:
+def _draw_hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:
     mean = 3.4 + 0.1 * sex - 0.004 * (age - 16)
     return np.minimum(np.round(-2 * mean * np.log(1 - random.random(len(age)))) / 2, 40.0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.shell import quoted
+from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
 from rrpolicy.estimate.association.measure_ranges import range_over_region
 from rrpolicy.estimate.association.measures import (
@@ -358,7 +358,7 @@ def select_measures(measures: Sequence[AssociationMeasure] | None, table: TwoWay
 def _presence_hint(table: TwoWayTable) -> str:
     """Return how to say which categories count as present, in Python and in a shell, with the table's own."""
     row, column = ([label for label in labels if label is not None][-1] for labels in (table.rows, table.columns))
-    shell = f"--row-present {quoted(str(row))} --column-present {quoted(str(column))}"
+    shell = f"--row-present {shell_quoted(str(row))} --column-present {shell_quoted(str(column))}"
     return (
         f"say which categories count as present: in Python, `present=([{row!r}], [{column!r}])`; in a shell, `{shell}`"
     )

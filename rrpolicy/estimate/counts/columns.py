@@ -17,7 +17,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import interval_of
+from rrpolicy.policy.model import interval_edges
 
 ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]
 Bin: TypeAlias = tuple[float, float, bool]
@@ -141,7 +141,7 @@ class Columns:
         column = self.columns.get(name)
         if column is None or column.kind not in {"interval", "set"} or name not in self.axes:
             return {}
-        edges = {label: interval_of(label) for label in self.domain(name)}
+        edges = {label: interval_edges(label) for label in self.domain(name)}
         return {label: (*of, str(label).endswith("]")) for label, of in edges.items() if of is not None}
 
     def labelled_by_numbers(self, name: str) -> bool:

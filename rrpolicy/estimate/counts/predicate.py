@@ -17,7 +17,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from rrpolicy.engine.asking import asking
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import (
     And,
@@ -85,7 +85,7 @@ def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyC
     import duckdb
 
     refused = _query_error if whole else condition_error
-    with asking() as connection:
+    with query_connection() as connection:
         try:
             query.encode()  # lone surrogates are no text
             alone = [s.type for s in connection.extract_statements(query)] == [duckdb.StatementType.SELECT]

@@ -14,9 +14,9 @@ import numpy as np
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import labels
-from rrpolicy.engine.arrays import as_numpy, listed, numbers
-from rrpolicy.engine.asking import asking
+from rrpolicy.engine.arrays import as_numpy, number_array, typed_array
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
@@ -25,7 +25,12 @@ from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_ce
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Counts, Ints, numbered
+from rrpolicy.source.counts import (
+    Array,
+    Counts,
+    Ints,
+    number_rows,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,7 +77,7 @@ class CachedCount:
     def marginal(self, axes: Sequence[AxisWeights]) -> tuple[list[Ints], Ints]:
         """Return the records by the cells of some of the axes, as `count` does."""
         places = [next(i for i, known in enumerate(self.axes) if known is axis) for axis in axes]
-        group, groups = numbered((self.codes[place] for place in places), len(self.n))
+        group, groups = number_rows((self.codes[place] for place in places), len(self.n))
         n = np.zeros(groups, dtype=np.int64)
         np.add.at(n, group, self.n)
         one = np.zeros(groups, dtype=np.int64)
@@ -157,7 +162,7 @@ def prime_cache(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> 
 
     known = {c.name: c for c in data.columns}
     table = counts.marginal(*(name for axis in axes for name in axis.columns))
-    values = (labels(known[name]).take(numbers(table.codes[:, i])) for i, name in enumerate(table.attributes))
+    values = (labels(known[name]).take(number_array(table.codes[:, i])) for i, name in enumerate(table.attributes))
     codes = codes_of(axes, pa.table(dict(zip(table.attributes, values, strict=True))))
     data.counted.append(CachedCount(tuple(axes), ("", ()), codes, table.n))
 
@@ -200,7 +205,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     found = []
     for name, axis in zip(names, axes, strict=True):
         own = np.flatnonzero(as_numpy(table.column(f"without_{name}")) == 0)
-        part = table.take(numbers(own))
+        part = table.take(number_array(own))
         counts = np.zeros(axis.counted, dtype=np.int64)
         np.add.at(counts, _cells(axis, [part.column(name)]), as_numpy(part.column("n")))
         found.append(counts)
@@ -410,7 +415,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
         raise PolicyError(
             Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint="leave them out by a condition")
         )
-    found = [numbered((places[names.index(name)] for name in part), len(first))[0] for part in keys]
+    found = [number_rows((places[names.index(name)] for name in part), len(first))[0] for part in keys]
     order = np.lexsort([*found, *codes]) if found or codes else np.arange(len(first))
     n, records = (np.asarray(as_numpy(table.column(c)), np.int64)[order] for c in ("n", "records"))
     return WeightedSums(
@@ -563,7 +568,7 @@ def _open_query(
 
     if data.counted_by is not None:
         raise resampling_unsupported_error("it needs more of the released rows than counts by categories")
-    with asking(alone=data.form.alone) as connection:
+    with query_connection(alone=data.form.alone) as connection:
         try:
             yield connection.sql(query(relation(connection, data)), params=list(parameters))
         except duckdb.ConversionException as error:
@@ -594,7 +599,7 @@ def relation(connection: Any, data: DataFile) -> str:
         PolicyError: RR269 if the file holds something else than the promised table.
     """
     try:
-        return formats.relation(data.form, connection, data.paths, data.spec, data.formulas)
+        return formats.relation_sql(data.form, connection, data.paths, data.spec, data.formulas)
     except formats.UnlikeSpecError as error:
         raise manifest_mismatch_error(str(error)) from error
 
@@ -659,7 +664,7 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     for j, part in enumerate(parts):
         held = list(dict.fromkeys(c[j] for c in axis.released))
         try:
-            known = listed([*map(category_text, held)] if pa.types.is_string(part.type) else held, part.type)
+            known = typed_array([*map(category_text, held)] if pa.types.is_string(part.type) else held, part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise manifest_mismatch_error(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)

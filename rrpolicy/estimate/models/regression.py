@@ -12,8 +12,8 @@ import numpy as np
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.printable import listed
-from rrpolicy.escaping.shell import quoted
+from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
 from rrpolicy.estimate.models.design import (
@@ -388,7 +388,7 @@ def _refuse_uncategorised(release: Release, columns: Iterable[str]) -> None:
     carried = [n for n in columns if n in release.columns.columns and release.columns.columns[n].kind == "carried"]
     if carried:
         many = "is" if len(carried) == 1 else "are"
-        message = f"{listed(carried)} {many} released without a list of categories"
+        message = f"{quoted_list(carried)} {many} released without a list of categories"
         hint = (
             "a model takes columns with categories: the publisher gives them in the policy, as a `domain` or `bins`; "
             "means and sums by groups are estimated of such a column as it is"
@@ -435,7 +435,7 @@ def _outcome(
                 else (f"which categories of {name!r} count as yes is not said")
             )
             two = domain[-2:]
-            shell = " ".join(f"--success {quoted(str(v))}" for v in two)
+            shell = " ".join(f"--success {shell_quoted(str(v))}" for v in two)
             hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
             raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes

@@ -301,7 +301,7 @@ def _field(value: Any) -> Any:
 
 
 def _escape_field(field: Any) -> Any:
-    return formulas.escaped(field) if isinstance(field, str) else field
+    return formulas.escape_formula(field) if isinstance(field, str) else field
 
 
 def _percent(found: Result) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
@@ -205,7 +205,7 @@ def _read_tables(
         query = f"SELECT {select} FROM {relation(connection, file)}{rest} ORDER BY ALL"  # noqa: S608 - names quoted
         return connection.sql(query, params=list(parameters)).to_arrow_table()
 
-    with asking(alone=release.data.form.alone) as connection:
+    with query_connection(alone=release.data.form.alone) as connection:
         try:
             qit = asked(connection, release.data, f"{shown}{key} AS g, {y} AS y", where, condition.parameters)
             st = asked(connection, held, f"{value} AS c0, {key} AS g, {identifier(shared.count)} AS n", "", ())

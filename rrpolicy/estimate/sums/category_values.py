@@ -32,7 +32,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.policy.model import interval_of
+from rrpolicy.policy.model import interval_edges
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.expression import Expression
@@ -177,7 +177,7 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
     Raises:
         PolicyError: RR532 for a limit inside of bins, or on a side where all of them end.
     """
-    bins = {v: interval_of(v) for v in labels}
+    bins = {v: interval_edges(v) for v in labels}
     known = [edges for edges in bins.values() if edges is not None]
     sides = zip(limits, zip(*known, strict=True), (("below", min), ("above", max)), strict=True)
     for limit, of, (where, beyond) in sides:

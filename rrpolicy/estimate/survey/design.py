@@ -13,7 +13,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import ROUNDED, weight_of
+from rrpolicy.policy.model import ROUNDING_TOLERANCE, category_weight
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import AxisWeights
@@ -193,7 +193,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
         if not all(math.isfinite(n) and n >= 0 for n in known.values()) or sum(known.values()) <= 0:
             raise PolicyError(Problem("RR547", f"the known totals of {name!r} are no numbers of people"))
     whole = [sum(known.values()) for known in totals.values()]
-    if whole and max(whole) - min(whole) > ROUNDED * max(whole):
+    if whole and max(whole) - min(whole) > ROUNDING_TOLERANCE * max(whole):
         told = ", ".join(f"{name} {n:,.0f}" for name, n in zip(totals, whole, strict=True))
         message = f"the known totals are of populations of different sizes: {told}"
         raise PolicyError(Problem("RR547", message, hint="make them agree"))
@@ -220,7 +220,7 @@ def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | No
     if name not in columns.axes:
         return None
     axis = columns.axes[name]
-    found = [weight_of(label) for label in axis.told_of(name)]
+    found = [category_weight(label) for label in axis.told_of(name)]
     if None in found:
         raise PolicyError(
             Problem(

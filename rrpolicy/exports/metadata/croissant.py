@@ -12,14 +12,14 @@ from urllib.parse import quote
 from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.exports.metadata.columns import holds_lists, value_type
-from rrpolicy.exports.metadata.sentences import changed, limitations, treatments
-from rrpolicy.formats.format import CORE, Format, Formats
+from rrpolicy.exports.metadata.method_sentences import alters_values, column_methods, limitations
+from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.model import Role
-from rrpolicy.reports.attributes import designed
-from rrpolicy.reports.context import declared
+from rrpolicy.reports.attributes import survey_role_text
+from rrpolicy.reports.context import declared_facts
 
 NAME = "croissant.json"
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -63,7 +63,7 @@ _ALSO = {"application/vnd.apache.parquet": ("application/x-parquet",)}
 _USAGE = ("recipients", "release_model", "environment", "legal_basis")
 
 
-def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict[str, Json]:
+def croissant(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the description of a dataset.
 
     Args:
@@ -80,14 +80,14 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
         "conformsTo": [*CONFORMS],
         "name": policy.name,
         "version": policy.version,
-        "description": _description(manifest),
+        "description": _dataset_description(manifest),
         **({"creator": {"@type": "sc:Organization", "name": policy.owner}} if policy.owner else {}),
         **({"license": licence} if licence else {}),
         **({"datePublished": published} if published else {}),
-        "usageInfo": _usage(manifest),
+        "usageInfo": _usage_conditions(manifest),
         "prov:wasDerivedFrom": {
             "@type": "prov:Entity",
-            "prov:label": _origin(manifest),
+            "prov:label": _provenance_text(manifest),
         },
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
@@ -97,45 +97,45 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
                 "prov:label": f"rrpolicy {manifest.software.rrpolicy}, mechanism {manifest.mechanism}",
             },
         },
-        **_responsible(manifest),
-        "distribution": [part for table in manifest.tables for part in _files(table, manifest, public, form)],
-        "recordSet": [_record_set(table, manifest) for table in manifest.tables],
+        **_rai_properties(manifest),
+        "distribution": [part for table in manifest.tables for part in _file_objects(table, manifest, public, form)],
+        "recordSet": [_table_record_set(table, manifest) for table in manifest.tables],
     }
 
 
-def _origin(manifest: Manifest) -> str:
+def _provenance_text(manifest: Manifest) -> str:
     if manifest.collected is not None:
         return f"the answers of {manifest.records} records, randomised before they were sent; no table holds them"
     return f"the original table of {manifest.records} records, which is not part of the release"
 
 
-def _description(manifest: Manifest) -> str:
+def _dataset_description(manifest: Manifest) -> str:
     policy = manifest.policy
     what = f"{manifest.records} records, released under the policy {policy.name} {policy.version}."
     purpose = [f"Purpose: {policy.purpose}"] if policy.purpose else []
     return " ".join([what, *limitations(manifest.decoders), *purpose])
 
 
-def _usage(manifest: Manifest) -> list[Json]:
+def _usage_conditions(manifest: Manifest) -> list[Json]:
     """Return how the data are to be used: where it stands, and what [context] declares of it."""
-    facts = declared(manifest.governance.context)
+    facts = declared_facts(manifest.governance.context)
     conditions = [{"name": facts[key].name, "text": facts[key].value} for key in _USAGE if key in facts]
     works = [{"name": "How to estimate from these data", "url": "README.md"}, *conditions]
     return [{"@type": "CreativeWork", **work} for work in works]
 
 
-def _responsible(manifest: Manifest) -> dict[str, Json]:
+def _rai_properties(manifest: Manifest) -> dict[str, Json]:
     """Return the properties of the RAI vocabulary: what policy, findings and [context] say, and nothing else."""
     policy, review = manifest.policy, manifest.governance.context.review_by
     held = [f"{f.model}: {f.stated} ({f.verdict})." for f in manifest.findings if f.verdict]
     treated = [
-        *(t.words for t in treatments(manifest.decoders)),
+        *(t.words for t in column_methods(manifest.decoders)),
         "The publisher withholds the parameters."
         if manifest.withholds
         else "release.json has the exact parameters (channel, decoders).",
     ]
     found: dict[str, Json] = {
-        "rai:personalSensitiveInformation": [*_roles(manifest)],
+        "rai:personalSensitiveInformation": [*_column_roles(manifest)],
         "rai:dataManipulationProtocol": " ".join([*treated, "Requirements of the policy:", *held]),
         "rai:dataLimitations": [*limitations(manifest.decoders), *manifest.assumptions, ALONE],
     }
@@ -146,25 +146,27 @@ def _responsible(manifest: Manifest) -> dict[str, Json]:
     return found
 
 
-def _roles(manifest: Manifest) -> list[str]:
-    unchanged = {name for d in manifest.decoders if not changed(d) for name in d.attributes}
+def _column_roles(manifest: Manifest) -> list[str]:
+    unchanged = {name for d in manifest.decoders if not alters_values(d) for name in d.attributes}
     told = []
     for role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER, Role.INSENSITIVE):
         names = [a.release_as for a in manifest.attributes if a.role is role]
         same = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
         if names:
-            told.append(f"{role.value}: {listed(names)}" + (f"; released unchanged: {listed(same)}" if same else ""))
+            told.append(
+                f"{role.value}: {quoted_list(names)}" + (f"; released unchanged: {quoted_list(same)}" if same else "")
+            )
     return told
 
 
-def _files(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> Iterator[Json]:
+def _file_objects(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> Iterator[Json]:
     """Yield the files of a table, and the set of them that its records come from where there may be several."""
     encoded: list[Json] = [form.media_type, *_ALSO.get(form.media_type, ())]
     names = manifest.data.tables[table.name].files
     for name in names:
         yield {
             "@type": "cr:FileObject",
-            "@id": _id(name),
+            "@id": _local_id(name),
             "name": name,
             "contentUrl": name,
             "encodingFormat": encoded,
@@ -174,54 +176,54 @@ def _files(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> 
         found = manifest.pattern(table.name)
         yield {
             "@type": "cr:FileSet",
-            "@id": _id(found),
+            "@id": _local_id(found),
             "name": found,
             "encodingFormat": encoded,
             "includes": found,
         }
 
 
-def _record_set(table: TableSpec, manifest: Manifest) -> Json:
+def _table_record_set(table: TableSpec, manifest: Manifest) -> Json:
     return {
         "@type": "cr:RecordSet",
-        "@id": _id(table.name),
+        "@id": _local_id(table.name),
         "name": table.name,
         "description": f"{manifest.data.tables[table.name].rows} rows",
-        "field": [_field(column, table, manifest) for column in table.columns],
+        "field": [_column_field(column, table, manifest) for column in table.columns],
     }
 
 
-def _field(column: Column, table: TableSpec, manifest: Manifest) -> Json:
+def _column_field(column: Column, table: TableSpec, manifest: Manifest) -> Json:
     written = manifest.data.format == "csv" and holds_lists(column)
     held = "fileObject" if manifest.data.rows_per_file is None else "fileSet"
     field: dict[str, Json] = {
         "@type": "cr:Field",
-        "@id": _id(table.name, column.name),
+        "@id": _local_id(table.name, column.name),
         "name": column.name,
-        "description": "; ".join(_told(column, manifest, written=written)),
+        "description": "; ".join(_column_notes(column, manifest, written=written)),
         "dataType": "sc:Text" if written else _DATA_TYPES[value_type(column)],
-        "source": {held: {"@id": _id(manifest.pattern(table.name))}, "extract": {"column": column.name}},
+        "source": {held: {"@id": _local_id(manifest.pattern(table.name))}, "extract": {"column": column.name}},
     }
     if holds_lists(column) and not written:
         field |= {"isArray": True, "arrayShape": "-1"}
     return field
 
 
-def _told(column: Column, manifest: Manifest, *, written: bool) -> list[str]:
+def _column_notes(column: Column, manifest: Manifest, *, written: bool) -> list[str]:
     told = [f"{column.kind} of the attribute {column.attribute}" if column.attribute else column.kind]
     attribute = manifest.of_column.get(column.name)
     if attribute is not None and attribute.design is not None:
-        told.append(designed(attribute))
+        told.append(survey_role_text(attribute))
     missing = manifest.missing(column)
     if missing is not None and missing in column.labels:
         told.append(f"{missing!r} stands for a value that is missing")
     if written:
         told.append("lists, as JSON text")
     if manifest.escaped(column):
-        told.append(formulas.CONVENTION)
+        told.append(formulas.ESCAPE_CONVENTION)
     return told
 
 
-def _id(*names: str) -> str:
+def _local_id(*names: str) -> str:
     """Return an identifier inside this file: no name of a column makes it another address."""
     return "/".join(quote(name, safe="") for name in names)

@@ -12,8 +12,8 @@ from rrpolicy.canonical_json import Json, category_text, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
 from rrpolicy.exports.metadata.columns import holds_lists, value_type
-from rrpolicy.exports.metadata.sentences import limitations
-from rrpolicy.formats.format import CORE, Format, Formats
+from rrpolicy.exports.metadata.method_sentences import limitations
+from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.serialization.writing import plain
 
@@ -21,7 +21,7 @@ NAME = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"
 
 
-def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict[str, Json]:
+def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the data package's description.
 
     Args:
@@ -32,14 +32,14 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
     policy = manifest.policy
     return {
         "$schema": f"{PROFILES}/datapackage.json",
-        "name": _slug(policy.name),
+        "name": _resource_name(policy.name),
         "title": policy.name,
         "version": policy.version,
         "description": policy.purpose,
         "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
-        **_licences(manifest.governance.context.licence),
+        **_licence_entries(manifest.governance.context.licence),
         "resources": [
-            _resource(table, part, manifest, public, formats[manifest.data.format])
+            _table_resource(table, part, manifest, public, formats[manifest.data.format])
             for table in manifest.tables
             for part in range(len(manifest.data.tables[table.name].files))
         ],
@@ -57,7 +57,7 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
     }
 
 
-def _licences(licence: str | None) -> dict[str, Json]:
+def _licence_entries(licence: str | None) -> dict[str, Json]:
     """Return the licence as the standard has it: by the name of a known one, or by an address."""
     if licence is None:
         return {}
@@ -68,7 +68,7 @@ def _licences(licence: str | None) -> dict[str, Json]:
     return {}  # in words it stands in the governance alone
 
 
-def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, written: Format) -> Json:
+def _table_resource(table: TableSpec, part: int, manifest: Manifest, public: Path, written: Format) -> Json:
     """Return a file of a table: files of one resource would have to be one when they are laid end to end."""
     form, data, cut = written.name, manifest.data.tables[table.name], manifest.data.rows_per_file
     path = public / data.files[part]
@@ -77,7 +77,7 @@ def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, wri
     if cut is not None:
         held = {"table": table.name, "rows": min(cut, data.rows - part * cut)}
     resource: dict[str, Json] = {
-        "name": _slug(table.name if cut is None else f"{table.name}-{part:05d}"),
+        "name": _resource_name(table.name if cut is None else f"{table.name}-{part:05d}"),
         "path": data.files[part],
         "$schema": f"{PROFILES}/dataresource.json",
         "format": form,
@@ -85,10 +85,10 @@ def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, wri
         "hash": file_digest(path),
         "schema": {
             "$schema": f"{PROFILES}/tableschema.json",
-            "fields": [_field(column, manifest, blank=blank) for column in table.columns],
+            "fields": [_field_descriptor(column, manifest, blank=blank) for column in table.columns],
             "missingValues": [""],
         },
-        "rrpolicy": {**held, "sort": plain(table.sort), **_joins(table)},
+        "rrpolicy": {**held, "sort": plain(table.sort), **_join_columns(table)},
     }
     if written.packaged:
         resource["type"] = "table"
@@ -105,7 +105,7 @@ def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, wri
     return resource
 
 
-def _joins(table: TableSpec) -> dict[str, Json]:
+def _join_columns(table: TableSpec) -> dict[str, Json]:
     """Return the columns by which a table is joined with others: many rows with many, so that none is a foreign key."""
     return {"joins": plain(table.joins)} if table.joins else {}
 
@@ -115,15 +115,15 @@ def _may_be_blank(table: TableSpec, manifest: Manifest) -> bool:
     return all(c.kind == "carried" or manifest.missing(c) in c.labels for c in table.columns)
 
 
-def _field(column: Column, manifest: Manifest, *, blank: bool) -> Json:
+def _field_descriptor(column: Column, manifest: Manifest, *, blank: bool) -> Json:
     form, attribute = manifest.data.format, manifest.of_column.get(column.name)
-    field: dict[str, Json] = {"name": column.name, "type": _type(column, form)}
+    field: dict[str, Json] = {"name": column.name, "type": _field_type(column, form)}
     if manifest.escaped(column):
-        field["description"] = formulas.CONVENTION
+        field["description"] = formulas.ESCAPE_CONVENTION
     if column.kind == "set":
         field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
     elif column.labels:
-        spelled = dict(zip(column.labels, _spelled(column, manifest), strict=True))
+        spelled = dict(zip(column.labels, _label_spellings(column, manifest), strict=True))
         missing = manifest.missing(column)
         field["constraints"] = {"enum": list(spelled.values()), "required": True}
         if missing in spelled and blank:
@@ -143,20 +143,20 @@ def _field(column: Column, manifest: Manifest, *, blank: bool) -> Json:
     return field
 
 
-def _spelled(column: Column, manifest: Manifest) -> list[Json]:
+def _label_spellings(column: Column, manifest: Manifest) -> list[Json]:
     """Return a column's labels as the data file holds them."""
-    if _type(column, manifest.data.format) != "string":
+    if _field_type(column, manifest.data.format) != "string":
         return [*column.labels]
     texts = map(category_text, column.labels)
-    return [formulas.escaped(t) if manifest.escaped(column) else t for t in texts]
+    return [formulas.escape_formula(t) if manifest.escaped(column) else t for t in texts]
 
 
-def _type(column: Column, form: str) -> str:
+def _field_type(column: Column, form: str) -> str:
     """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
     if holds_lists(column):
         return "any" if form == "parquet" else "array"
     return value_type(column)
 
 
-def _slug(text: str) -> str:
+def _resource_name(text: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-") or "release"

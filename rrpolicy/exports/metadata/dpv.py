@@ -20,16 +20,16 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
-from rrpolicy.escaping.printable import listed
-from rrpolicy.exports.metadata.sentences import Treatment, changed, treatments
+from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.exports.metadata.method_sentences import ColumnMethod, alters_values, column_methods
 from rrpolicy.finding import Finding, Risk, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
-from rrpolicy.reports.context import declared
-from rrpolicy.reports.wording import worded
+from rrpolicy.reports.context import declared_facts
+from rrpolicy.reports.wording import measure_words
 
 NAME = "dpv.jsonld"
 OWN = "urn:rrpolicy:term:"
@@ -57,7 +57,7 @@ _READING = "AttributeDisclosure"
 
 
 @frozen
-class _Held:
+class _MetRequirement:
     """A requirement that is met, with its finding and its node.
 
     Attributes:
@@ -79,7 +79,9 @@ class _Held:
     def words(self) -> str:
         """Return the requirement in words, with the number reached where the public may know it."""
         reached = self.finding.achieved
-        return f"{self.finding.model}: {self.finding.stated}" + (f"; achieved {worded(reached)}" if reached else "")
+        return f"{self.finding.model}: {self.finding.stated}" + (
+            f"; achieved {measure_words(reached)}" if reached else ""
+        )
 
 
 def dpv(manifest: Manifest) -> dict[str, Json]:
@@ -90,15 +92,15 @@ def dpv(manifest: Manifest) -> dict[str, Json]:
     """
     pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify says so where they are not
     held = [
-        _Held(f"_:requirement{number}", stated, finding)
+        _MetRequirement(f"_:requirement{number}", stated, finding)
         for number, (stated, finding) in enumerate(pairs, 1)
         if finding.verdict is Verdict.SATISFIED
     ]
-    treated = [treatment for treatment in treatments(manifest.decoders) if treatment.changed]
+    treated = [treatment for treatment in column_methods(manifest.decoders) if treatment.changed]
     measures: list[Json] = [
-        *map(_treatment, treated),
-        *(_requirement(each, manifest) for each in held),
-        *_organisational(manifest),
+        *map(_treatment_node, treated),
+        *(_requirement_node(each, manifest) for each in held),
+        *_organisational_measures(manifest),
     ]
     process: dict[str, Json] = {
         "@type": "dpv:Process",
@@ -106,14 +108,14 @@ def dpv(manifest: Manifest) -> dict[str, Json]:
         "dct:hasVersion": manifest.policy.version,
         "dct:identifier": manifest.policy.digest,
         "dpv:hasProcessing": {"@id": "dpv:MakeAvailable"},
-        **_declared(manifest),
+        **_declared_properties(manifest),
         "dpv:hasTechnicalOrganisationalMeasure": measures,
-        "dpv:hasRisk": [*_risks(held, manifest)],
+        "dpv:hasRisk": [*_risk_nodes(held, manifest)],
     }
-    return {"@context": dict(_CONTEXT), "@graph": [process, *_terms(treated, held)]}
+    return {"@context": dict(_CONTEXT), "@graph": [process, *_own_terms(treated, held)]}
 
 
-def _declared(manifest: Manifest) -> dict[str, Json]:
+def _declared_properties(manifest: Manifest) -> dict[str, Json]:
     """Return purpose, controller, recipients, legal basis and licence, as far as anybody stated them."""
     policy, context = manifest.policy, manifest.governance.context
     found: dict[str, Json] = {}
@@ -130,32 +132,32 @@ def _declared(manifest: Manifest) -> dict[str, Json]:
     return found
 
 
-def _treatment(treatment: Treatment) -> Json:
+def _treatment_node(treatment: ColumnMethod) -> Json:
     term, _ = _FORMS[treatment.form]
     return {"@type": f"rrpolicy:{term}", "dct:description": treatment.words}
 
 
-def _requirement(held: _Held, manifest: Manifest) -> Json:
-    own = f"rrpolicy:{_term(held.family)}"
+def _requirement_node(held: _MetRequirement, manifest: Manifest) -> Json:
+    own = f"rrpolicy:{_model_term(held.family)}"
     node: dict[str, Json] = {"@id": held.id, "@type": own, "dct:description": f"{held.words}. {held.finding.adversary}"}
     if is_differential_privacy(held.family) and not held.finding.given:
-        scope: dict[str, Json] = {"@type": "dpv:Scope", "dct:description": _scope(held, manifest)}
+        scope: dict[str, Json] = {"@type": "dpv:Scope", "dct:description": _epsilon_scope(held, manifest)}
         node |= {"@type": [own, "dpv:DifferentialPrivacy"], "dpv:hasScope": scope}
     return node
 
 
-def _scope(held: _Held, manifest: Manifest) -> str:
+def _epsilon_scope(held: _MetRequirement, manifest: Manifest) -> str:
     """Return over what an epsilon speaks: a column that a record's scope leaves out is protected by neither."""
     scope = held.stated.options.get("scope")
     left_out = {a.name for a in manifest.attributes if scope == "record" and a.assume_unlinkable is not None}
-    names = [name for d in manifest.decoders if changed(d) for name in d.attributes if name not in left_out]
-    epsilon = "" if held.finding.achieved is None else f"epsilon {worded(held.finding.achieved)}, "
+    names = [name for d in manifest.decoders if alters_values(d) for name in d.attributes if name not in left_out]
+    epsilon = "" if held.finding.achieved is None else f"epsilon {measure_words(held.finding.achieved)}, "
     scoped = "" if scope is None else f"{scope} scope: "
-    return f"local, {epsilon}{scoped}{listed(names)}"
+    return f"local, {epsilon}{scoped}{quoted_list(names)}"
 
 
-def _organisational(manifest: Manifest) -> Iterator[Json]:
-    facts, context = declared(manifest.governance.context), manifest.governance.context
+def _organisational_measures(manifest: Manifest) -> Iterator[Json]:
+    facts, context = declared_facts(manifest.governance.context), manifest.governance.context
     for key in ("release_model", "environment"):
         if key in facts:
             told = f"{facts[key].name}: {facts[key].value}"
@@ -165,20 +167,20 @@ def _organisational(manifest: Manifest) -> Iterator[Json]:
         yield {"@type": "dpv:ReviewProcedure", "dct:description": "review of the policy", "dct:valid": day}
 
 
-def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
+def _risk_nodes(held: Sequence[_MetRequirement], manifest: Manifest) -> Iterator[Json]:
     """Return what may happen to a person, the measures against it, and what remains.
 
     How likely it is, findings alone say.
     """
-    unchanged = {name for d in manifest.decoders if not changed(d) for name in d.attributes}
+    unchanged = {name for d in manifest.decoders if not alters_values(d) for name in d.attributes}
     for term, what, role in (
         ("risk:UnauthorisedReidentification", Risk.LINKING, Role.QUASI_IDENTIFIER),
         (f"rrpolicy:{_READING}", Risk.READING, Role.SENSITIVE),
     ):
         against = [each for each in held if what in bounded_risks(each.family)]
-        likely = list(dict.fromkeys(text for each in against for text in _likelihoods(each, what)))
+        likely = list(dict.fromkeys(text for each in against for text in _likelihood_texts(each, what)))
         names = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
-        left = [f"Released unchanged: {listed(names)}."] if names else []
+        left = [f"Released unchanged: {quoted_list(names)}."] if names else []
         left += manifest.assumptions if against else [f"No requirement is known to bound {what.meaning}."]
         residual: dict[str, Json] = {"@type": "dpv:ResidualRisk", "dct:description": [*left]}
         if likely:
@@ -189,20 +191,20 @@ def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
         yield {**risk, "dpv:hasResidualRisk": residual}
 
 
-def _likelihoods(held: _Held, risk: Risk) -> Iterator[str]:
+def _likelihood_texts(held: _MetRequirement, risk: Risk) -> Iterator[str]:
     """Yield what a finding says of how likely a risk is."""
     if stated_likelihood(held.family) is risk:
         yield held.words
     for companion in held.finding.companions:
         if risk is Risk.LINKING and companion.name == LINKING and not companion.given:
-            yield f"{companion.name} = {worded(companion.measure)}: {companion.meaning}"
+            yield f"{companion.name} = {measure_words(companion.measure)}: {companion.meaning}"
 
 
-def _terms(treated: Sequence[Treatment], held: Sequence[_Held]) -> list[Json]:
+def _own_terms(treated: Sequence[ColumnMethod], held: Sequence[_MetRequirement]) -> list[Json]:
     """Return the classes of our own that the file uses, each below one that DPV has."""
     found = {_READING: ("attribute disclosure", "risk:UnauthorisedInformationDisclosure")}
     found |= {term: (name, "dpv:Deidentification") for term, name in (_FORMS[t.form] for t in treated)}
-    found |= {_term(each.family): (each.family, "dpv:TechnicalMeasure") for each in held}
+    found |= {_model_term(each.family): (each.family, "dpv:TechnicalMeasure") for each in held}
     return [
         {
             "@id": f"rrpolicy:{term}",
@@ -215,6 +217,6 @@ def _terms(treated: Sequence[Treatment], held: Sequence[_Held]) -> list[Json]:
     ]
 
 
-def _term(model: str) -> str:
+def _model_term(model: str) -> str:
     """Return the term of a privacy model: a plugin names its own."""
     return f"model-{quote(model, safe='')}"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rrpolicy.canonical_json import pretty
 from rrpolicy.exports.metadata import croissant, datapackage, dpv
-from rrpolicy.formats.format import CORE, Formats
+from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
 
 
-def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping[str, bytes]:
+def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
     """Return the descriptions, by path in public/; the same bytes for the same manifest and data.
 
     Args:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AdditionDecoder, IdentityDecoder, RecodeDecoder, WithheldDecoder
-from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
@@ -31,7 +31,7 @@ _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|DECIM
 
 
 @frozen
-class Variable:
+class CodebookVariable:
     """A released column as a program holds it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Variable:
 
 
 @frozen
-class Book:
+class Codebook:
     """One released table.
 
     Attributes:
@@ -70,20 +70,20 @@ class Book:
     """
 
     table: str
-    variables: tuple[Variable, ...]
+    variables: tuple[CodebookVariable, ...]
     made_by: str
 
 
-def books(release: Release) -> tuple[Book, ...]:
+def codebooks(release: Release) -> tuple[Codebook, ...]:
     """Return the code book of each released table.
 
     Raises:
         PolicyError: RR513 for data in a format of a plugin's.
     """
-    return tuple(_book(release, file) for file in release.files)
+    return tuple(_table_codebook(release, file) for file in release.files)
 
 
-def legal(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
+def legal_names(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
     """Return names that a program takes, none twice however it tells cases apart: letters, digits and underscores.
 
     Args:
@@ -105,14 +105,14 @@ def legal(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Itera
         yield found
 
 
-def _book(release: Release, file: DataFile) -> Book:
-    told = {name: _how(decoder) for decoder in release.manifest.decoders for name in decoder.columns}
-    widths = _widths(file)
-    variables = tuple(_variable(release, column, told.get(column.name, ""), widths) for column in file.columns)
-    return Book(file.table, variables, _made_by(release.manifest.data, file.table))
+def _table_codebook(release: Release, file: DataFile) -> Codebook:
+    told = {name: _method_of_decoder(decoder) for decoder in release.manifest.decoders for name in decoder.columns}
+    widths = _text_widths(file)
+    variables = tuple(_codebook_variable(release, column, told.get(column.name, ""), widths) for column in file.columns)
+    return Codebook(file.table, variables, _csv_export_call(release.manifest.data, file.table))
 
 
-def _made_by(data: Data, table: str) -> str:
+def _csv_export_call(data: Data, table: str) -> str:
     """Return the call of DuckDB that writes a table's CSV, of names that rrpolicy gave alone."""
     file = f"{table}.{data.format}" if data.rows_per_file is None else f"{table}/*.{data.format}"
     match data.format:
@@ -130,7 +130,7 @@ def _made_by(data: Data, table: str) -> str:
     return f"duckdb -c \"COPY ({source}) TO '{table}.csv' (HEADER)\""
 
 
-def _variable(release: Release, column: Column, how: str, widths: dict[str, int]) -> Variable:
+def _codebook_variable(release: Release, column: Column, how: str, widths: dict[str, int]) -> CodebookVariable:
     manifest = release.manifest
     escaped = manifest.escaped(column)
     name = column.name if column.attribute in {column.name, ""} else f"{column.name} (of {column.attribute})"
@@ -139,49 +139,51 @@ def _variable(release: Release, column: Column, how: str, widths: dict[str, int]
     missing = manifest.missing(column)
     numbers = [v for v in column.labels if isinstance(v, (int, float)) and not isinstance(v, bool)]
     if column.kind == "set" or column.type.endswith("[]"):
-        return Variable(column.name, label, "text", (), (), {}, (), "nominal", widths[column.name], escaped=False)
+        return CodebookVariable(
+            column.name, label, "text", (), (), {}, (), "nominal", widths[column.name], escaped=False
+        )
     if len(numbers) == len(column.labels) and _NUMBERS.fullmatch(column.type):
         value = (missing,) if isinstance(missing, (int, float)) and not isinstance(missing, bool) else ()
-        return Variable(column.name, label, "number", (), (), {}, value, "scale", 0, escaped=False)
+        return CodebookVariable(column.name, label, "number", (), (), {}, value, "scale", 0, escaped=False)
     if not column.labels:
         width = widths[column.name]
-        return Variable(column.name, label, "text", (), (), {}, (), "nominal", width, escaped=escaped)
+        return CodebookVariable(column.name, label, "text", (), (), {}, (), "nominal", width, escaped=escaped)
     texts = tuple(map(category_text, column.labels))
-    spelled = tuple(map(formulas.escaped, texts)) if escaped else texts
-    if numbers and _without_number(release, column, missing) == len(column.labels) - len(numbers):
-        codes = _beside_numbers(column.labels, numbers)
+    spelled = tuple(map(formulas.escape_formula, texts)) if escaped else texts
+    if numbers and _non_numeric_categories(release, column, missing) == len(column.labels) - len(numbers):
+        codes = _numeric_codes(column.labels, numbers)
         words = {code: t for v, code, t in zip(column.labels, codes, texts, strict=True) if isinstance(v, str)}
-        absent: tuple[int | float, ...] = (*words, *(v for v in numbers if _is(v, missing)))
-        return Variable(column.name, label, "coded", spelled, codes, words, absent, "scale", 0, escaped=False)
+        absent: tuple[int | float, ...] = (*words, *(v for v in numbers if _is_missing_category(v, missing)))
+        return CodebookVariable(column.name, label, "coded", spelled, codes, words, absent, "scale", 0, escaped=False)
     codes = tuple(range(1, len(texts) + 1))
-    absent = tuple(code for code, v in zip(codes, column.labels, strict=True) if _is(v, missing))
+    absent = tuple(code for code, v in zip(codes, column.labels, strict=True) if _is_missing_category(v, missing))
     ordered = column.kind == "interval" or (stated is not None and stated.scale == "ordinal")
     scale: Literal["ordinal", "nominal"] = "ordinal" if ordered else "nominal"
     labels = dict(zip(codes, texts, strict=True))
-    return Variable(column.name, label, "coded", spelled, codes, labels, absent, scale, 0, escaped=False)
+    return CodebookVariable(column.name, label, "coded", spelled, codes, labels, absent, scale, 0, escaped=False)
 
 
-def _without_number(release: Release, column: Column, missing: Value | None) -> int:
+def _non_numeric_categories(release: Release, column: Column, missing: Value | None) -> int:
     """Return how many categories are texts that stand for no number: missing, outside of the numbers, or suppressed."""
     texts = [v for v in column.labels if isinstance(v, str)]
     groups = release.columns.spread.get(column.name)
     if groups is None:
         return len(texts)
     held = groups.categories_of
-    return sum(_is(v, missing) or len(held[v]) == len(groups.original) for v in texts)
+    return sum(_is_missing_category(v, missing) or len(held[v]) == len(groups.original) for v in texts)
 
 
-def _beside_numbers(labels: Sequence[Value], numbers: Sequence[int | float]) -> tuple[int | float, ...]:
+def _numeric_codes(labels: Sequence[Value], numbers: Sequence[int | float]) -> tuple[int | float, ...]:
     """Return numbers as they are, and for each text beside them a negative code that is none of them."""
     free = itertools.count(min(-1, math.floor(min(numbers)) - 1), -1)
     return tuple(v if isinstance(v, (int, float)) else next(free) for v in labels)
 
 
-def _is(value: Value, missing: Value | None) -> bool:
+def _is_missing_category(value: Value, missing: Value | None) -> bool:
     return missing is not None and same_category(value, missing)
 
 
-def _how(decoder: Decoder) -> str:
+def _method_of_decoder(decoder: Decoder) -> str:
     match decoder:
         case WithheldDecoder():
             return "randomised; the matrix is withheld, so that counts of it cannot be corrected"
@@ -196,7 +198,7 @@ def _how(decoder: Decoder) -> str:
     return "as it is"
 
 
-def _widths(file: DataFile) -> dict[str, int]:
+def _text_widths(file: DataFile) -> dict[str, int]:
     """Return how many bytes the values of text columns have at most in the file, one more where text is escaped."""
     texts = [c for c in file.columns if not c.labels or c.kind == "set" or c.type.endswith("[]")]
     if not texts:
@@ -204,7 +206,7 @@ def _widths(file: DataFile) -> dict[str, int]:
     import duckdb
 
     longest = ", ".join(f"coalesce(max(strlen({identifier(c.name)}::VARCHAR)), 0)" for c in texts)
-    with asking(alone=file.form.alone) as connection:
+    with query_connection(alone=file.form.alone) as connection:
         try:
             (found,) = connection.execute(f"SELECT {longest} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
         except duckdb.Error as error:

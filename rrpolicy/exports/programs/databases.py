@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from rrpolicy.canonical_json import category_text
-from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation, sql_of
-from rrpolicy.exports.contents import contents
-from rrpolicy.exports.programs.views import Engine, views
-from rrpolicy.exports.templates import environment
-from rrpolicy.exports.weights import WeightFile, rows_of, typed
+from rrpolicy.exports.jinja_environment import export_environment
+from rrpolicy.exports.programs.views import SqlDialect, translated_views
+from rrpolicy.exports.template_context import template_context
+from rrpolicy.exports.weights import WeightFile, typed_headings, weight_table_rows
 from rrpolicy.formats.column_types import engine_type
-from rrpolicy.formats.format import CORE
+from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _DIGITS = 15
 
 
 @frozen
-class Database:
+class SqlEngine:
     """An engine that a program is written for.
 
     Attributes:
@@ -67,7 +67,7 @@ class Database:
     """
 
     name: str
-    engine: Engine
+    engine: SqlDialect
     run: tuple[str, ...]
     begin: str = ""
     text: str = ""
@@ -78,18 +78,18 @@ class Database:
     collates: bool = False
 
 
-_POSTGRES = Database(
+_POSTGRES = SqlEngine(
     "PostgreSQL",
-    Engine("postgres"),
+    SqlDialect("postgres"),
     ("psql --set ON_ERROR_STOP=1 --file FILE", "It makes tables and views in the first schema of search_path."),
     "SET client_encoding = 'UTF8';\nBEGIN;",
     text="TEXT",
     typed=True,
     longest=63,
 )
-_SQLITE = Database(
+_SQLITE = SqlEngine(
     "SQLite",
-    Engine("sqlite", extremes=False, roots=False),
+    SqlDialect("sqlite", extremes=False, roots=False),
     ("sqlite3 NEW.db < FILE", "It makes tables and views, and needs no extension; SQLite 3.8.8 or later."),
     "BEGIN;",
     text="TEXT",
@@ -97,9 +97,9 @@ _SQLITE = Database(
     longest=1_000_000,
     numbered=True,
 )
-_ANSI = Database(
+_ANSI = SqlEngine(
     "engines with standard SQL",
-    Engine("postgres", extremes=False),
+    SqlDialect("postgres", extremes=False),
     (
         "run it in an empty schema, and stop at the first error",
         "It needs WITH, SQRT, INSERT of several rows, and names in double quotes. Truth values and dates are text.",
@@ -110,7 +110,7 @@ _ANSI = Database(
 
 
 @frozen
-class Table:
+class ScriptTable:
     """A table of a program.
 
     Attributes:
@@ -126,52 +126,52 @@ class Table:
 
 def postgres(release: Release) -> str:
     """Return the program for PostgreSQL; it raises as `_program` does."""
-    return _program(release, _POSTGRES)
+    return _sql_script(release, _POSTGRES)
 
 
 def sqlite(release: Release) -> str:
     """Return the program for SQLite; it raises as `_program` does."""
-    return _program(release, _SQLITE)
+    return _sql_script(release, _SQLITE)
 
 
 def ansi(release: Release) -> str:
     """Return the program for any other engine that knows standard SQL; it raises as `_program` does."""
-    return _program(release, _ANSI)
+    return _sql_script(release, _ANSI)
 
 
-def _program(release: Release, database: Database) -> str:
+def _sql_script(release: Release, database: SqlEngine) -> str:
     """Return the program: tables with their rows, views, and the queries of estimate.sql.
 
     Raises:
         PolicyError: RR512 for what the engine cannot hold or tell apart; RR513 for a release of too many values.
     """
     data = replace(release.manifest.data, format="parquet")  # estimate.sql without a word of how CSV is read
-    filled = contents(replace(release.manifest, data=data), CORE["parquet"])
-    text = str(environment().get_template(f"{filled['kind']}.sql").render(filled))
+    filled = template_context(replace(release.manifest, data=data), CORE_FORMATS["parquet"])
+    text = str(export_environment().get_template(f"{filled['kind']}.sql").render(filled))
     weights: Sequence[WeightFile] = filled["weights"]
-    tables, held = _released(release, [file for file in weights if file.sets])
-    tables += [_weights(file, release.data.columns) for file in weights]
+    tables, held = _released_tables(release, [file for file in weights if file.sets])
+    tables += [_weight_table(file, release.data.columns) for file in weights]
     for table in tables:
-        _holdable(table, database)
-    statements = [*views(text, database.engine, {table.name for table in tables}, held)]
+        _require_representable(table, database)
+    statements = [*translated_views(text, database.engine, {table.name for table in tables}, held)]
     views_made = [s.this.name for _, s in statements if isinstance(s, exp.Create)]
-    names = dict(_named([*(table.name for table in tables), *views_made], database.longest))
+    names = dict(_engine_names([*(table.name for table in tables), *views_made], database.longest))
     lines = [f"-- A release for {database.name}: {database.run[0]}", *(f"-- {line}" for line in database.run[1:])]
     lines += [f"-- {visible(line)}".rstrip() for line in statements[0][0][1:]]  # the first is of DuckDB
     lines += ["", *([database.begin, ""] * bool(database.begin))]
     for table in tables:
-        lines += _filled(table, names[table.name], database)
+        lines += _insert_statements(table, names[table.name], database)
     made_here = [entry for entry in statements if not isinstance(entry[1], exp.Select)]
     for comments, statement in made_here[1:]:
-        lines += _written(comments, statement, names, database)
+        lines += _commented_statement(comments, statement, names, database)
     lines += ["COMMIT;", ""] * bool(database.begin)
     for comments, query in statements[len(made_here) :]:
-        lines += _written(comments, query, names, database)
+        lines += _commented_statement(comments, query, names, database)
     return "\n".join(lines)
 
 
-def _written(
-    comments: Iterable[str], statement: exp.Expr | None, names: Mapping[str, str], database: Database
+def _commented_statement(
+    comments: Iterable[str], statement: exp.Expr | None, names: Mapping[str, str], database: SqlEngine
 ) -> Iterator[str]:
     """Yield a statement with the comments before it; a table or view has the name that it has in the engine."""
     yield from (f"-- {visible(line)}" for line in comments)
@@ -182,7 +182,9 @@ def _written(
         yield ""
 
 
-def _released(release: Release, sets: Sequence[WeightFile]) -> tuple[list[Table], dict[tuple[str, ...], str]]:
+def _released_tables(
+    release: Release, sets: Sequence[WeightFile]
+) -> tuple[list[ScriptTable], dict[tuple[str, ...], str]]:
     """Return the released tables and one of what each set holds, and where the sets of which columns are.
 
     Raises:
@@ -194,7 +196,7 @@ def _released(release: Release, sets: Sequence[WeightFile]) -> tuple[list[Table]
         message = f"the release holds {size:,} values, and such a program at most {_VALUES:,}"
         hint = "estimate.sql in public/ counts in DuckDB, which reads the files as they are"
         raise PolicyError(Problem("RR513", message, hint=hint))
-    tables = [Table("release" if len(files) == 1 else f.table, _columns(f), _rows(f)) for f in files]
+    tables = [ScriptTable("release" if len(files) == 1 else f.table, _script_columns(f), _table_rows(f)) for f in files]
     held: dict[tuple[str, ...], str] = {}
     for file in sets:
         names = file.axis.columns
@@ -203,18 +205,20 @@ def _released(release: Release, sets: Sequence[WeightFile]) -> tuple[list[Table]
         members = [(*cell, *one) for cell in sorted(found) for one in zip(*map(json.loads, cell), strict=True)]
         ends = [""] if len(names) == 1 else [f"_{i}" for i in range(1, len(names) + 1)]
         headings = [f"{kind}{end}" for kind in ("released", "original") for end in ends]
-        kinds = ["VARCHAR"] * len(names) + [kind for _, kind in typed(file, release.data.columns)[: len(names)]]
+        kinds = ["VARCHAR"] * len(names) + [
+            kind for _, kind in typed_headings(file, release.data.columns)[: len(names)]
+        ]
         held[names] = "_".join(["held", *names])
-        tables.append(Table(held[names], tuple(zip(headings, kinds, strict=True)), members))
+        tables.append(ScriptTable(held[names], tuple(zip(headings, kinds, strict=True)), members))
     return tables, held
 
 
-def _columns(file: DataFile) -> tuple[tuple[str, str], ...]:
+def _script_columns(file: DataFile) -> tuple[tuple[str, str], ...]:
     kinds = ((column.name, engine_type(column)) for column in file.columns)
     return tuple((name, "VARCHAR" if kind.endswith("[]") else kind) for name, kind in kinds)
 
 
-def _rows(file: DataFile) -> list[Sequence[Any]]:
+def _table_rows(file: DataFile) -> list[Sequence[Any]]:
     """Return a released table's rows: sets as JSON, all but numbers and truth values as text.
 
     Raises:
@@ -228,7 +232,7 @@ def _rows(file: DataFile) -> list[Sequence[Any]]:
         own = sql_of(column, file.form) if column.labels and not kind.endswith("[]") else identifier(column.name)
         plain = _WHOLE.fullmatch(kind) or kind in {"DOUBLE", "FLOAT", "BOOLEAN"} or kind.endswith("[]")
         asked.append(f"CAST({own} AS {kind if plain else 'VARCHAR'})")
-    with asking(alone=file.form.alone) as connection:
+    with query_connection(alone=file.form.alone) as connection:
         try:
             found = connection.execute(f"SELECT {', '.join(asked)} FROM {relation(connection, file)}").fetchall()  # noqa: S608 - names quoted
         except duckdb.Error as error:
@@ -238,11 +242,13 @@ def _rows(file: DataFile) -> list[Sequence[Any]]:
     return [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in row] for row in found]
 
 
-def _weights(file: WeightFile, columns: Sequence[Column]) -> Table:
-    return Table(file.view, typed(file, columns), [(*cell, *weights) for cell, weights in rows_of(file.axis)])
+def _weight_table(file: WeightFile, columns: Sequence[Column]) -> ScriptTable:
+    return ScriptTable(
+        file.view, typed_headings(file, columns), [(*cell, *weights) for cell, weights in weight_table_rows(file.axis)]
+    )
 
 
-def _named(names: Iterable[str], longest: int) -> Iterator[tuple[str, str]]:
+def _engine_names(names: Iterable[str], longest: int) -> Iterator[tuple[str, str]]:
     """Yield each name with the one that it has in an engine: what is too long is cut, and numbered."""
     taken: set[str] = set()
     for name in names:
@@ -255,7 +261,7 @@ def _named(names: Iterable[str], longest: int) -> Iterator[tuple[str, str]]:
         yield name, found
 
 
-def _holdable(table: Table, database: Database) -> None:
+def _require_representable(table: ScriptTable, database: SqlEngine) -> None:
     """Refuse names, numbers and texts that the engine cannot hold or tell apart.
 
     Raises:
@@ -272,7 +278,7 @@ def _holdable(table: Table, database: Database) -> None:
         if not database.typed and any(isinstance(v, float) and not math.isfinite(v) for v in values):
             why = "holds numbers that are infinite, or none"
         texts = {v for v in values if isinstance(v, str)} if kind == "VARCHAR" else set()
-        if database.collates and len({_alike(v) for v in texts}) < len(texts):
+        if database.collates and len({_collation_key(v) for v in texts}) < len(texts):
             why = "holds texts that differ in case, accents or blanks at their end alone"
         if why:
             message = f"{visible(repr(name))} of {visible(table.name)} {why}, and {database.name} cannot take that"
@@ -280,19 +286,20 @@ def _holdable(table: Table, database: Database) -> None:
             raise PolicyError(Problem("RR512", message, hint=hint))
 
 
-def _alike(text: str) -> str:
+def _collation_key(text: str) -> str:
     """Return what texts have in common that a collation may take for one."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(c for c in plain if not unicodedata.combining(c)).rstrip(" ")
 
 
-def _filled(table: Table, name: str, database: Database) -> Iterator[str]:
+def _insert_statements(table: ScriptTable, name: str, database: SqlEngine) -> Iterator[str]:
     """Yield the statements that make a table and enter its rows."""
     columns = [identifier(column) for column, _ in table.columns]
     cells = [
-        [_spelled(row[place], kind, database) for row in table.rows] for place, (_, kind) in enumerate(table.columns)
+        [_sql_literal(row[place], kind, database) for row in table.rows]
+        for place, (_, kind) in enumerate(table.columns)
     ]
-    types = [_type(kind, part, database) for (_, kind), part in zip(table.columns, cells, strict=True)]
+    types = [_engine_type_name(kind, part, database) for (_, kind), part in zip(table.columns, cells, strict=True)]
     yield f"CREATE TABLE {identifier(name)} ("
     yield ",\n".join(f"  {column} {kind}" for column, kind in zip(columns, types, strict=True)) + "\n);"
     if database.numbered:
@@ -306,7 +313,7 @@ def _filled(table: Table, name: str, database: Database) -> Iterator[str]:
     yield ""
 
 
-def _type(kind: str, cells: Sequence[str], database: Database) -> str:
+def _engine_type_name(kind: str, cells: Sequence[str], database: SqlEngine) -> str:
     """Return the engine's type of a column."""
     if _WHOLE.fullmatch(kind):
         return "BIGINT"
@@ -319,7 +326,7 @@ def _type(kind: str, cells: Sequence[str], database: Database) -> str:
     return database.text or f"VARCHAR({max((len(cell.encode()) for cell in cells), default=1)})"
 
 
-def _spelled(value: Any, kind: str, database: Database) -> str:
+def _sql_literal(value: Any, kind: str, database: SqlEngine) -> str:
     """Return a value as a literal."""
     if value is None:
         return "NULL"

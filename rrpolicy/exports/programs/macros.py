@@ -10,13 +10,18 @@ import numpy as np
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell
 from rrpolicy.channels.table import engine_type_of
-from rrpolicy.engine.quoting import identifier, listed, literal, type_name
+from rrpolicy.engine.quoting import (
+    identifier,
+    literal,
+    sql_list,
+    type_name,
+)
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.exports.templates import environment
+from rrpolicy.exports.jinja_environment import export_environment
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -30,7 +35,7 @@ _EACH = "category_that_is_asked_for"
 _ASKED = "list_distinct(categories)"
 
 
-def written(release: Release) -> str:
+def duckdb_program(release: Release) -> str:
     """Return the SQL: the view `release`, a macro and a view of categories for each column, and the aggregates.
 
     Raises:
@@ -44,9 +49,9 @@ def written(release: Release) -> str:
         raise PolicyError(Problem("RR513", message, hint="estimate.sql in public/ joins the tables and counts"))
     kinds = {column.name: column.type for column in release.data.columns}
     taken: set[str] = set()
-    parts = [part for axis in axes.values() if axis.unbiased for part in _axis(axis, kinds, taken)]
+    parts = [part for axis in axes.values() if axis.unbiased for part in _axis_statements(axis, kinds, taken)]
     data, form, design = release.manifest.data, release.data.form, release.design
-    template = environment().get_template("macros.sql")
+    template = export_environment().get_template("macros.sql")
     filled = {
         "manifest": release.manifest,
         "data": data,
@@ -56,7 +61,7 @@ def written(release: Release) -> str:
         "records": release.records,
         "most": release.max_records,
         "designed": design is not None,
-        "weight": _record_weight(release),
+        "weight": _survey_weight_column(release),
         "calibrated": design is not None and bool(design.totals),
         "clustered": release.weights_inside
         or (design is not None and bool(design.strata or design.clusters or design.hidden or design.totals)),
@@ -65,7 +70,7 @@ def written(release: Release) -> str:
     return template.render(filled) + "".join(f"\n{part}\n" for part in parts)
 
 
-def _record_weight(release: Release) -> str:
+def _survey_weight_column(release: Release) -> str:
     """Return the column of a survey's weights, as SQL has it; "" for none, and for one that was randomised."""
     name = None if release.design is None else release.design.weight
     if name is None or (name in release.columns.axes and release.columns.axes[name].randomised):
@@ -74,13 +79,15 @@ def _record_weight(release: Release) -> str:
     return f"{identifier(name)}{cast}"
 
 
-def _axis(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator[str]:
+def _axis_statements(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator[str]:
     """Return the statements of an axis."""
     if isinstance(axis, SetWeights) and len(axis.columns) > 1:
         yield f"-- no macro for {visible(', '.join(axis.columns))}: sets of values that belong together"
         return
-    name, domain = _names(axis, taken)
-    original = _cells(axis.columns, axis.original, [_type(axis, place, kinds) for place in range(len(axis.columns))])
+    name, domain = _macro_and_view_names(axis, taken)
+    original = _cells_list_sql(
+        axis.columns, axis.original, [_category_type(axis, place, kinds) for place in range(len(axis.columns))]
+    )
     shown = ", ".join(f"category.{identifier(c)} AS {identifier(c)}" for c in axis.columns)
     single = len(axis.columns) == 1
     yield (
@@ -88,7 +95,7 @@ def _axis(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator
         f"SELECT {f'category AS {identifier(axis.columns[0])}' if single else shown} "
         f"FROM (SELECT unnest({original}) AS category);"
     )
-    weight = _weight(axis, original, kinds)
+    weight = _weight_expression(axis, original, kinds)
     if weight is None:
         why = "too many weights, or the released values do not tell its categories apart"
         yield f"-- no macro for {visible(', '.join(axis.columns))}: {why}"
@@ -104,28 +111,28 @@ def _axis(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator
     )
 
 
-def _weight(axis: AxisWeights, original: str, kinds: dict[str, str]) -> str | None:
+def _weight_expression(axis: AxisWeights, original: str, kinds: dict[str, str]) -> str | None:
     """Return the weight of released r0, r1, … in the count of some categories; None if there is none to be written."""
     if isinstance(axis, SetWeights):
         held = f"len(list_filter({_ASKED}, lambda {_EACH}: list_contains(r0, {_EACH})))"
         return f"({held} * {axis.held!r}::DOUBLE + (len({_ASKED}) - {held}) * {axis.not_held!r}::DOUBLE)"
-    own = _cell(axis.columns, [f"r{place}" for place in range(len(axis.columns))])
+    own = _cell_sql(axis.columns, [f"r{place}" for place in range(len(axis.columns))])
     if not axis.randomised:
         return f"list_contains(categories, {own})::INT::DOUBLE"
-    released = _cells(axis.columns, axis.released, [type_name(kinds[c]) for c in axis.columns])
+    released = _cells_list_sql(axis.columns, axis.released, [type_name(kinds[c]) for c in axis.columns])
     try:
         if isinstance(axis, RetentionWeights):
-            return _retained(axis, original, released, own)
+            return _retention_expression(axis, original, released, own)
         if len(axis.released) * len(axis.original) > _ENTRIES:
             return None
-        weights = _numbers(axis.table.reshape(-1).tolist(), "DOUBLE")
+        weights = _number_list_sql(axis.table.reshape(-1).tolist(), "DOUBLE")
     except PolicyError:
         return None
     place = f"(list_position({released}, {own}) - 1) * {len(axis.original)} + list_position({original}, {_EACH})"
     return f"list_sum(list_transform({_ASKED}, lambda {_EACH}: {weights}[{place}]))"
 
 
-def _retained(axis: RetentionWeights, original: str, released: str, own: str) -> str:
+def _retention_expression(axis: RetentionWeights, original: str, released: str, own: str) -> str:
     """Return the closed form of retention in blocks.
 
     Raises:
@@ -139,15 +146,15 @@ def _retained(axis: RetentionWeights, original: str, released: str, own: str) ->
     numbers = np.empty(len(axis.original), dtype=int)
     for number, block in enumerate(axis.blocks, 1):
         numbers[list(block.members)] = number
-    blocks = _numbers(numbers.tolist(), "BIGINT")
+    blocks = _number_list_sql(numbers.tolist(), "BIGINT")
     b = f"{blocks}[list_position({released}, {own})]"
     inside = f"len(list_filter({_ASKED}, lambda {_EACH}: {blocks}[list_position({original}, {_EACH})] = {b}))"
-    more = _numbers([kept - moved for kept, moved in pairs], "DOUBLE")
-    each = _numbers([moved for _, moved in pairs], "DOUBLE")
+    more = _number_list_sql([kept - moved for kept, moved in pairs], "DOUBLE")
+    each = _number_list_sql([moved for _, moved in pairs], "DOUBLE")
     return f"({each}[{b}] * {inside} + {more}[{b}] * list_contains(categories, {own})::INT)"
 
 
-def _names(axis: AxisWeights, taken: set[str]) -> tuple[str, str]:
+def _macro_and_view_names(axis: AxisWeights, taken: set[str]) -> tuple[str, str]:
     """Return the names of the macro and of the view, which no other axis has."""
     stem = "_".join(axis.columns)
     while stem.casefold() in taken:
@@ -156,7 +163,7 @@ def _names(axis: AxisWeights, taken: set[str]) -> tuple[str, str]:
     return f"w_{stem}", f"domain_{stem}"
 
 
-def _type(axis: AxisWeights, place: int, kinds: dict[str, str]) -> str:
+def _category_type(axis: AxisWeights, place: int, kinds: dict[str, str]) -> str:
     """Return the engine's type of the original categories of a column."""
     own = kinds[axis.columns[place]].removesuffix("[]")
     if isinstance(axis, SetWeights) or axis.released == axis.original:
@@ -164,25 +171,27 @@ def _type(axis: AxisWeights, place: int, kinds: dict[str, str]) -> str:
     return type_name(engine_type_of(tuple(cell[place] for cell in axis.original)) or "VARCHAR")
 
 
-def _cells(columns: Sequence[str], cells: Sequence[Cell], types: Sequence[str]) -> str:
+def _cells_list_sql(columns: Sequence[str], cells: Sequence[Cell], types: Sequence[str]) -> str:
     """Return cells as an SQL list: of one column its values, of several structs."""
     if len(columns) == 1:
-        return listed([_spelled(cell[0], types[0]) for cell in cells], types[0])
+        return sql_list([_category_value(cell[0], types[0]) for cell in cells], types[0])
     fields = ", ".join(f"{identifier(c)} {kind}" for c, kind in zip(columns, types, strict=True))
-    spelled = (_cell(columns, [literal(_spelled(v, t)) for v, t in zip(cell, types, strict=True)]) for cell in cells)
+    spelled = (
+        _cell_sql(columns, [literal(_category_value(v, t)) for v, t in zip(cell, types, strict=True)]) for cell in cells
+    )
     return f"[{', '.join(spelled)}]::STRUCT({fields})[]"
 
 
-def _cell(columns: Sequence[str], values: Sequence[str]) -> str:
+def _cell_sql(columns: Sequence[str], values: Sequence[str]) -> str:
     if len(columns) == 1:
         return values[0]
     return "{" + ", ".join(f"{literal(c)}: {v}" for c, v in zip(columns, values, strict=True)) + "}"
 
 
-def _spelled(value: Value, kind: str) -> Value:
+def _category_value(value: Value, kind: str) -> Value:
     """Return a category as the data have it: in a column of text, numbers are text."""
     return category_text(value) if kind == "VARCHAR" else value
 
 
-def _numbers(values: Sequence[float], kind: str) -> str:
+def _number_list_sql(values: Sequence[float], kind: str) -> str:
     return "([" + ", ".join(map(repr, values)) + f"]::{kind}[])"

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.exports.programs.codebook import Book, Variable, books, legal
+from rrpolicy.exports.programs.codebook import (
+    Codebook,
+    CodebookVariable,
+    codebooks,
+    legal_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,16 +26,18 @@ _TEXT = 32_767
 _RESERVED = frozenset(["all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"])
 
 
-def written(release: Release) -> str:
+def spss_program(release: Release) -> str:
     """Return the syntax.
 
     Raises:
         PolicyError: RR512 for text that SPSS cannot hold or tell apart.
     """
-    return "\n".join(["* Encoding: UTF-8.", *(line for book in books(release) for line in _table(book))]) + "\n"
+    return (
+        "\n".join(["* Encoding: UTF-8.", *(line for book in codebooks(release) for line in _table_syntax(book))]) + "\n"
+    )
 
 
-def text(value: str, column: str) -> str:
+def spss_string(value: str, column: str) -> str:
     """Return a string literal, in pieces that keep lines short.
 
     Args:
@@ -51,31 +58,31 @@ def text(value: str, column: str) -> str:
     return " +\n    ".join("'" + piece.replace("'", "''") + "'" for piece in pieces)
 
 
-def shortened(texts: Sequence[str], most: int) -> Iterator[str]:
+def shortened_texts(texts: Sequence[str], most: int) -> Iterator[str]:
     """Return texts of at most so many bytes; what is cut is numbered, so that it differs from the others."""
     for place, value in enumerate(texts, 1):
         whole, end = value.encode(), f" ... ({place})"
         yield value if len(whole) <= most else whole[: most - len(end)].decode(errors="ignore") + end
 
 
-def _table(book: Book) -> Iterator[str]:
+def _table_syntax(book: Codebook) -> Iterator[str]:
     yield f"* Reads {book.table}.csv of a release of rrpolicy: categories are numbered in the order of their domain."
     yield "* Run it in the folder of the file. Plain counts of randomised variables are biased: README.md says more."
     if book.made_by:
         yield f"* The release has the table otherwise; this writes {book.table}.csv, in a shell: {book.made_by}."
-    names = tuple(legal((v.name for v in book.variables), _LONGEST, _RESERVED))
-    read = (f"    v{i} {_format(v)}" for i, v in enumerate(book.variables, 1))
+    names = tuple(legal_names((v.name for v in book.variables), _LONGEST, _RESERVED))
+    read = (f"    v{i} {_variable_format(v)}" for i, v in enumerate(book.variables, 1))
     yield f"GET DATA /TYPE=TXT /FILE='{book.table}.csv' /ENCODING='UTF8' /ARRANGEMENT=DELIMITED /DELCASE=LINE"
     yield "  /FIRSTCASE=2 /DELIMITERS=',' /QUALIFIER='\"'"
     yield "  /VARIABLES=\n" + "\n".join(read) + "."
     for place, (variable, name) in enumerate(zip(book.variables, names, strict=True), 1):
-        yield from _variable(variable, f"v{place}", name)
+        yield from _variable_syntax(variable, f"v{place}", name)
     yield "EXECUTE."
     yield "ADD FILES /FILE=*\n  /KEEP=" + "\n    ".join(names) + "."
     yield f"DATASET NAME {book.table}."
 
 
-def _format(variable: Variable) -> str:
+def _variable_format(variable: CodebookVariable) -> str:
     if variable.kind == "number":
         return "F40.0"
     longest = variable.width if variable.kind == "text" else max(len(c.encode()) for c in variable.categories)
@@ -85,7 +92,7 @@ def _format(variable: Variable) -> str:
     return f"A{max(longest, 1)}"
 
 
-def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
+def _variable_syntax(variable: CodebookVariable, column: str, name: str) -> Iterator[str]:
     own = variable.name
     if variable.kind == "coded":
         if len({c.rstrip(" ") for c in variable.categories}) < len(variable.categories):
@@ -94,10 +101,12 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
                 Problem("RR512", message, hint="recode them in the policy, or use --for stata or --for r")
             )
         pairs = zip(variable.categories, variable.codes, strict=True)
-        values = "\n".join(f"  ({text(category, own)} = {code})" for category, code in pairs)
-        labels = zip(variable.labels, shortened(tuple(variable.labels.values()), _VALUE_LABEL), strict=True)
+        values = "\n".join(f"  ({spss_string(category, own)} = {code})" for category, code in pairs)
+        labels = zip(variable.labels, shortened_texts(tuple(variable.labels.values()), _VALUE_LABEL), strict=True)
         yield f"RECODE {column}\n{values}\n  INTO {name}."
-        yield f"VALUE LABELS {name}\n" + "\n".join(f"  {code} {text(label, own)}" for code, label in labels) + "."
+        yield (
+            f"VALUE LABELS {name}\n" + "\n".join(f"  {code} {spss_string(label, own)}" for code, label in labels) + "."
+        )
         whole = all(isinstance(code, int) for code in variable.codes)
         yield f"FORMATS {name} ({'F8.0' if whole else 'F12.2'})."
     else:
@@ -106,8 +115,8 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
         yield f"RENAME VARIABLES ({column} = {name})."
         if variable.kind == "number":
             yield f"FORMATS {name} (F12.2)."
-    (label,) = shortened([visible(variable.label)], _VARIABLE_LABEL)
-    yield f"VARIABLE LABELS {name}\n    {text(label, own)}."
+    (label,) = shortened_texts([visible(variable.label)], _VARIABLE_LABEL)
+    yield f"VARIABLE LABELS {name}\n    {spss_string(label, own)}."
     if variable.missing:
         yield f"MISSING VALUES {name} ({', '.join(map(str, variable.missing))})."
     yield f"VARIABLE LEVEL {name} ({variable.scale.upper()})."

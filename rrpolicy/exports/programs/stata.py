@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.exports.programs.codebook import Book, Variable, books, legal
+from rrpolicy.exports.programs.codebook import (
+    Codebook,
+    CodebookVariable,
+    codebooks,
+    legal_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +27,12 @@ _MISSING = (".a", ".b", ".c")
 _PLAIN = frozenset(" _.,:;()-<>=+%&?!@")
 
 
-def written(release: Release) -> str:
+def stata_program(release: Release) -> str:
     """Return the do-file."""
-    return "\n".join(line for book in books(release) for line in _table(book)) + "\n"
+    return "\n".join(line for book in codebooks(release) for line in _table_commands(book)) + "\n"
 
 
-def text(value: str) -> str:
+def stata_string(value: str) -> str:
     """Return a string expression of Stata and of Mata."""
     parts: list[str] = []
     run = ""
@@ -40,7 +45,7 @@ def text(value: str) -> str:
     return " + ".join([*parts, *[f'"{run}"'] * (bool(run) or not parts)])
 
 
-def _table(book: Book) -> Iterator[str]:
+def _table_commands(book: Codebook) -> Iterator[str]:
     yield f"// Reads {book.table}.csv of a release of rrpolicy: categories are numbered in their order, and labelled."
     yield "// Run it in the folder of the file. Plain counts of randomised variables are biased: see README.md there."
     if book.made_by:
@@ -51,26 +56,26 @@ def _table(book: Book) -> Iterator[str]:
         'delimiters(",") varnames(nonames) rowrange(2:) stringcols(_all) bindquotes(strict) maxquotedrows(unlimited)'
     )
     yield f'import delimited using "{book.table}.csv", {options} encoding("UTF-8")'
-    names = tuple(legal((v.name for v in book.variables), _LONGEST, _RESERVED))
+    names = tuple(legal_names((v.name for v in book.variables), _LONGEST, _RESERVED))
     for place, (variable, name) in enumerate(zip(book.variables, names, strict=True), 1):
-        yield from _variable(variable, f"v{place}", name)
+        yield from _variable_commands(variable, f"v{place}", name)
     yield f"order {' '.join(names)}"
     yield f'save "{book.table}.dta"'
     yield ""
 
 
-def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
+def _variable_commands(variable: CodebookVariable, column: str, name: str) -> Iterator[str]:
     yield ""
     match variable.kind:
         case "coded":
             yield f"generate {'double' if variable.scale == 'scale' else 'long'} {name} = ."
             for code, category in zip(variable.codes, variable.categories, strict=True):
-                yield f"quietly replace {name} = {code} if {column} == {text(category)}"
+                yield f"quietly replace {name} = {code} if {column} == {stata_string(category)}"
             yield f"assert !missing({name})"
             absent = dict(zip(variable.missing, _MISSING, strict=False))
             yield from (f"quietly replace {name} = {code} if {name} == {value}" for value, code in absent.items())
             for value, label in variable.labels.items():
-                yield f'mata: st_vlmodify("{name}", {absent.get(value, value)}, {text(label)})'
+                yield f'mata: st_vlmodify("{name}", {absent.get(value, value)}, {stata_string(label)})'
             yield f"label values {name} {name}"
             yield f"drop {column}"
         case "number":
@@ -81,4 +86,4 @@ def _variable(variable: Variable, column: str, name: str) -> Iterator[str]:
             if variable.escaped:
                 yield f"quietly replace {column} = substr({column}, 2, .) if substr({column}, 1, 1) == uchar(39)"
             yield f"rename {column} {name}"
-    yield f'mata: st_varlabel("{name}", {text(variable.label[:_LABEL])})'
+    yield f'mata: st_varlabel("{name}", {stata_string(variable.label[:_LABEL])})'

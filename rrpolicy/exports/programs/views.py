@@ -20,7 +20,7 @@ _ROOT = f"""
 
 
 @frozen
-class Engine:
+class SqlDialect:
     """What views of another engine are written with.
 
     Attributes:
@@ -34,8 +34,8 @@ class Engine:
     roots: bool = True
 
 
-def views(
-    text: str, engine: Engine, loaded: Collection[str], held: Mapping[tuple[str, ...], str]
+def translated_views(
+    text: str, engine: SqlDialect, loaded: Collection[str], held: Mapping[tuple[str, ...], str]
 ) -> Iterator[tuple[list[str], exp.Expr | None]]:
     """Yield the statements of an estimate.sql in common terms, each with the comments before it.
 
@@ -55,9 +55,9 @@ def views(
         if isinstance(statement, exp.Create) and statement.this.name in loaded:
             yield comments, None
             continue
-        _expand(statement)
+        _expand_stars(statement)
         for node in [*statement.find_all(exp.Case, exp.Pow, exp.Greatest, exp.Least, exp.Sqrt)][::-1]:
-            if (common := _common(node, engine, held)) is not node:
+            if (common := _portable_expression(node, engine, held)) is not node:
                 node.replace(common)
         if isinstance(statement, exp.Create):
             statement.set("replace", None)
@@ -71,7 +71,7 @@ def views(
         yield comments, statement
 
 
-def _expand(statement: Sql) -> None:
+def _expand_stars(statement: Sql) -> None:
     """Name what ALL and * stand for, and derived tables."""
     for select in statement.find_all(exp.Select):
         group, order = select.args.get("group"), select.args.get("order")
@@ -88,7 +88,7 @@ def _expand(statement: Sql) -> None:
             select.expressions[0].replace(exp.Column(this=exp.Star(), table=exp.to_identifier(source.alias_or_name)))
 
 
-def _common(node: Sql, engine: Engine, held: Mapping[tuple[str, ...], str]) -> Sql:
+def _portable_expression(node: Sql, engine: SqlDialect, held: Mapping[tuple[str, ...], str]) -> Sql:
     """Return an expression without what the engine lacks."""
     match node:
         case exp.Pow():
@@ -104,11 +104,11 @@ def _common(node: Sql, engine: Engine, held: Mapping[tuple[str, ...], str]) -> S
                 place.replace(exp.paren(node.this.copy()))
             return root
         case exp.Case() if (each := node.find(exp.Lambda)) is not None:
-            return _holding(node, [*each.find_all(exp.EQ)], held)
+            return _set_membership_case(node, [*each.find_all(exp.EQ)], held)
     return node
 
 
-def _holding(case: exp.Case, equal: list[exp.EQ], held: Mapping[tuple[str, ...], str]) -> exp.Case:
+def _set_membership_case(case: exp.Case, equal: list[exp.EQ], held: Mapping[tuple[str, ...], str]) -> exp.Case:
     """Return the weight of a set by whether the table of what sets hold has the category: DuckDB looks into lists."""
     columns = [cast("exp.Bracket", pair.this).this for pair in equal]
     members = exp.to_table(held[tuple(column.name for column in columns)], alias="h", quoted=True)

@@ -22,8 +22,8 @@ from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Kind, Sql, boolean,
 from rrpolicy.exports.sql.representative_values import Point
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Bins
-from rrpolicy.source.duckdb.encoding import parsed
-from rrpolicy.source.duckdb.missing import number as number_of
+from rrpolicy.source.duckdb.encoding import parse_moment
+from rrpolicy.source.duckdb.missing import code_number as number_of
 
 Way = tuple[Sql, Sql]
 """A condition, and what a value becomes that meets it."""
@@ -177,7 +177,7 @@ class SqlColumn:
         """Return the codes of missing values that a column of such dates or times can hold."""
         edge = self._instants(texts)[0]
         kind = "TIME" if isinstance(edge, time) else "TIMESTAMP" if isinstance(edge, datetime) else "DATE"
-        found = [parsed(code, kind) for code in self.codes]
+        found = [parse_moment(code, kind) for code in self.codes]
         return [point for point in found if point is not None]
 
     def _truth(self) -> Sql:
@@ -223,7 +223,7 @@ class SqlColumn:
 
 def _is_moment(text: str) -> bool:
     """Return whether a text spells a date or a time."""
-    return any(parsed(text, kind) is not None for kind in ("DATE", "TIME", "TIMESTAMP"))
+    return any(parse_moment(text, kind) is not None for kind in ("DATE", "TIME", "TIMESTAMP"))
 
 
 def quoted_column(name: str) -> Sql:

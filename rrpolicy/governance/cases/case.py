@@ -10,10 +10,10 @@ from pydantic import Field, ValidationError, model_validator
 
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.file import Line, Table
+from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.rational import Rational
 from rrpolicy.policy.tree.document import read_document
-from rrpolicy.policy.tree.problems import problems_of
+from rrpolicy.policy.tree.problems import validation_problems
 
 FOLDER = "tests"
 """Beside the policies; `tests/x.toml` and `tests/x/*.toml` are the tests of `x.toml`."""
@@ -24,12 +24,12 @@ State: TypeAlias = Literal["satisfied", "conditional", "failed", "undecided"]
 """What an entry of the policy may come to."""
 
 
-class TableEntry(Table):
+class TableEntry(PolicyFileTable):
     """The table of a test: records written here, a CSV file, or whatever a policy may name."""
 
     rows: list[dict[str, Any]] | None = Field(None, min_length=1, description="Records: column = value.")
-    csv: Line | None = Field(None, description="A CSV file in UTF-8 with commas, relative to this file.")
-    uri: Line | None = Field(
+    csv: SingleLineText | None = Field(None, description="A CSV file in UTF-8 with commas, relative to this file.")
+    uri: SingleLineText | None = Field(
         None, description="Any table, as [source] names one, relative to this file; read as it is."
     )
     repeat: int = Field(1, ge=1, le=MOST_REPEATS, description="How often each record of `rows` or `csv` stands.")
@@ -43,18 +43,18 @@ class TableEntry(Table):
         return self
 
 
-class NumberBounds(Table):
+class NumberBounds(PolicyFileTable):
     """Bounds of a number."""
 
     at_least: Rational | None = Field(None, description="The least that it may be.")
     at_most: Rational | None = Field(None, description="The most that it may be.")
 
 
-class ExpectTable(Table):
+class ExpectTable(PolicyFileTable):
     """What is expected of a plan on the table."""
 
     passes: bool = Field(description="Whether a release would be made.")
-    codes: list[Line] | None = Field(
+    codes: list[SingleLineText] | None = Field(
         None, description="The codes of all that stands in the way, each once; a test that does not pass states them."
     )
     entries: dict[str, State] = Field(
@@ -71,15 +71,15 @@ class ExpectTable(Table):
         return self
 
 
-class CaseTable(Table):
+class CaseTable(PolicyFileTable):
     """One test."""
 
-    name: Line = Field(description="What is shown, in a few words.")
+    name: SingleLineText = Field(description="What is shown, in a few words.")
     table: TableEntry = Field(description="The records.")
     expect: ExpectTable = Field(description="What the policy says of them.")
 
 
-class CaseFile(Table):
+class CaseFile(PolicyFileTable):
     """Tests of one policy."""
 
     test: list[CaseTable] = Field(min_length=1, description="Each is planned by itself.")
@@ -120,7 +120,7 @@ def _read(file: Path) -> Iterator[Case]:
     try:
         found = CaseFile.model_validate(root.plain())
     except ValidationError as error:
-        raise PolicyError(tuple(problems_of(error, root, CaseFile))) from error
+        raise PolicyError(tuple(validation_problems(error, root, CaseFile))) from error
     nodes = root.table["test"].items
     names = [case.name for case in found.test]
     for index, (case, node) in enumerate(zip(found.test, nodes, strict=True)):

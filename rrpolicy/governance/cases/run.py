@@ -15,7 +15,7 @@ from rrpolicy.errors import (
     Problem,
     RRPolicyError,
 )
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.cases.case import (
@@ -25,17 +25,17 @@ from rrpolicy.governance.cases.case import (
     load_cases,
 )
 from rrpolicy.governance.cases.table import build_case_table
-from rrpolicy.planning.gate import shown
-from rrpolicy.planning.opening import Opened, open_policy
-from rrpolicy.planning.planning import planned
+from rrpolicy.planning.gate import measure_text
+from rrpolicy.planning.plan_request import run_plan
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.folder.root import Root
-from rrpolicy.policy.governance import UNDECLARED
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.governance import EMPTY_GOVERNANCE
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.document import policies_named
+from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.serialization.writing import record
-from rrpolicy.source.memory.handed import handed
+from rrpolicy.source.memory.input_table import input_table
 
 Progress = Callable[[str, float], None]
 
@@ -108,10 +108,10 @@ class PolicyTestReport(GatedResult):
 
 def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyTestReport:
     """Run the tests of policies; see `rrpolicy.run_tests` for the arguments and errors."""
-    files = policies_named(paths)
+    files = named_policy_files(paths)
     found = [(file, load_cases(file)) for file in files]
     if not any(cases for _, cases in found):
-        message = f"there are no tests beside {listed(map(str, paths))}"
+        message = f"there are no tests beside {quoted_list(map(str, paths))}"
         hint = "those of policies/x.toml stand in policies/tests/x.toml, or in files of policies/tests/x/"
         raise PolicyError(Problem("RR283", message, expected="a test for each entry of a policy", hint=hint))
     total, done, policies = sum(len(cases) for _, cases in found), 0, []
@@ -129,17 +129,19 @@ def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyT
 
 
 def _entry_identities(policy: Policy) -> tuple[str, ...]:
-    named = identities(policy)
+    named = entry_identities(policy)
     return (*named.requirements, *named.gates)
 
 
-def _run_case(case: Case, made: Opened, files: Root) -> PolicyTestResult:
+def _run_case(case: Case, made: OpenedPolicy, files: Root) -> PolicyTestResult:
     """Plan on a test's table, by the policy as it is but for where its table lies."""
     try:
-        given = handed(build_case_table(case, made.policy, files))
+        given = input_table(build_case_table(case, made.policy, files))
         # neither the day nor an earlier release decides what a test comes to
-        policy = replace(made.policy, governance=UNDECLARED, ledger=None)
-        found = planned(policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False))
+        policy = replace(made.policy, governance=EMPTY_GOVERNANCE, ledger=None)
+        found = run_plan(
+            policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False)
+        )
     except RRPolicyError as error:
         if {problem.code for problem in error.problems} & {"RR256", "RR289"}:
             raise
@@ -160,11 +162,11 @@ def _deviations(
     codes = tuple(dict.fromkeys(problem.code for problem in problems))
     if expect.passes != (not problems):
         told = "; ".join(f"{problem.code} {problem.message}" for problem in problems)
-        yield f"expected not to pass ({listed(expect.codes or ())}), and it passes" if not problems else told
+        yield f"expected not to pass ({quoted_list(expect.codes or ())}), and it passes" if not problems else told
     elif set(expect.codes or ()) != set(codes):
-        yield f"expected {listed(expect.codes or ())}, and {listed(codes)} stands in the way"
+        yield f"expected {quoted_list(expect.codes or ())}, and {quoted_list(codes)} stands in the way"
     for name in (name for name in dict.fromkeys([*expect.entries, *expect.achieved]) if name not in known):
-        yield f"the policy has no entry '{name}': it has {listed(known)}"
+        yield f"the policy has no entry '{name}': it has {quoted_list(known)}"
     for name, state in expect.entries.items():
         if name in known and (came := _entry_state(entries.get(name))) != state:
             yield f"expected {name} to be {state}, and it is {came or 'not reached'}"
@@ -191,4 +193,4 @@ def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str
     if value is not None and (low is None or value >= low) and (high is None or value <= high):
         return ""
     limits = [f"{word} {float(limit):g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None]
-    return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else shown(measure)}"
+    return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else measure_text(measure)}"

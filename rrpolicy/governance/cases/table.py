@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.governance.cases.case import Case
-from rrpolicy.policy.baseline.floor import SCHEME
+from rrpolicy.policy.baseline.floor import URI_SCHEME
 from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import rational
@@ -49,7 +49,7 @@ def build_case_table(case: Case, policy: Policy, files: Root) -> Table:
 
 
 def _path(uri: str, folder: Path) -> str:
-    return uri if SCHEME.match(uri) else str(folder / uri)
+    return uri if URI_SCHEME.match(uri) else str(folder / uri)
 
 
 def _csv(case: Case, files: Root) -> pa.Table:

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import rrpolicy
-from rrpolicy.bundle.audit import COMPARED
+from rrpolicy.bundle.audit import COMPARISON_FILE
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
 from rrpolicy.governance.compare.existing_candidates import is_release
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
-from rrpolicy.reports.alternatives import Compared, ComparedWith, alternatives
+from rrpolicy.reports.alternatives import AlternativesRecord, ComparedCandidate, alternatives
 from rrpolicy.serialization.writing import record
-from rrpolicy.verification.amend import put_into, refuse_signed
+from rrpolicy.verification.amend import amend_audit, require_unsigned
 
 
 def release_among(named: Sequence[Path]) -> Path:
@@ -32,7 +32,7 @@ def release_among(named: Sequence[Path]) -> Path:
     if len(releases) != 1:
         message = f"{len(releases)} releases are among the candidates, and audit/ speaks of one"
         raise PolicyError(Problem("RR250", message, expected="one release, beside what it is compared with"))
-    refuse_signed(releases[0], "the comparison")
+    require_unsigned(releases[0], "the comparison")
     return releases[0]
 
 
@@ -54,10 +54,10 @@ def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, reg
     def shown(report: Report) -> Report:
         return replace(report, alternatives=alternatives(told))
 
-    put_into(bundle, COMPARED, record(told), shown, registry)
+    amend_audit(bundle, COMPARISON_FILE, record(told), shown, registry)
 
 
-def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> ComparedWith:
+def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> AlternativesRecord:
     """Return what audit/ says of a comparison.
 
     Args:
@@ -67,10 +67,10 @@ def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> C
     """
     told = found.recommended
 
-    def one(place: int, row: CandidateResult) -> Compared:
+    def one(place: int, row: CandidateResult) -> ComparedCandidate:
         finding = None if found.risk is None else row.findings.get(found.risk.id)
         released = row.file == bundle
-        return Compared(
+        return ComparedCandidate(
             label="this release" if released else row.label,
             mechanism=row.mechanism,
             policy=row.policy,
@@ -89,4 +89,4 @@ def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> C
         )
 
     rows = tuple(one(place, row) for place, row in enumerate(found.rows, 1))
-    return ComparedWith(digest, rrpolicy.__version__, found.risk, found.error, rows, told.reason, told.rule)
+    return AlternativesRecord(digest, rrpolicy.__version__, found.risk, found.error, rows, told.reason, told.rule)

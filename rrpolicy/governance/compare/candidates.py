@@ -16,12 +16,12 @@ from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.existing_candidates import ExistingCandidate, is_plan_or_release, open_existing
 from rrpolicy.planning.check import check
-from rrpolicy.planning.opening import Opened, open_policy
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import one_of, suggest
+from rrpolicy.policy.tree.problems import choices_text, suggest
 from rrpolicy.registry import Registry
-from rrpolicy.source.memory.handed import Handed
+from rrpolicy.source.memory.input_table import InputTable
 
 Vary: TypeAlias = Mapping[str, Sequence[object]]
 """Dotted key of the policy's own file -> the values that it takes in turn."""
@@ -47,9 +47,9 @@ class Candidate:
     file: str
     mechanism: str
     changed: tuple[tuple[str, str], ...]
-    opened: Opened | None
+    opened: OpenedPolicy | None
     problems: tuple[Problem, ...] = ()
-    accepting: Callable[[Sequence[str]], Opened] | None = None
+    accepting: Callable[[Sequence[str]], OpenedPolicy] | None = None
     written: ExistingCandidate | None = None
 
     @property
@@ -100,7 +100,7 @@ def candidates(  # noqa: PLR0917 each is another thing
     mechanisms: Sequence[str],
     vary: Vary,
     root: Path | None,
-    handed: Handed,
+    handed: InputTable,
     trusted: Sequence[str] = (),
 ) -> Iterator[Candidate]:
     """Yield every candidate, each policy's own first; two that come to the same policy are one.
@@ -140,7 +140,7 @@ def _policy_candidates(
     mechanisms: Sequence[str],
     each: Sequence[tuple[tuple[str, object], ...]],
     root: Path | None,
-    handed: Handed,
+    handed: InputTable,
 ) -> Iterator[Candidate]:
     made = open_policy(file, source=handed.uri, root=root)
     seen = set()
@@ -159,18 +159,18 @@ def _canonical_mechanism(name: str, registry: Registry) -> str:
     name = registry.mechanisms.aliases.get(name, name)
     known = sorted(registry.mechanisms)
     if name not in known:
-        problem = Problem("RR250", f"there is no mechanism '{name}'", None, one_of(known), suggest(name, known))
+        problem = Problem("RR250", f"there is no mechanism '{name}'", None, choices_text(known), suggest(name, known))
         raise PolicyError(problem)
     return name
 
 
 def _candidate(  # noqa: PLR0917 each is another thing
     file: str,
-    made: Opened,
+    made: OpenedPolicy,
     mechanism: str,
     values: Mapping[str, object],
     root: Path | None,
-    handed: Handed,
+    handed: InputTable,
     *,
     named: bool,
 ) -> Candidate:
@@ -179,7 +179,7 @@ def _candidate(  # noqa: PLR0917 each is another thing
     changed = [("mechanism.name", mechanism)] if named else []
     told = (*changed, *((key, _value_text(value)) for key, value in values.items()))
 
-    def accepting(accept: Sequence[str]) -> Opened:
+    def accepting(accept: Sequence[str]) -> OpenedPolicy:
         def alter(tree: Node) -> Node:
             for key, value in values.items():
                 tree = _tree_with_key(tree, key, value)
@@ -216,7 +216,7 @@ def _tree_with_key(root: Node, key: str, value: object) -> Node:
         ends = [name for name in known if name.endswith(f".{key}")]
         near = f"did you mean {' or '.join(map(repr, ends))}?" if ends else suggest(key, list(known))
         raise PolicyError(
-            Problem("RR250", f"--vary: the policy's own file has no key '{key}'", root.place, one_of(known), near)
+            Problem("RR250", f"--vary: the policy's own file has no key '{key}'", root.place, choices_text(known), near)
         )
     return _replace_node(root, key.split("."), known[key], value)
 
@@ -248,7 +248,7 @@ def _value_node(value: object, at: Node) -> Node:
     return Node(value, at.place, at.key)
 
 
-def _tree_with_mechanism(root: Node, made: Opened, name: str, accept: Sequence[str]) -> Node:
+def _tree_with_mechanism(root: Node, made: OpenedPolicy, name: str, accept: Sequence[str]) -> Node:
     """Return a tree with another mechanism, with those options of the file's own that it has, too, and what it accepts.
 
     Args:

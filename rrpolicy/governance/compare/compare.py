@@ -23,26 +23,31 @@ from rrpolicy.governance.compare.comparison import (
 )
 from rrpolicy.governance.compare.criteria import SEED, ComparisonCriteria
 from rrpolicy.governance.compare.table_cache import ComparisonTables
-from rrpolicy.planning.derived import to_accept
-from rrpolicy.planning.keys import inside_of
-from rrpolicy.planning.opening import open_policy
+from rrpolicy.planning.derived_statistics import acceptance_hint
+from rrpolicy.planning.keys import hidden_weights_fingerprint
 from rrpolicy.planning.plan import software
-from rrpolicy.planning.preview import Outlook, exactly, look_ahead, marginal_errors
-from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.load import absolute
+from rrpolicy.planning.plan_result import (
+    PlanResult,
+    exact_columns,
+    marginal_errors,
+    plan_and_assess,
+)
+from rrpolicy.planning.policy_opening import open_policy
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
-from rrpolicy.reports.pairs import usable
+from rrpolicy.reports.pairs import has_usable_tables
 from rrpolicy.serialization.writing import plain
-from rrpolicy.source.opening import engine, unreadable
+from rrpolicy.source.opening import engine_for_uri, is_unreadable
 
 if TYPE_CHECKING:
-    from rrpolicy.planning.account import Accounts
-    from rrpolicy.planning.opening import Opened
+    from rrpolicy.planning.ledger_account import LedgerBackend
     from rrpolicy.planning.plan import Plan
-    from rrpolicy.planning.preview import MarginalError
+    from rrpolicy.planning.plan_result import MarginalError
+    from rrpolicy.planning.policy_opening import OpenedPolicy
     from rrpolicy.planning.waivers import Terms
     from rrpolicy.registry import Registry
-    from rrpolicy.source.memory.handed import Handed
+    from rrpolicy.source.memory.input_table import InputTable
     from rrpolicy.source.protocol import Original
 
 Progress = Callable[[str, float], None]
@@ -66,12 +71,12 @@ class ComparisonRequest:
 
     risk: str | None
     error: str | None
-    handed: Handed
+    handed: InputTable
     records: int | None
     draws: int
     kept: ComparisonCheckpoint | None
     terms: Terms
-    accounts: Accounts
+    accounts: LedgerBackend
     write: bool = False
 
 
@@ -135,7 +140,9 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     return compared
 
 
-def _first_stated_policy(path: Path, first: Candidate, root: Path | None, handed: Handed) -> tuple[Policy, Registry]:
+def _first_stated_policy(
+    path: Path, first: Candidate, root: Path | None, handed: InputTable
+) -> tuple[Policy, Registry]:
     """Return the first policy as its file states it, with its plugins; of a plan or a release its own."""
     if first.written is not None:
         return first.written.plan.policy, first.written.registry
@@ -157,12 +164,12 @@ def _require_single_table(each: Sequence[Candidate]) -> None:
     found: dict[tuple[str | None, ...], Policy] = {}
     for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
         source = policy.source
-        uri = engine(source.uri, registry.sources, Path(policy.folder), policy)[1]
+        uri = engine_for_uri(source.uri, registry.sources, Path(policy.folder), policy)[1]
         path = os.path.normpath(os.path.abspath(uri))  # noqa: PTH100
-        found.setdefault((path, source.table, parted(source.uri)[0]), policy)
+        found.setdefault((path, source.table, split_counts_uri(source.uri)[0]), policy)
     if len(found) > 1:
         one, other = list(found.values())[:2]
-        read = " and ".join(f"'{absolute(each.source.uri, each.folder)}'" for each in (one, other))
+        read = " and ".join(f"'{absolute_uri(each.source.uri, each.folder)}'" for each in (one, other))
         message = f"the candidates read different tables: {read}"
         hint = "name one for all of them: --source TABLE"
         raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
@@ -193,7 +200,7 @@ def _candidate_result(
                 call.kept.put(key, found)
             return replace(found, label=row.label, file=row.file)
     except (PolicyError, RequirementError, DataError) as error:
-        if isinstance(error, DataError) and unreadable(error):
+        if isinstance(error, DataError) and is_unreadable(error):
             raise
         return replace(row, problems=error.problems)
     except RefusedError as error:
@@ -216,7 +223,7 @@ def _checkpoint_key(
     governance = policy.governance
     dated = governance.waivers or governance.context.review is not None
     return call.kept.key(
-        b"" if isinstance(original, int) else original.content() + (inside_of(original) or b""),
+        b"" if isinstance(original, int) else original.content() + (hidden_weights_fingerprint(original) or b""),
         original if isinstance(original, int) else original.records,
         plain(software(registry)),
         policy.digest(),
@@ -248,7 +255,7 @@ def _existing_result(
         unmet=tuple(asked.unmet(plan, assessment, registry, original)),
         expected_errors=errors,
         protection=assessment.protection,
-        unchanged=exactly(plan),
+        unchanged=exact_columns(plan),
         usable=_usable_tables(plan, errors),
     )
 
@@ -261,17 +268,17 @@ def _planned_result(  # noqa: PLR0917 what it passes on
     call: ComparisonRequest,
     progress: Progress,
 ) -> CandidateResult:
-    from rrpolicy.source.elsewhere import open_elsewhere
+    from rrpolicy.source.tuning_source import open_tuning_table
 
-    def looked(made: Opened) -> tuple[Outlook, Original | int]:
+    def looked(made: OpenedPolicy) -> tuple[PlanResult, Original | int]:
         account = None if made.policy.ledger is None else call.accounts.reading(made.policy, made.registry)
         if call.records is not None:
-            return look_ahead(
+            return plan_and_assess(
                 made.policy, made.registry, call.records, progress, None, call.terms, account
             ), call.records
         original = tables.original(made.policy, made.registry)
-        with open_elsewhere(original.policy, made.registry.sources, tables.folder / "plan-on") as elsewhere:
-            outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, call.terms, account)
+        with open_tuning_table(original.policy, made.registry.sources, tables.folder / "plan-on") as elsewhere:
+            outlook = plan_and_assess(made.policy, made.registry, original, progress, elsewhere, call.terms, account)
         return outlook, original
 
     assert one.opened is not None
@@ -279,7 +286,7 @@ def _planned_result(  # noqa: PLR0917 what it passes on
     outlook, original = looked(made)
     accept = None
     if one.accepting is not None and {problem.code for problem in outlook.problems} == {"RR108"}:
-        line = to_accept(made.policy, outlook.plan.derived)
+        line = acceptance_hint(made.policy, outlook.plan.derived)
         with suppress(PolicyError):  # its baseline does not let it accept that
             made = one.accepting([derived.id for derived in outlook.plan.derived])
             (outlook, original), accept = looked(made), line
@@ -296,7 +303,7 @@ def _planned_result(  # noqa: PLR0917 what it passes on
         expected_errors=outlook.errors,
         accept=accept,
         protection=outlook.assessment.protection,
-        unchanged=exactly(outlook.plan),
+        unchanged=exact_columns(outlook.plan),
         usable=_usable_tables(outlook.plan, outlook.errors),
     )
 
@@ -305,7 +312,7 @@ def _usable_tables(plan: Plan, errors: Sequence[MarginalError]) -> bool:
     """Return whether tables can be used; those of generalised columns can, as their groups are counted exactly."""
     decoders = (decoder for decoder in plan.channel.decoders() if isinstance(decoder, RecodeDecoder))
     generalised = {name for decoder in decoders for name in decoder.attributes}
-    return usable([error for error in errors if generalised.isdisjoint(error.attributes)])
+    return has_usable_tables([error for error in errors if generalised.isdisjoint(error.attributes)])
 
 
 def _policy_identity(policy: Policy) -> Mapping[str, str]:

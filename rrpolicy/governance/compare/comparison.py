@@ -12,13 +12,13 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.preview import MarginalError
+from rrpolicy.planning.plan_result import MarginalError
 from rrpolicy.policy.diagnostics import to_json
-from rrpolicy.policy.tree.problems import one_of
+from rrpolicy.policy.tree.problems import choices_text
 from rrpolicy.privacy.protection.grade import POSTERIOR_RISE, ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.reports.alternatives import Quantity
-from rrpolicy.reports.map import ROUNDING
+from rrpolicy.reports.alternatives import ComparisonQuantity
+from rrpolicy.reports.risk_map import MAP_ROUNDING
 from rrpolicy.serialization.writing import plain
 
 RULE = (
@@ -80,16 +80,16 @@ class CandidateResult:
     unchanged: tuple[str, ...] = ()
     usable: bool = True
 
-    def risk(self, quantity: Quantity | None) -> Measure | None:
+    def risk(self, quantity: ComparisonQuantity | None) -> Measure | None:
         """Return a risk of it; None if it is not known."""
         finding = None if quantity is None else self.findings.get(quantity.id)
         return None if finding is None else finding.achieved
 
-    def error(self, quantity: Quantity | None) -> Measure | None:
+    def error(self, quantity: ComparisonQuantity | None) -> Measure | None:
         """Return an error of it; None if it is not known."""
         return None if quantity is None else self.utility.get(quantity.id)
 
-    def shown(self, quantity: Quantity) -> str:
+    def shown(self, quantity: ComparisonQuantity) -> str:
         """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
         finding = self.findings.get(quantity.id)
         measure = self.utility.get(quantity.id) if finding is None else finding.achieved
@@ -149,10 +149,10 @@ class CandidateComparison(GatedResult):
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
     rows: tuple[CandidateResult, ...]
-    risks: tuple[Quantity, ...]
-    utilities: tuple[Quantity, ...]
-    risk: Quantity | None
-    error: Quantity | None
+    risks: tuple[ComparisonQuantity, ...]
+    utilities: tuple[ComparisonQuantity, ...]
+    risk: ComparisonQuantity | None
+    error: ComparisonQuantity | None
     confidential: bool = True
     unkept: tuple[int, ...] = ()
 
@@ -360,13 +360,18 @@ def _lowest_risk_candidates(rows: Mapping[int, CandidateResult]) -> list[int]:
     graded = {i: row.rise for i, row in rows.items() if row.rank == best}
     least = min(graded.values(), key=lambda rise: rise.value)
     return [
-        i for i, rise in graded.items() if rise.value <= least.value + ROUNDING or _within_standard_error(rise, least)
+        i
+        for i, rise in graded.items()
+        if rise.value <= least.value + MAP_ROUNDING or _within_standard_error(rise, least)
     ]
 
 
 def choose_axis(
-    quantities: Sequence[Quantity], rows: Sequence[CandidateResult], what: Literal["risk", "error"], named: str | None
-) -> Quantity | None:
+    quantities: Sequence[ComparisonQuantity],
+    rows: Sequence[CandidateResult],
+    what: Literal["risk", "error"],
+    named: str | None,
+) -> ComparisonQuantity | None:
     """Return the quantity that is named, or the first that most of the candidates have: of those that pass, if any.
 
     Raises:
@@ -375,12 +380,12 @@ def choose_axis(
     if named is not None:
         known = {one.id: one for one in quantities}
         if named not in known:
-            problem = Problem("RR250", f"there is no {what} '{named}'", None, one_of(list(known)))
+            problem = Problem("RR250", f"there is no {what} '{named}'", None, choices_text(list(known)))
             raise PolicyError(problem)
         return known[named]
     passing = [row for row in rows if row.passes] or rows
 
-    def count(quantity: Quantity) -> int:
+    def count(quantity: ComparisonQuantity) -> int:
         found = (row.risk(quantity) if what == "risk" else row.error(quantity) for row in passing)
         return sum(measure is not None and math.isfinite(measure.value) for measure in found)
 
@@ -394,7 +399,7 @@ def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 def _at_most(one: float, other: float) -> bool:
     """Return whether a cost is at most another one; parameters that were solved for one limit differ by rounding."""
-    return one <= other + ROUNDING * abs(other)
+    return one <= other + MAP_ROUNDING * abs(other)
 
 
 def _within_standard_error(one: Measure, least: Measure) -> bool:

@@ -15,12 +15,12 @@ from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.comparison import CandidateResult
 from rrpolicy.governance.diff.impact import assess_requirement
-from rrpolicy.planning.assess import outline_of, words
-from rrpolicy.planning.gate import shown
-from rrpolicy.policy.identity import identities
+from rrpolicy.planning.assess import channel_outline, requirement_text
+from rrpolicy.planning.gate import measure_text
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
-from rrpolicy.reports.alternatives import Quantity
-from rrpolicy.reports.wording import direction
+from rrpolicy.reports.alternatives import ComparisonQuantity
+from rrpolicy.reports.wording import limit_direction
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ class ComparisonCriteria:
         requirements: dict[str, Requirement] = {}
         gates: dict[str, tuple[Gate, Registry]] = {}
         for policy, registry in policies:
-            names = identities(policy)
+            names = entry_identities(policy)
             for name, requirement in zip(names.requirements, policy.requirements, strict=True):
                 requirements.setdefault(name, requirement)
             for name, gate in zip(names.gates, policy.gates, strict=True):
                 gates.setdefault(name, (gate, registry))
         policy, registry = first
-        stated = {f"{one.model}: {words(one, registry)}": one for one in policy.requirements}
+        stated = {f"{one.model}: {requirement_text(one, registry)}": one for one in policy.requirements}
         return cls(requirements, gates, _shared_attributes([policy for policy, _ in policies]), stated, draws, measured)
 
     def told(self) -> list[Json]:
@@ -85,7 +85,7 @@ class ComparisonCriteria:
         gates: list[Json] = [[name, gate.options.model_dump(mode="json")] for name, (gate, _) in self.gates.items()]
         return [requirements, gates, list(self.shared), list(self.first)]
 
-    def risks(self, rows: Sequence[CandidateResult]) -> tuple[Quantity, ...]:
+    def risks(self, rows: Sequence[CandidateResult]) -> tuple[ComparisonQuantity, ...]:
         """Return the requirements that something is known of."""
         found = []
         for name in self.requirements:
@@ -94,22 +94,24 @@ class ComparisonCriteria:
             if sides:
                 one, knows = findings[0], findings[0].adversary.rstrip(".")
                 meaning = f"{one.model}, such as {one.stated}; the attacker {knows[:1].lower()}{knows[1:]}"
-                found.append(Quantity(name, meaning, "larger" if sides[0] == "at least" else "smaller"))
+                found.append(ComparisonQuantity(name, meaning, "larger" if sides[0] == "at least" else "smaller"))
         return tuple(found)
 
-    def utilities(self, rows: Sequence[CandidateResult]) -> tuple[Quantity, ...]:
+    def utilities(self, rows: Sequence[CandidateResult]) -> tuple[ComparisonQuantity, ...]:
         """Return the errors that something is known of: those that are always measured, then the gates."""
         every = "mean total variation distance between the estimated and the true shares, over every"
         told = ", ".join(self.shared)
         drawn = f"{self.draws} simulated draws each, seed {SEED}"
         known = [
-            Quantity(TWO_WAY, f"{every} pair of {told}; {drawn}", "smaller"),
-            Quantity(ONE_WAY, f"{every} one of {told}; {drawn}", "smaller"),
-            Quantity(SHARES, f"mean expected error of an estimated share of this table, over {told}", "smaller"),
+            ComparisonQuantity(TWO_WAY, f"{every} pair of {told}; {drawn}", "smaller"),
+            ComparisonQuantity(ONE_WAY, f"{every} one of {told}; {drawn}", "smaller"),
+            ComparisonQuantity(
+                SHARES, f"mean expected error of an estimated share of this table, over {told}", "smaller"
+            ),
         ]
         for name, (gate, registry) in self.gates.items():
             metric = registry.utility_metrics[gate.metric]
-            known.append(Quantity(name, metric.meaning, "smaller" if gate.bound == "max" else "larger"))
+            known.append(ComparisonQuantity(name, metric.meaning, "smaller" if gate.bound == "max" else "larger"))
         return tuple(one for one in known if any(one.id in row.utility for row in rows))
 
     def findings(
@@ -129,7 +131,7 @@ class ComparisonCriteria:
             finding = own.get(text) or assess_requirement(plan, registry, requirement, original)
             if finding is None or finding.verdict is not Verdict.SATISFIED:
                 achieved = None if finding is None else finding.achieved
-                yield f"{text} ({'not known' if achieved is None else f'attains {shown(achieved)}'})"
+                yield f"{text} ({'not known' if achieved is None else f'attains {measure_text(achieved)}'})"
 
     def errors(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int
@@ -139,7 +141,7 @@ class ComparisonCriteria:
             if found is not None:
                 yield name, found
         own = {gate.identity: gate.expected for gate in assessment.utility}
-        outline = outline_of(plan.channel)
+        outline = channel_outline(plan.channel)
         for name, (gate, _) in self.gates.items():
             metric = registry.utility_metrics.get(gate.metric)
             found = own.get(name)
@@ -165,7 +167,7 @@ class ComparisonCriteria:
 def _finding_direction(finding: Finding) -> str:
     achieved = None if finding.achieved is None else finding.achieved.value
     limit = None if finding.limit is None else float(finding.limit)
-    return direction(finding.requirement, achieved, limit, finding.verdict)
+    return limit_direction(finding.requirement, achieved, limit, finding.verdict)
 
 
 def _shared_attributes(policies: Sequence[Policy]) -> tuple[str, ...]:

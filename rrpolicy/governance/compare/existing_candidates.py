@@ -11,11 +11,11 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.file import read_plan
 from rrpolicy.planning.plan import Plan
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.tempdirs import scratch_folder
-from rrpolicy.source.memory.handed import Handed
-from rrpolicy.verification.audit import verify_stated
+from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.verification.audit import verify_records
 
 PLAN_SUFFIX = ".json"
 
@@ -49,7 +49,7 @@ def is_plan_or_release(path: Path) -> bool:
     return path.suffix == PLAN_SUFFIX or is_release(path)
 
 
-def open_existing(path: Path, handed: Handed, root: Path | None, trusted: Sequence[str]) -> ExistingCandidate:
+def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Sequence[str]) -> ExistingCandidate:
     """Read a plan's file, or a release.
 
     Args:
@@ -73,13 +73,13 @@ def open_existing(path: Path, handed: Handed, root: Path | None, trusted: Sequen
         message = f"{path} has no audit/, which states its plan"
         raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
     with scratch_folder() as spilled:
-        side, audit = verify_stated(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "", start=".")
+        side, audit = verify_records(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "", start=".")
     stated, known = _with_identities(audit.stated, audit.plan), handed.uri is not None
     return ExistingCandidate(audit.plan, side.registry, stated, table=known, release=side.manifest.digest)
 
 
 def _with_identities(assessment: Assessment, plan: Plan) -> Assessment:
     """Return findings with what machines call the entries that ask for them, which no document tells."""
-    names = identities(plan.policy).requirements
+    names = entry_identities(plan.policy).requirements
     pairs = zip(assessment.findings, names, strict=True)
     return replace(assessment, findings=tuple(replace(finding, identity=name) for finding, name in pairs))

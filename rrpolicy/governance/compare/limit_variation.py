@@ -11,8 +11,8 @@ import rrpolicy
 from rrpolicy.canonical_json import exact
 from rrpolicy.finding import Verdict
 from rrpolicy.governance.compare.attach import comparison_record
-from rrpolicy.policy.identity import identities
-from rrpolicy.reports.alternatives import ComparedWith
+from rrpolicy.policy.identity import entry_identities
+from rrpolicy.reports.alternatives import AlternativesRecord
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -28,7 +28,7 @@ WIDE_FACTORS = (Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(3), Fract
 
 def vary_limits(
     policy: Policy, findings: Sequence[Finding], compared: Callable[[Vary, str | None], CandidateComparison]
-) -> ComparedWith | None:
+) -> AlternativesRecord | None:
     """Return what other limits of one requirement would come to: of the first one that decides anything.
 
     Args:
@@ -48,13 +48,13 @@ def vary_limits(
     if not tried or not findings:
         return None
     reason = f"Other limits do not change what would be released. Tried: {'; '.join(tried)}."
-    return ComparedWith("", rrpolicy.__version__, None, None, (), reason, "")
+    return AlternativesRecord("", rrpolicy.__version__, None, None, (), reason, "")
 
 
 def _by_distance_to_limit(policy: Policy, findings: Sequence[Finding]) -> Iterator[tuple[str, str, Sequence[object]]]:
     """Yield each requirement's identity, the key of its limit and values of it; first the one nearest its limit."""
     found = {finding.identity: finding for finding in findings}
-    every = zip(identities(policy).requirements, policy.requirements, strict=True)
+    every = zip(entry_identities(policy).requirements, policy.requirements, strict=True)
     own = [(name, r) for name, r in every if r.place is None or r.place.file == policy.files[0]]
     places = {name: place for place, (name, _) in enumerate(own)}
     for name, requirement in sorted(own, key=lambda one: _distance_to_limit(found.get(one[0]))):

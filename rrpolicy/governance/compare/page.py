@@ -18,8 +18,8 @@ from rrpolicy.escaping.printable import visible, visible_lines
 from rrpolicy.escaping.templates import template_environment
 from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
-from rrpolicy.reports.before_after import guesses
-from rrpolicy.reports.map import Point, risk_map
+from rrpolicy.reports.protection_panel import guess_sentences
+from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
 from rrpolicy.safe_io.appearing import appear, refuse_existing
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
@@ -71,7 +71,7 @@ def draw_risk_map(found: CandidateComparison) -> RiskMap | None:
     for place, row in enumerate(found.rows, 1):
         point, measure = found.point(row), row.error(error)
         if point is not None and measure is not None:
-            points[place] = Point(*point, abs(measure.end(error.bound) - measure.value), row.passes)
+            points[place] = RiskMapPoint(*point, abs(measure.end(error.bound) - measure.value), row.passes)
     return risk_map(points, found.front, risk_up=risk.better == "larger", error_up=error.better == "larger")
 
 
@@ -108,7 +108,7 @@ def _y(up: float) -> float:
 def _environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
-    made.filters["guesses"] = guesses
+    made.filters["guesses"] = guess_sentences
     made.filters |= {
         "visible": lambda text: visible(str(text)),
         "visible_lines": lambda text: visible_lines(str(text)),

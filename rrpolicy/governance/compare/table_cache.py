@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical_json import canonical
 from rrpolicy.policy.model import Policy
 from rrpolicy.serialization.writing import plain
-from rrpolicy.source.opening import open_snapshot, with_reference
+from rrpolicy.source.opening import open_snapshot, open_with_reference
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -36,7 +36,7 @@ class ComparisonTables:
         Raises:
             DataError: as `open_original`.
         """
-        from rrpolicy.source.original import read
+        from rrpolicy.source.original import read_original
 
         for one in self._read:
             if _reads_equally(one.policy, policy):
@@ -47,7 +47,7 @@ class ComparisonTables:
             opening = open_snapshot(policy, registry.sources, self.folder / f"table-{len(self._open)}")
             self._open[key] = self._stack.enter_context(opening)
         scratch = self.folder / f"people-{len(self._read)}"
-        opening_people = with_reference(read(policy, self._open[key]), registry.sources, scratch)
+        opening_people = open_with_reference(read_original(policy, self._open[key]), registry.sources, scratch)
         self._read.append(self._stack.enter_context(opening_people))
         return self._read[-1]
 

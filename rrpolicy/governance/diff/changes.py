@@ -10,11 +10,11 @@ from typing import ClassVar
 
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.errors import GatedResult, Place, Problem
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Measure
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.diff.value_changes import old_to_new
-from rrpolicy.planning.gate import shown
+from rrpolicy.planning.gate import measure_text
 from rrpolicy.policy.governance import Change
 from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import plain, record
@@ -154,7 +154,7 @@ class NumberChange:
     def __str__(self) -> str:
         """Return both numbers with their standing, on what they are conditional, and what became of them."""
         numbers = ((self.before, self.given_before), (self.after, self.given_after))
-        told = [f"{shown(m)}{f', given {listed(g)}' if g else ''}" if m else "unknown" for m, g in numbers]
+        told = [f"{measure_text(m)}{f', given {quoted_list(g)}' if g else ''}" if m else "unknown" for m, g in numbers]
         return f"{self.of}: {told[0]} -> {told[1]}" + (f" ({self.effect})" if self.effect else "")
 
 

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.governance.diff.changelog_gate import check_announcements
 from rrpolicy.governance.diff.changes import (
     ChangeSubject,
@@ -27,17 +27,17 @@ from rrpolicy.governance.diff.impact import Progress, policy_impact
 from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
 from rrpolicy.governance.diff.revision import Revision
 from rrpolicy.governance.ledger.ledger_file import read_ledger
-from rrpolicy.planning.opening import PolicyLike
+from rrpolicy.planning.policy_opening import PolicyLike
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Policy
-from rrpolicy.source.memory.handed import Handed
+from rrpolicy.source.memory.input_table import InputTable
 
 RENAMED = 0.5
 """Smallest likeness by which a new policy replaces one that is gone."""
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
-    old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
+    old: PolicyLike, new: PolicyLike, on: InputTable | int | None, root: Path | None, progress: Progress, terms: Terms
 ) -> Difference:
     """Compare; see `rrpolicy.diff` for the arguments and errors.
 
@@ -61,7 +61,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 
 
 def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
-    revision: str, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
+    revision: str, new: PolicyLike, on: InputTable | int | None, root: Path | None, progress: Progress, terms: Terms
 ) -> Difference:
     """Compare a policy, or those of a folder, with the same path in a revision, however the path is spelled.
 
@@ -102,7 +102,7 @@ def _ledger_path(side: DiffInput) -> Path:
 def _matched_comparisons(
     before: tuple[DiffInput, ...],
     after: tuple[DiffInput, ...],
-    on: Handed | int | None,
+    on: InputTable | int | None,
     progress: Progress,
     terms: Terms,
 ) -> Difference:
@@ -150,7 +150,7 @@ def _index_by_name(sides: tuple[DiffInput, ...]) -> Mapping[str, DiffInput]:
 
 
 def _compare_pair(
-    old: DiffInput, new: DiffInput, on: Handed | int | None, progress: Progress, terms: Terms
+    old: DiffInput, new: DiffInput, on: InputTable | int | None, progress: Progress, terms: Terms
 ) -> PolicyDiff:
     found = policy_impact(old, new, on, progress, terms)
     changes = [
@@ -181,7 +181,7 @@ def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> I
 def _mechanism_reason(found: PolicyImpact) -> str:
     """Return what the effect of another mechanism is told by, and what of it cannot be compared, or why nothing can."""
     guarantees = [price for price in found.numbers if price.kind is ImpactKind.GUARANTEE]
-    unclear = listed(price.of for price in guarantees if price.effect is None)
+    unclear = quoted_list(price.of for price in guarantees if price.effect is None)
     if found.effect is not None and unclear:
         return "by whether a release passes"
     if any(price.known for price in guarantees):
@@ -191,5 +191,7 @@ def _mechanism_reason(found: PolicyImpact) -> str:
             f"by the guarantees, which cannot be computed from {found.known}: plan both with --data or --expected-rows"
         )
     sides = (("old", found.before), ("new", found.after))
-    refused = " and ".join(f"the {which} policy ({listed(one.problems)})" for which, one in sides if not one.passed)
+    refused = " and ".join(
+        f"the {which} policy ({quoted_list(one.problems)})" for which, one in sides if not one.passed
+    )
     return f"by the guarantees, which cannot be compared: there is no plan of {refused or 'both'}"

@@ -9,19 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.bundle.audit import NAME, SCHEMA
-from rrpolicy.bundle.audit import POLICY as POLICY_FILE
+from rrpolicy.bundle.audit import AUDIT_FILE, AUDIT_SCHEMA
+from rrpolicy.bundle.audit import POLICY_FILE_NAME as POLICY_FILE
 from rrpolicy.canonical_json import file_digest
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.diff.changes import DiffedPolicy
 from rrpolicy.governance.diff.revision import Revision
-from rrpolicy.planning.opening import Opened, PolicyLike, open_policy, opened
-from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.planning.policy_opening import (
+    OpenedPolicy,
+    PolicyLike,
+    open_policy,
+    reopen_policy,
+)
+from rrpolicy.policy.baseline.inheritance import read_merged
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.document import policies_in
+from rrpolicy.policy.tree.document import policies_in_folder
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import UnreadableError, faults, read_document
 from rrpolicy.safe_io.tempdirs import scratch_folder
@@ -47,7 +52,7 @@ class DiffInput:
     """
 
     file: str
-    opened: Opened
+    opened: OpenedPolicy
     tree: Node | None
     extends: tuple[str, ...]
     moved: tuple[str, str] = ("", "")
@@ -105,7 +110,7 @@ def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Seque
         RefusedError: for plugins, as `open_policy`.
     """
     if isinstance(named, Policy):
-        return (_diff_input(named.files[0] if named.files else named.name, opened(named), None),)
+        return (_diff_input(named.files[0] if named.files else named.name, reopen_policy(named), None),)
     path = Path(named)
     written = None if path.exists() else _REVISION.fullmatch(os.fspath(named))
     if written is not None:
@@ -114,7 +119,7 @@ def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Seque
         return (_release_input(path, trusted),)
     if not path.is_dir():
         return (_file_input(path, root),)
-    found = tuple(_file_input(file, root) for file in policies_in(path))
+    found = tuple(_file_input(file, root) for file in policies_in_folder(path))
     if not found:
         message = f"{path} holds no policy, and is no release"
         raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
@@ -126,12 +131,12 @@ def _file_input(path: Path, root: Path | None) -> DiffInput:
     return _diff_input(str(path), made, _merged_tree(path, root, made))
 
 
-def _merged_tree(path: Path, root: Path | None, made: Opened) -> Node:
+def _merged_tree(path: Path, root: Path | None, made: OpenedPolicy) -> Node:
     aliases = made.registry.mechanisms.aliases
     return read_merged(path, [], Root.of(path, root), aliases=lambda *_: aliases).root
 
 
-def _diff_input(file: str, made: Opened, tree: Node | None, moved: tuple[str, str] = ("", "")) -> DiffInput:
+def _diff_input(file: str, made: OpenedPolicy, tree: Node | None, moved: tuple[str, str] = ("", "")) -> DiffInput:
     folder = made.policy.folder
     extends = tuple(os.path.relpath(baseline, folder) for baseline in made.policy.baselines)
     named = made.policy.release.signers
@@ -159,12 +164,12 @@ def _revision_inputs(revision: Revision, path: str) -> Iterator[DiffInput]:
 def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
     """Return the policy as it was written when a release was made."""
     try:
-        record = read_document(bundle / "audit" / NAME)
+        record = read_document(bundle / "audit" / AUDIT_FILE)
         file = bundle / "audit" / POLICY_FILE
         made = open_policy(file, root=file.parent, find=lambda *_: load_registry(trusted))
     except UnreadableError as error:
         raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
-    if faults(record, SCHEMA) or made.policy.digest() != record["policy_digest"]:
+    if faults(record, AUDIT_SCHEMA) or made.policy.digest() != record["policy_digest"]:
         message = f"the policy in {bundle} is not the one that the release was made under"
         raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
     return replace(

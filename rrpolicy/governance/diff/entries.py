@@ -16,10 +16,10 @@ from rrpolicy.governance.diff.changes import (
 )
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.strictness import change_effect
-from rrpolicy.planning.assess import words
+from rrpolicy.planning.assess import requirement_text
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.directions import RULES
-from rrpolicy.policy.identity import identities
+from rrpolicy.policy.directions import DIRECTION_RULES
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Gate, Requirement
 from rrpolicy.privacy.model import Order
 from rrpolicy.registry import Registry
@@ -51,27 +51,27 @@ def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange
         one, other = before[name], after[match]
         if plain(one) != plain(other):
             does = requirement_effect(one, other, new.registry)
-            why = f"{words(one, old.registry)} before, {words(other, new.registry)} now"
+            why = f"{requirement_text(one, old.registry)} before, {requirement_text(other, new.registry)} now"
             yield _entry_change(name, does, why, (one, other), (old, new))
     for name in (n for n in gone if n not in pairs):
         one = before[name]
-        said = f"{words(one, old.registry)} is required no more"
+        said = f"{requirement_text(one, old.registry)} is required no more"
         implied = _implied_requirement(one, after.values(), new.registry)
-        rest = "" if implied is None else f", and '{words(implied, new.registry)}' asks for no less"
+        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asks for no less"
         does = Effect.WEAKER if implied is None else Effect.NEUTRAL
         yield _entry_change(name, does, said + rest, (one, None), (old, new))
     for name in come:
         other = after[name]
-        said = f"{words(other, new.registry)} is required as well"
+        said = f"{requirement_text(other, new.registry)} is required as well"
         implied = _implied_requirement(other, before.values(), new.registry)
-        rest = "" if implied is None else f", and '{words(implied, new.registry)}' asked for no less"
+        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asked for no less"
         does = Effect.STRONGER if implied is None else Effect.NEUTRAL
         yield _entry_change(name, does, said + rest, (None, other), (old, new))
 
 
 def gate_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each [[utility]] entry that came, went or changed: it is weaker if it lets pass what it refused."""
-    before, after = (dict(zip(identities(s.policy).gates, s.policy.gates, strict=True)) for s in (old, new))
+    before, after = (dict(zip(entry_identities(s.policy).gates, s.policy.gates, strict=True)) for s in (old, new))
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
         was, now = (None if g is None else {**plain_options(g.options), g.bound: g.max or g.min} for g in (one, other))
@@ -107,7 +107,7 @@ def _gate_effect(old: Gate, new: Gate) -> Effect:
 
 def requirements_by_identity(side: DiffInput) -> Mapping[str, Requirement]:
     """Return the [[privacy]] entries of a policy by their identity."""
-    return dict(zip(identities(side.policy).requirements, side.policy.requirements, strict=True))
+    return dict(zip(entry_identities(side.policy).requirements, side.policy.requirements, strict=True))
 
 
 def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -> Effect:
@@ -116,7 +116,7 @@ def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -
         return Effect.INCOMPARABLE
     compare = check_return_type(Order, registry.privacy_models[new.model].compare)
     people = Effect.of(weaker=not _covers_same_people(new, old), stronger=not _covers_same_people(old, new))
-    decided = change_effect(RULES["privacy.decided_by"], old.decided_by, new.decided_by)
+    decided = change_effect(DIRECTION_RULES["privacy.decided_by"], old.decided_by, new.decided_by)
     return Effect.together([_EFFECTS[compare(old.options, new.options)], people, decided])
 
 

@@ -24,11 +24,11 @@ from rrpolicy.governance.diff.changes import (
 )
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import requirement_effect, requirements_by_identity
-from rrpolicy.planning.check import check, refusals
-from rrpolicy.planning.preview import MarginalError, look_ahead
-from rrpolicy.policy.load import absolute
+from rrpolicy.planning.check import check, plugin_refusals
+from rrpolicy.planning.plan_result import MarginalError, plan_and_assess
+from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Requirement
-from rrpolicy.source.memory.handed import Handed
+from rrpolicy.source.memory.input_table import InputTable
 
 if TYPE_CHECKING:
     from rrpolicy.planning.plan import Plan
@@ -59,7 +59,7 @@ class _PolicyNumbers:
 
 
 def policy_impact(
-    old: DiffInput, new: DiffInput, on: Handed | int | None, progress: Progress, terms: Terms
+    old: DiffInput, new: DiffInput, on: InputTable | int | None, progress: Progress, terms: Terms
 ) -> PolicyImpact:
     """Return what both policies come to.
 
@@ -111,34 +111,34 @@ def _policy_only_numbers(side: DiffInput, terms: Terms) -> _PolicyNumbers:
     return _PolicyNumbers(outcome, {finding.identity: finding for finding in found.findings})
 
 
-def _planning_table(side: DiffInput, old: DiffInput, new: DiffInput, handed: Handed) -> Handed:
+def _planning_table(side: DiffInput, old: DiffInput, new: DiffInput, handed: InputTable) -> InputTable:
     """Return the table that a policy is planned on; a release brings none, and takes that of the other policy."""
     other = new if side is old else old
     if handed.uri is not None or side.release is None or other.release is not None:
         return handed
-    return replace(handed, uri=absolute(other.policy.source.uri, other.policy.folder))
+    return replace(handed, uri=absolute_uri(other.policy.source.uri, other.policy.folder))
 
 
 def _numbers_on_table(
-    side: DiffInput, others: Mapping[str, Requirement], handed: Handed, progress: Progress, terms: Terms
+    side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
 ) -> _PolicyNumbers:
     """Return what a policy comes to on a table; one that does not fit it is refused."""
-    from rrpolicy.source.opening import unreadable
+    from rrpolicy.source.opening import is_unreadable
 
     try:
         return _numbers_on_opened_table(side, others, handed, progress, terms)
     except DataError as error:
-        if unreadable(error):
+        if is_unreadable(error):
             raise
         return _refused_numbers(error)
 
 
 def _numbers_on_opened_table(
-    side: DiffInput, others: Mapping[str, Requirement], handed: Handed, progress: Progress, terms: Terms
+    side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
 ) -> _PolicyNumbers:
     from rrpolicy.safe_io.tempdirs import scratch_folder
-    from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
+    from rrpolicy.source.tuning_source import open_tuning_table
 
     made = side.opened.reading(handed)
     sources = made.registry.sources
@@ -146,7 +146,7 @@ def _numbers_on_opened_table(
         made.registry.naming_engines(),
         scratch_folder() as spilled,
         open_original(made.policy, sources, spilled.folder) as original,
-        open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
+        open_tuning_table(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):
         return _preview_numbers(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
 
@@ -163,7 +163,7 @@ def _preview_numbers(
     policy, registry = side.policy, side.registry
     records = original if isinstance(original, int) else original.records
     try:
-        outlook = look_ahead(policy, registry, original, progress, elsewhere, terms)
+        outlook = plan_and_assess(policy, registry, original, progress, elsewhere, terms)
     except RequirementError as error:
         return _refused_numbers(error, records)
     findings = {finding.identity: finding for finding in outlook.assessment.findings}
@@ -189,7 +189,7 @@ def assess_requirement(
         return None
     asked = replace(policy, requirements=(replace(requirement, max_records=policy.source.max_records),), gates=())
     try:
-        if refusals(asked, registry):
+        if plugin_refusals(asked, registry):
             return None
         return assess(asked, registry, plan.channel, original, plan.derived).findings[0]
     except PolicyError:

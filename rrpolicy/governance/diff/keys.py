@@ -17,10 +17,15 @@ from rrpolicy.governance.diff.changes import (
 )
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.strictness import OBSERVED, change_effect
-from rrpolicy.policy.baseline.held import held, shortened
-from rrpolicy.policy.directions import RULES, Direction, Rule
-from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.model import ROWS, Attribute, Policy, intervals
+from rrpolicy.policy.baseline.category_contents import category_contents, contents_text
+from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.model import (
+    ROW_UNIT,
+    Attribute,
+    Policy,
+    intervals,
+)
 from rrpolicy.serialization.writing import plain
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
@@ -87,7 +92,7 @@ def _key_changes(
         shown_old, shown_new = (None if side is None else plain(side.shown) for side in (one, other))
         if compared[0] == compared[1] and shown_old == shown_new:
             continue
-        rule = RULES[stated.rule]
+        rule = DIRECTION_RULES[stated.rule]
         does = change_effect(rule, *compared)
         why = _EFFECT_PREFIX.get(does, "") + rule.why
         yield PolicyChange(
@@ -102,9 +107,9 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
         **{f"policy.{name}": getattr(policy, name) for name in ("name", "version", "owner", "purpose")},
         "policy.extends": tuple(side.extends),
         "policy.plugins": policy.plugins,
-        "source.uri": parted(source.uri)[1],
+        "source.uri": split_counts_uri(source.uri)[1],
         **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
-        "source.unit": ROWS if policy.of_rows else policy.unit,
+        "source.unit": ROW_UNIT if policy.of_rows else policy.unit,
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
         **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
         **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
@@ -112,7 +117,7 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
         **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
         **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
     }
-    for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
+    for key in (*_UNRESOLVED, *(k for k in DIRECTION_RULES if k.startswith(_ALLOWS))):
         found[key] = side.listed(key)
     stated = {key: _KeyStatement(key, value, value) for key, value in found.items() if value not in {None, ()}}
     if policy.release.signers is not None:
@@ -150,14 +155,14 @@ def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatemen
 def waiver_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
     """Yield each waiver that came, went, or holds until another day."""
     before, after = ({w.finding: w for w in side.policy.governance.waivers} for side in (old, new))
-    rule = RULES["waivers"]
+    rule = DIRECTION_RULES["waivers"]
     for finding in dict.fromkeys([*before, *after]):
         one, other = before.get(finding), after.get(finding)
         if one == other:
             continue
         if one is not None and other is not None:
             said = [(w.reason, w.approver) for w in (one, other)]
-            later = change_effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+            later = change_effect(DirectionRule(Direction.LATER, rule.why), one.until, other.until)
             does = Effect.together([later, Effect.NEUTRAL if said[0] == said[1] else Effect.INCOMPARABLE])
         else:
             does = change_effect(rule, one, other)
@@ -212,9 +217,9 @@ def _category_labels(attribute: Attribute, policy: Policy) -> _KeyStatement:
     else:
         cells = {value: category_text(value) for value in attribute.domain or () if value not in spare}
     limited = {name for r in policy.requirements for name in getattr(r.options, "thresholds", ())}
-    contents = held(cells, *spare, limited)
+    contents = category_contents(cells, *spare, limited)
     told = [
-        f"{category_text(name)}: {shortened(content)}"
+        f"{category_text(name)}: {contents_text(content)}"
         for (_, name), content in contents.items()
         if content != {category_text(name)}
     ]

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.repository import top
-from rrpolicy.policy.folder.root import LARGEST
+from rrpolicy.policy.folder.repository import repository_root
+from rrpolicy.policy.folder.root import MAX_FILE_BYTES
 from rrpolicy.policy.tree.document import is_floor, is_policy
 
 _SAFE = {
@@ -59,7 +59,7 @@ class Revision:
         Raises:
             PolicyError: RR282 if there is none of that name, no repository, or no git.
         """
-        git, repository = shutil.which("git"), top(Path.cwd())
+        git, repository = shutil.which("git"), repository_root(Path.cwd())
         if git is None or repository is None:
             lacks = "git is not installed" if git is None else "the working directory lies in no git repository"
             raise PolicyError(Problem("RR282", f"'{named}' names a revision, and {lacks}"))
@@ -166,9 +166,9 @@ class Revision:
         """Return the files that the revision holds, links inside of it followed."""
         asked = "".join(f"{self.commit}:{name}\n" for name in names).encode()
         sizes = self._asked("cat-file", "--batch-check", "--follow-symlinks", given=asked)
-        large = [n for n, size in zip(names, _object_sizes(sizes), strict=False) if size > LARGEST]
+        large = [n for n, size in zip(names, _object_sizes(sizes), strict=False) if size > MAX_FILE_BYTES]
         if large:
-            raise self._unknown(f"'{large[0]}' is larger than {LARGEST >> 20} MiB")
+            raise self._unknown(f"'{large[0]}' is larger than {MAX_FILE_BYTES >> 20} MiB")
         answer = self._asked("cat-file", "--batch", "--follow-symlinks", given=asked)
         return dict(_split_files(names, answer))
 

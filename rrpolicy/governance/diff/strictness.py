@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rrpolicy.governance.diff.changes import Effect
-from rrpolicy.policy.baseline.floor import DROPPED
-from rrpolicy.policy.directions import Direction, Rule
+from rrpolicy.policy.baseline.floor import DROPPED_ROLES
+from rrpolicy.policy.directions import Direction, DirectionRule
 
 OBSERVED = "observed"
 
 
-def change_effect(rule: Rule, old: Any, new: Any) -> Effect:
+def change_effect(rule: DirectionRule, old: Any, new: Any) -> Effect:
     """Return what a change of a key does: weaker one way, the other way, both or neither.
 
     Args:
@@ -27,7 +27,7 @@ def change_effect(rule: Rule, old: Any, new: Any) -> Effect:
     return Effect.of(weaker=_is_weaker(rule, old, new), stronger=_is_weaker(rule, new, old))
 
 
-def _is_weaker(rule: Rule, old: Any, new: Any) -> bool:
+def _is_weaker(rule: DirectionRule, old: Any, new: Any) -> bool:
     """Return whether the second value is weaker than the first, at least in one respect."""
     return _WEAKER[rule.direction](rule.value, old, new)
 
@@ -78,7 +78,7 @@ _WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
     Direction.LEDGER: lambda strictest, old, new: new not in (old, strictest),
     Direction.CLAIMED: lambda _, old, new: new is not None and (old is None or new < old),
     Direction.UNIT: lambda _, old, new: old is not None and new != old,
-    Direction.ROLE: lambda _, old, new: old not in {"insensitive", new} and new not in DROPPED,
+    Direction.ROLE: lambda _, old, new: old not in {"insensitive", new} and new not in DROPPED_ROLES,
     Direction.FINER: lambda _, old, new: _is_finer(old, new),
 }
 """Direction -> whether the second of two values is weaker, given the value of the rule."""

@@ -21,7 +21,7 @@ from rrpolicy.governance.ledger.joint_requirements import refuse_mixed_alphabets
 from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger
 from rrpolicy.governance.ledger.verify import entry_mismatch, find_entry, sealed_manifest
 from rrpolicy.policy.model import LedgerSettings, Overlap, Policy
-from rrpolicy.verification.public import public_policy
+from rrpolicy.verification.public import policy_from_manifest
 
 
 def add_bundle(
@@ -55,7 +55,7 @@ def add_bundle(
             why = unknown_population(book.ledger, population)
             if why is not None:
                 raise PolicyError(Problem("RR446", why, expected="a population that the ledger knows", hint=OTHERS))
-            policy = public_policy(manifest, load_registry(plugins))
+            policy = policy_from_manifest(manifest, load_registry(plugins))
             declared = LedgerSettings(ledger.name, overlap)
             found = book.append(release_entry(manifest, policy, book.ledger.head, None, population, declared, None))
         if found not in book.ledger.settled:

@@ -29,9 +29,14 @@ from rrpolicy.governance.ledger.overlap import (
     overlapping_releases,
     release_component,
 )
-from rrpolicy.planning.account import Together, Weighed, listed, told
-from rrpolicy.planning.assess import words
-from rrpolicy.policy.identity import identities
+from rrpolicy.planning.assess import requirement_text
+from rrpolicy.planning.ledger_account import (
+    BudgetCheck,
+    CompositionEntry,
+    composition_text,
+    shortened_list,
+)
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.privacy.models import pk_anonymity
 
 if TYPE_CHECKING:
@@ -72,14 +77,14 @@ def check_budget(  # noqa: PLR0917 each is another thing
     original: Original | int,
     findings: Sequence[Finding],
     draw: str | None,
-) -> Weighed:
-    """Hold a plan against the budget; see `rrpolicy.planning.account.Account`."""
+) -> BudgetCheck:
+    """Hold a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
     settings = policy.ledger
     assert settings is not None
     rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
     found = overlapping_releases(ledger.releases, settings.overlap, policy.source.population)
     promised = applicable_requirements(ledger, found, policy.source.population)
-    whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
+    whole = BudgetCheck(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
     if rerun is not None:
         return whole
     whole = replace(whole, problems=tuple(_other_people_problem(ledger, policy)))
@@ -99,7 +104,7 @@ def check_budget(  # noqa: PLR0917 each is another thing
     )
     if isinstance(joint, str):
         each = zip(required, alone, strict=True)
-        together = [Together(words(r, registry), None, numbers, joint) for r, numbers in each]
+        together = [CompositionEntry(requirement_text(r, registry), None, numbers, joint) for r, numbers in each]
     else:
         derived = (*plan.derived, *_derived_statistics(earlier))
         together = list(_budget_results(budget, registry, joint, original, derived, alone))
@@ -143,7 +148,7 @@ def _other_people_problem(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
 
 def _foreign_requirements(
     promised: Sequence[JointRequirement], policy: Policy, most: int, registry: Registry
-) -> tuple[list[tuple[Requirement, JointRequirement]], list[tuple[JointRequirement, Together]]]:
+) -> tuple[list[tuple[Requirement, JointRequirement]], list[tuple[JointRequirement, CompositionEntry]]]:
     """Return what others promised and the policy's own budget does not, and what of it nothing can be said of."""
     known = [*stated_budget(policy)]
     found: list[tuple[Requirement, JointRequirement]] = []
@@ -153,14 +158,14 @@ def _foreign_requirements(
             continue
         try:
             requirement = promise.read(registry, most)
-            said, why = words(requirement, registry), foreign_column_reason(requirement, policy)
+            said, why = requirement_text(requirement, registry), foreign_column_reason(requirement, policy)
         except RRPolicyError as error:
             said, why = promise.model, error.problems[0].message
         known.append({**promise.requirement})
         if why is None:
             found.append((requirement, promise))
         else:
-            lost.append((promise, Together(said, None, (), why, promise.whose)))
+            lost.append((promise, CompositionEntry(said, None, (), why, promise.whose)))
     return found, lost
 
 
@@ -205,23 +210,23 @@ def _budget_results(  # noqa: PLR0917 each is another thing
     original: Original | int,
     derived: Sequence[Derived],
     alone: Sequence[tuple[float | None, ...]],
-) -> Iterator[Together]:
+) -> Iterator[CompositionEntry]:
     """Yield every entry of the budget with what it comes to."""
     for requirement, single in zip(budget.requirements, alone, strict=True):
         only = replace(budget, requirements=(requirement,))
-        said = words(requirement, registry)
+        said = requirement_text(requirement, registry)
         try:
             found = worst_finding(only, registry, joint, derived)
         except RRPolicyError as error:
-            yield Together(said, None, single, error.problems[0].message)
+            yield CompositionEntry(said, None, single, error.problems[0].message)
             continue
         if found.verdict is not Verdict.SATISFIED and joint.composed is not None:
             found = _linking_within_classes(only, registry, joint.composed, original, derived) or found
         if found.verdict is Verdict.UNDECIDED or found.achieved is None:
             why = UNDECIDED if isinstance(original, int) else OTHER_TABLES
-            yield Together(said, None, single, why)
+            yield CompositionEntry(said, None, single, why)
         else:
-            yield Together(said, found, single)
+            yield CompositionEntry(said, found, single)
 
 
 def _linking_within_classes(
@@ -244,7 +249,7 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     """Return how many people agree at least in everything that axes without chance release."""
     import numpy as np
 
-    from rrpolicy.source.counts import numbered
+    from rrpolicy.source.counts import number_rows
 
     names = list(dict.fromkeys(name for axis in certain for name in axis.attributes))
     counts = original.counts(*names)
@@ -252,7 +257,7 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     for axis in certain:
         codes = counts.codes[:, [names.index(name) for name in axis.attributes]]
         columns.append(axis.recode(codes) if isinstance(axis, Recode) else codes)
-    group, _ = numbered(np.concatenate(columns, axis=1).T, len(counts.n))
+    group, _ = number_rows(np.concatenate(columns, axis=1).T, len(counts.n))
     return int(np.bincount(group, weights=counts.n).min()) if len(counts.n) else 0
 
 
@@ -278,7 +283,7 @@ def _single_release_values(
     budget: Policy, registry: Registry, earlier: Sequence[ReleaseEntry], own: Iterable[Finding | None]
 ) -> Iterator[tuple[float | None, ...]]:
     """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
-    ids = identities(budget).requirements
+    ids = entry_identities(budget).requirements
     for requirement, name, found in zip(budget.requirements, ids, own, strict=True):
         only = replace(budget, requirements=(requirement,))
         number = None if found is None or found.achieved is None else found.achieved.value
@@ -297,11 +302,11 @@ def _earlier_release_value(budget: Policy, registry: Registry, entry: ReleaseEnt
     return None if found is None else found.value
 
 
-def _with_problems(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> Weighed:
+def _with_problems(weighed: BudgetCheck, policy: Policy, terms: Sequence[_Term]) -> BudgetCheck:
     """Return it with what stands in the way of the release."""
     assert policy.ledger is not None
     reason, place = policy.ledger.uncomposed, policy.place("ledger")
-    names = ", ".join(listed(weighed.earlier))
+    names = ", ".join(shortened_list(weighed.earlier))
     said = f"together with {len(weighed.earlier)} earlier ({names})" if weighed.earlier else "of this release alone"
     over: list[Problem] = []
     unruled: list[Problem] = []
@@ -311,7 +316,7 @@ def _with_problems(weighed: Weighed, policy: Policy, terms: Sequence[_Term]) -> 
             message = f"{what} has no composed guarantee {said}: {each.unruled}"
             unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
         elif each.finding is not None and each.finding.verdict is not Verdict.SATISFIED:
-            message = f"{what} does not hold {said}: {told(each)}; {weighed.rule}"
+            message = f"{what} does not hold {said}: {composition_text(each)}; {weighed.rule}"
             over.append(Problem("RR441", message, term.place or place, hint=EARLIER if each.promised_by else HINT))
     if unruled and reason is not None:
         return replace(weighed, uncomposed=reason, problems=(*weighed.problems, *over))

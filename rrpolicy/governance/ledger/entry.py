@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.finding import Measure, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import Series
+from rrpolicy.manifest.manifest import ManifestSeries
 from rrpolicy.policy.model import Overlap
 from rrpolicy.safe_io.document import read_object
 from rrpolicy.serialization.fields import SPARSE
@@ -88,7 +88,8 @@ class ReleaseEntry:
     Attributes:
         previous: hash of the entry that it follows.
         label: of the release.
-        draw: what tells this draw from any other of the same policy; see `rrpolicy.planning.account.draw_id`. None of
+        draw: what tells this draw from any other of the same policy; see `rrpolicy.planning.ledger_account.draw_id`.
+        None of
             a bundle that was entered later.
         policy: its name.
         version: the policy's.
@@ -132,7 +133,7 @@ class ReleaseEntry:
     derived: tuple[str, ...]
     guarantees: tuple[StatedGuarantee, ...]
     uncomposed: str | None = None
-    series: Series | None = None
+    series: ManifestSeries | None = None
     different_values: int | None = None
     budget: tuple[Mapping[str, Json], ...] | None = field(default=None, metadata=SPARSE)
     unstated: bool = field(default=False, metadata=SPARSE)

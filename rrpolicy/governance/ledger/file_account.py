@@ -1,4 +1,4 @@
-"""The ledger's file as the account of a policy: what `rrpolicy.planning.account` asks of one."""
+"""The ledger's file as the account of a policy: what `rrpolicy.planning.ledger_account` asks of one."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rrpolicy.governance.ledger.joint_requirements import stated_budget
 from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger, read_ledger
 from rrpolicy.governance.ledger.overlap import domain_digests, release_component
 from rrpolicy.manifest.manifest import LedgerPlace
-from rrpolicy.planning.account import data_of
-from rrpolicy.planning.series import Begun
-from rrpolicy.policy.identity import identities
+from rrpolicy.planning.ledger_account import table_digests
+from rrpolicy.planning.series import SeriesState
+from rrpolicy.policy.identity import entry_identities
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.governance.ledger.chain import Ledger
     from rrpolicy.manifest.manifest import Manifest
-    from rrpolicy.planning.account import Weighed
+    from rrpolicy.planning.ledger_account import BudgetCheck
     from rrpolicy.planning.plan import Plan
     from rrpolicy.policy.model import LedgerSettings, Policy
     from rrpolicy.registry import Registry
@@ -62,12 +62,12 @@ class FileAccount:
         self._branch = branch
         self._entered: str | None = None
 
-    def begun(self, name: str) -> Begun | None:
-        """Return a series as its first release left it; see `rrpolicy.planning.account.Account`."""
+    def begun(self, name: str) -> SeriesState | None:
+        """Return a series as its first release left it; see `rrpolicy.planning.ledger_account.Account`."""
         first = self._ledger.first_of(name)
         if first is None or first.series is None:
             return None
-        return Begun(first.name, first.series, release_component(first, self._registry).channel, first.population)
+        return SeriesState(first.name, first.series, release_component(first, self._registry).channel, first.population)
 
     @property
     def _ledger(self) -> Ledger:
@@ -77,8 +77,8 @@ class FileAccount:
 
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
-    ) -> Weighed:
-        """Hold a plan against the budget; see `rrpolicy.planning.account.Account`."""
+    ) -> BudgetCheck:
+        """Hold a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
         weighed = check_budget(self._ledger, self._policy, self._registry, plan, original, findings, draw)
         return replace(weighed, branch=self._branch)
 
@@ -89,7 +89,7 @@ class FileAccount:
         assert settings is not None
         for own, entry in book.ledger.releases.items():
             if entry.draw == draw:
-                if entry.data != data_of(manifest):
+                if entry.data != table_digests(manifest):
                     raise broken_chain_error(str(ledger_path(self._policy)), "this draw stands in it with other data")
                 book.keep()
                 return LedgerPlace(entry.previous, own)
@@ -224,14 +224,14 @@ def release_entry(  # noqa: PLR0917 each is another thing
         manifest: of the release.
         policy: its requirements.
         previous: hash of the last entry.
-        draw: see `rrpolicy.planning.account.draw_id`; None if it is not known any more.
+        draw: see `rrpolicy.planning.ledger_account.draw_id`; None if it is not known any more.
         population: as declared.
         declared: how its people stand to earlier ones.
         uncomposed: why it is released though no rule composes it.
     """
     guarantees = tuple(
         StatedGuarantee(name, f.requirement, f.achieved, f.verdict or Verdict.UNDECIDED, f.given)
-        for name, f in zip(identities(policy).requirements, manifest.findings, strict=True)
+        for name, f in zip(entry_identities(policy).requirements, manifest.findings, strict=True)
     )
     head = manifest.policy
     return ReleaseEntry(
@@ -247,7 +247,7 @@ def release_entry(  # noqa: PLR0917 each is another thing
         max_records=manifest.units.max_records,
         channel=manifest.channel,
         domains=domain_digests((a.name, a.domain) for a in manifest.attributes),
-        data=data_of(manifest),
+        data=table_digests(manifest),
         derived=tuple(derived.id for derived in manifest.derived),
         guarantees=guarantees,
         uncomposed=uncomposed,

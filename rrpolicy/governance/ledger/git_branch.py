@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.policy.folder.repository import top
+from rrpolicy.policy.folder.repository import repository_root
 
 _LONGEST = 120
 """Seconds that git, or the server, may take."""
@@ -43,7 +43,7 @@ class LedgerBranch:
         if not (remote and slash and branch) or named.startswith("-"):
             message = f"'{named}' names no branch of a remote"
             raise PolicyError(Problem("RR250", message, expected="REMOTE/BRANCH, such as origin/main"))
-        git, repository = shutil.which("git"), top(ledger.parent)
+        git, repository = shutil.which("git"), repository_root(ledger.parent)
         if git is None or repository is None:
             lacks = "git is not installed" if git is None else f"{ledger} lies in no git repository"
             raise PolicyError(Problem("RR282", f"the ledger cannot be pushed to {named}: {lacks}"))

@@ -21,9 +21,9 @@ from rrpolicy.governance.ledger.overlap import (
     overlapping_releases,
     release_component,
 )
-from rrpolicy.planning.assess import assess, words
+from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
-from rrpolicy.policy.stored import requirement_from_json
+from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.serialization.writing import plain, record
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _violation(
     """Return a promise in words with what breaks it, or with why that is not decided; None if it is kept."""
     try:
         requirement = promise.read(registry, most)
-        said = words(requirement, registry)
+        said = requirement_text(requirement, registry)
         if requirement.where or sensitive_columns(requirement):
             return said, None, NO_COLUMNS
         if isinstance(joint, str):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.manifest.manifest import Series
+    from rrpolicy.manifest.manifest import ManifestSeries
     from rrpolicy.source.protocol import Original
 
 SAME = "the same table: rows of all releases are linked, and are one channel"
@@ -126,7 +126,7 @@ def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseCompone
     return ReleaseComponent(entry.name, channel, entry.records, entry.domains, series)
 
 
-def draw_identity(series: Series, channel: Channel) -> str:
+def draw_identity(series: ManifestSeries, channel: Channel) -> str:
     """Return what releases have in common in which a person's value is drawn alike."""
     return f"{series.name} {series.id} {channel_digest(channel)}"
 

@@ -15,11 +15,11 @@ from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import RecallEntry, ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
-from rrpolicy.manifest.manifest import Manifest, Series
-from rrpolicy.manifest.sealed import check_seal, read_release
+from rrpolicy.manifest.manifest import Manifest, ManifestSeries
+from rrpolicy.manifest.sealed_manifest import check_seal, read_release
 from rrpolicy.policy.file import precedence
-from rrpolicy.verification.key import OF_SERIES
-from rrpolicy.verification.outcome import Check, Level, Verification
+from rrpolicy.verification.key import SERIES_CHOICE_NOTE
+from rrpolicy.verification.outcome import Check, Verification, VerificationLevel
 
 Earlier: TypeAlias = "tuple[bytes, str] | None"
 """A ledger's file as it was, and when that was; None if it was not yet there."""
@@ -153,13 +153,13 @@ def verify_in_ledger(
         "in use: neither recalled nor replaced": [p for p in (recalled,) if p],
         "what the ledger's releases promised together": [unmet_requirement_problem(e) for e in unkept_here if e.broken],
     }
-    checks = [Check(n, Level.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
+    checks = [Check(n, VerificationLevel.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
     problems = tuple(each for several in told.values() for each in several)
     undecided = found.undecided
-    if problem is None and OF_SERIES in undecided and _matches_series_start(ledger, manifest):
-        checks.append(Check("the channel is that with which the series was begun", Level.KEY, True, ""))  # noqa: FBT003 it passes
-        undecided = tuple(text for text in undecided if text != OF_SERIES)
+    if problem is None and SERIES_CHOICE_NOTE in undecided and _matches_series_start(ledger, manifest):
+        checks.append(Check("the channel is that with which the series was begun", VerificationLevel.KEY, True, ""))  # noqa: FBT003 it passes
+        undecided = tuple(text for text in undecided if text != SERIES_CHOICE_NOTE)
     return replace(
         found,
         checks=(*found.checks, *checks),
@@ -197,7 +197,7 @@ def newer_version(ledger: Ledger, entry: ReleaseEntry) -> str | None:
     return _newest_version(ledger, entry.policy, entry.version, entry.series)
 
 
-def _newest_version(ledger: Ledger, policy: str, version: str, series: Series | None) -> str | None:
+def _newest_version(ledger: Ledger, policy: str, version: str, series: ManifestSeries | None) -> str | None:
     own = None if series is None else series.name
     newer = [
         e.version

@@ -14,7 +14,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import Place
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
@@ -199,13 +199,13 @@ def _general_hints(template: ChannelTemplate, task: Task) -> Iterator[str]:
         " with ".join(a.attributes) for a in template.channel.axes if isinstance(a, Retention) and not template.opens(a)
     ]
     if given:
-        yield f"let the parameters of {listed(given)} be solved for, too, or give smaller ones"
+        yield f"let the parameters of {quoted_list(given)} be solved for, too, or give smaller ones"
     kept = [a for a in task.policy.released if a.name not in changed and a.assume_unlinkable is None]
     if kept:
-        yield f"randomise {listed(a.name for a in kept)} too"
+        yield f"randomise {quoted_list(a.name for a in kept)} too"
     free = [a.name for a in kept if a.role is not Role.QUASI_IDENTIFIER]
     if free:
-        yield f"state why nobody is identified by {listed(free)} (`assume_unlinkable`)"
+        yield f"state why nobody is identified by {quoted_list(free)} (`assume_unlinkable`)"
     if template.variables:
         widest = max(template.variables, key=lambda v: v.size)
         yield f"coarsen '{widest.attribute}', which has {widest.size} categories"

@@ -10,20 +10,25 @@ from typing import Any
 
 from rrpolicy.errors import Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.baseline.held import held_by, named_at, shortened
-from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
-from rrpolicy.policy.folder.multiplicity import parted
-from rrpolicy.policy.governance import REVIEW
+from rrpolicy.policy.baseline.category_contents import category_name_node, contents_text, table_category_contents
+from rrpolicy.policy.directions import (
+    DIRECTION_RULES,
+    NAME_KEY,
+    Direction,
+    DirectionRule,
+)
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.tree.document import Node
-from rrpolicy.policy.tree.problems import spelled
+from rrpolicy.policy.tree.problems import short_toml
 
-DROPPED = ("identifier", "excluded")
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+DROPPED_ROLES = ("identifier", "excluded")
+URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Begins a uri that is no path."""
 
 
 @frozen
-class _Compared:
+class _ComparedKey:
     """A key of a policy beside the baseline's.
 
     Attributes:
@@ -52,10 +57,10 @@ class _Compared:
     def dropped(self) -> bool:
         """Return whether the policy drops the column."""
         role = self.above.get("role")
-        return self.column is not None and role is not None and role.value in DROPPED
+        return self.column is not None and role is not None and role.value in DROPPED_ROLES
 
 
-def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[Problem]:
+def floor_violations(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[Problem]:
     """Yield a problem for everything in which a policy is weaker than its baseline and may not be.
 
     Args:
@@ -63,31 +68,31 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
         relaxable: dotted keys, or their last parts, in which a policy may be weaker.
         child: the policy, not folded.
     """
-    for key, rule in RULES.items():
+    for key, rule in DIRECTION_RULES.items():
         if rule.direction in _OF_LEDGER and base.get("ledger") is None:
             continue
-        if rule.direction is Direction.UNIT and not covered(key, relaxable):
-            yield from _units(key, base, child)
-        for compared in _compared(key, base, child):
+        if rule.direction is Direction.UNIT and not is_relaxable(key, relaxable):
+            yield from _unit_problems(key, base, child)
+        for compared in _comparable_keys(key, base, child):
             if rule.direction is Direction.PASSED_ON:
-                yield from _passed_on(compared, relaxable)
+                yield from _relaxable_problems(compared, relaxable)
             elif rule.direction is Direction.ROLE:
-                yield from _role(compared)
-            elif rule.direction is Direction.HELD and not covered(compared.key, relaxable):
-                yield from _renamed(compared, base)
+                yield from _role_problems(compared)
+            elif rule.direction is Direction.HELD and not is_relaxable(compared.key, relaxable):
+                yield from _renamed_categories(compared, base)
             else:
-                weaker = _OF_LEDGER.get(rule.direction, _weaker)
+                weaker = _OF_LEDGER.get(rule.direction, _weakenings)
                 for at, what in weaker(compared, rule):
-                    if not covered(compared.key, relaxable):
-                        yield _refusal(compared.key, at, what)
+                    if not is_relaxable(compared.key, relaxable):
+                        yield _weakening_problem(compared.key, at, what)
 
 
-def covered(key: str, relaxable: frozenset[str]) -> bool:
+def is_relaxable(key: str, relaxable: frozenset[str]) -> bool:
     """Return whether a dotted key may be relaxed."""
     return key in relaxable or key.rpartition(".")[2] in relaxable
 
 
-def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
+def _comparable_keys(key: str, base: Node, child: Node) -> Iterator[_ComparedKey]:
     """Yield a key as it stands in a policy and its baseline; a column's once for every column that the policy names."""
     section, _, last = key.rpartition(".")
     if section == "attributes.*":
@@ -97,77 +102,83 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
             old = None if before is None else before.get(last)
             if old is None and table.get(last) is not None:
                 old = base.get("source", last)  # what holds of every column that says nothing of its own
-            yield _Compared(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
+            yield _ComparedKey(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
     elif section == "privacy":
-        yield from _of_entries(last, base, child)
+        yield from _compared_entry_options(last, base, child)
     elif key == "waivers":
-        of_baseline = _waived_of(base, child.get(key))
+        of_baseline = _baseline_waivers(base, child.get(key))
         if of_baseline is not None:
-            yield _Compared(key, None, base.get(key), of_baseline, child, named=True)
+            yield _ComparedKey(key, None, base.get(key), of_baseline, child, named=True)
     elif section and last != "*":
         above, before = (root.get(*section.split(".")) for root in (child, base))
         if above is None:
             return
         named = base.get("source", "uri") is not None
-        old, new = _key(before, last), _key(above, last)
-        if new is not None or _another_mechanism(section, base, child) or _read_otherwise(key, above, before):
-            yield _Compared(key, None, old, new, above, named)
+        old, new = _table_key(before, last), _table_key(above, last)
+        if new is not None or _replaces_mechanism(section, base, child) or _changes_count_column(key, above, before):
+            yield _ComparedKey(key, None, old, new, above, named)
 
 
-def _key(table: Node | None, last: str) -> Node | None:
+def _table_key(table: Node | None, last: str) -> Node | None:
     """Return what a table states under a key; the column of counts may stand in the uri, too."""
     stated = None if table is None else table.get(last)
     uri = None if table is None or last != "multiplicity" else table.get("uri")
     if stated is not None or uri is None:
         return stated
-    counts = parted(str(uri.value))[0]
+    counts = split_counts_uri(str(uri.value))[0]
     return None if counts is None else Node(counts, uri.place, uri.key)
 
 
-def _read_otherwise(key: str, above: Node, before: Node | None) -> bool:
+def _changes_count_column(key: str, above: Node, before: Node | None) -> bool:
     """Return whether a policy names another uri in place of one that says which column counts."""
     inherited = before is None or before.get("multiplicity") is not None
     return key == "source.multiplicity" and not inherited and above.get("uri") is not None
 
 
-def _waived_of(base: Node, waivers: Node | None) -> Node | None:
+def _baseline_waivers(base: Node, waivers: Node | None) -> Node | None:
     """Return the waivers that let stand what a baseline asks: a policy may waive what it asks of itself alone."""
     if waivers is None:
         return None
     utility, review = base.get("utility"), base.get("context", "review_by")
     metrics = {m.value for entry in (utility.items if utility is not None else ()) if (m := entry.get("metric"))}
     demands = base.get("context", "demands")
-    asked = review is not None or REVIEW in (demands.plain() if demands is not None else ())
+    asked = review is not None or REVIEW_KEY in (demands.plain() if demands is not None else ())
     kept = []
     for item in waivers.items:
         finding = item.get("finding")
         name = str(finding.value) if finding is not None else ""
         metric = name.removeprefix("utility/").partition("?")[0].partition("#")[0]
-        own = (name.startswith("utility/") and metric not in metrics) or (name == REVIEW and not asked)
+        own = (name.startswith("utility/") and metric not in metrics) or (name == REVIEW_KEY and not asked)
         kept += [] if own else [item]
     return Node(kept, waivers.place, waivers.key, waivers.wrong)
 
 
-def _of_entries(option: str, base: Node, child: Node) -> Iterator[_Compared]:
+def _compared_entry_options(option: str, base: Node, child: Node) -> Iterator[_ComparedKey]:
     """Yield an option of each [[privacy]] entry of a model that the baseline asks for, beside the same entry there."""
-    for entry in _entries(child):
+    for entry in _privacy_entries(child):
         model = entry.get("model")
-        before = [e for e in _entries(base) if model is not None and (m := e.get("model")) and m.value == model.value]
+        before = [
+            e for e in _privacy_entries(base) if model is not None and (m := e.get("model")) and m.value == model.value
+        ]
         if before and entry.get(option) is not None:
-            old = next((e.get(option) for e in before if _same_but(e, entry, option)), None)
-            yield _Compared(f"privacy.{option}", None, old, entry.get(option), entry, named=True)
+            old = next((e.get(option) for e in before if _equal_except(e, entry, option)), None)
+            yield _ComparedKey(f"privacy.{option}", None, old, entry.get(option), entry, named=True)
 
 
-def _entries(root: Node) -> list[Node]:
+def _privacy_entries(root: Node) -> list[Node]:
     privacy = root.get("privacy")
     return [] if privacy is None else [entry for entry in privacy.items if isinstance(entry.value, dict)]
 
 
-def without_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
+def remove_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
     """Return a baseline without the [[privacy]] entries that a policy restates, but for an option that it may relax."""
-    options = [key for key in RULES if key.startswith("privacy.") and covered(key, relaxable)]
+    options = [key for key in DIRECTION_RULES if key.startswith("privacy.") and is_relaxable(key, relaxable)]
     names = [key.rpartition(".")[2] for key in options]
-    restated = [e for e in _entries(base) if any(_same_but(e, new, n) for new in _entries(child) for n in names)]
+    restated = [
+        e
+        for e in _privacy_entries(base)
+        if any(_equal_except(e, new, n) for new in _privacy_entries(child) for n in names)
+    ]
     privacy = base.get("privacy")
     if privacy is None or not restated:
         return base
@@ -175,50 +186,50 @@ def without_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node
     return Node({**base.table, "privacy": Node(kept, privacy.place, privacy.key, privacy.wrong)}, base.place, base.key)
 
 
-def _same_but(one: Node, other: Node, option: str) -> bool:
+def _equal_except(one: Node, other: Node, option: str) -> bool:
     """Return whether two entries say the same, but for one option."""
     said = [{k: v for k, v in entry.plain().items() if k != option} for entry in (one, other)]
     return bool(said[0] == said[1])
 
 
-def _another_mechanism(section: str, base: Node, child: Node) -> bool:
+def _replaces_mechanism(section: str, base: Node, child: Node) -> bool:
     """Return whether a policy takes the place of the whole [mechanism], with keys that it does not state."""
     old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
     return section == "mechanism" and old is not None and new is not None and old.value != new.value
 
 
-def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+def _weakenings(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield in what a key is weaker: where, and what the policy does there."""
     old, new = one.old, one.new
     match rule.direction:
         case Direction.STATED | Direction.ASSUMED if new is not None:
-            yield from _stated(one, new, rule)
+            yield from _added_statements(one, new, rule)
         case Direction.ADMITTED if new is not None and one.named and new.value != rule.value:
             if old is None or old.value == rule.value:
                 yield new, f"states {one.told}, which the baseline does not"
         case Direction.SET if new is not None and new.value == rule.value:
             if old is None or old.value != rule.value:
-                yield new, f"sets {one.told} to {spelled(new.value)}, which the baseline does not"
+                yield new, f"sets {one.told} to {short_toml(new.value)}, which the baseline does not"
         case Direction.LOWERED | Direction.RAISED | Direction.LATER | Direction.WIDER if new is not None:
-            yield from _beyond(one, new, rule)
+            yield from _limit_excesses(one, new, rule)
         case Direction.WIDENED if new is not None and old is not None:
-            yield from _stated(one, new, rule)
+            yield from _added_statements(one, new, rule)
         case Direction.FINER if old is not None and not one.dropped:
-            yield from _finer(one, old)
+            yield from _category_differences(one, old)
         case Direction.CHANGED | Direction.TABLE if not one.dropped:
-            yield from _changed(one, rule)
+            yield from _value_changes(one, rule)
 
 
-def _changed(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+def _value_changes(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield that a value is not the baseline's; of a table that the baseline reads, also that it states none."""
     old, new = one.old, one.new
-    if old is not None and (new is None or not _same(old, new, rule)):
+    if old is not None and (new is None or not _same_value(old, new, rule)):
         yield new or one.above, f"has another {one.told} than the baseline"
     elif old is None and new is not None and rule.direction is Direction.TABLE and one.named:
         yield new, f"states {one.told}, which the baseline does not of its table"
 
 
-def _claimed(one: _Compared, _: Rule) -> Iterator[tuple[Node, str]]:
+def _lower_claims(one: _ComparedKey, _: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield that a number is below the baseline's, or stated where that states none."""
     new = one.new
     if new is None:
@@ -228,7 +239,7 @@ def _claimed(one: _Compared, _: Rule) -> Iterator[tuple[Node, str]]:
         yield new, f"claims {number} as {one.told}, and the baseline {'none' if bound is None else bound}"
 
 
-def _less_kept(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+def _weaker_choices(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield that a value is neither the baseline's nor the strictest; a list only where the baseline states none."""
     new = one.new
     several = new is not None and isinstance(new.value, list)
@@ -238,7 +249,7 @@ def _less_kept(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
         yield new, f"has another {one.told} than the baseline"
 
 
-_OF_LEDGER = {Direction.LEDGER: _less_kept, Direction.CLAIMED: _claimed}
+_OF_LEDGER = {Direction.LEDGER: _weaker_choices, Direction.CLAIMED: _lower_claims}
 """Directions that count only where the baseline keeps a ledger."""
 _VERBS = {
     Direction.LOWERED: "lowers",
@@ -248,7 +259,7 @@ _VERBS = {
 }
 
 
-def _beyond(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]:
+def _limit_excesses(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield that a value lies beyond the baseline's, or beyond the one that stands where none is stated."""
     order = rule.value if isinstance(rule.value, tuple) else ()
     unstated = None if order else rule.value
@@ -261,7 +272,7 @@ def _beyond(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]
         yield new, f"{_VERBS[rule.direction]} {one.told} from {limit} to {new.value}"
 
 
-def _stated(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]:
+def _added_statements(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
     """Yield what is stated that the baseline does not state; of a list, each item."""
     if not isinstance(new.value, list):
         if one.old is None:
@@ -273,11 +284,11 @@ def _stated(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]
     for item in new.items:
         if item.plain() not in known:
             waived = item.get("finding")
-            does = f"lists {spelled(item.value)} under {one.told}" if waived is None else f"waives {waived.value}"
+            does = f"lists {short_toml(item.value)} under {one.told}" if waived is None else f"waives {waived.value}"
             yield waived or item, f"{does}, which the baseline does not"
 
 
-def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:
+def _category_differences(one: _ComparedKey, old: Node) -> Iterator[tuple[Node, str]]:
     """Yield why categories are not the baseline's in its order, or some of them."""
     if not isinstance(old.value, list):
         return
@@ -290,48 +301,50 @@ def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:
     rest = iter(old.plain())
     for item in one.new.items:
         if item.plain() not in rest:
-            what = f"lists {spelled(item.value)} under {one.told}"
+            what = f"lists {short_toml(item.value)} under {one.told}"
             yield item, f"{what}, which the baseline does not, or in another place"
             return
 
 
-def _renamed(one: _Compared, base: Node) -> Iterator[Problem]:
+def _renamed_categories(one: _ComparedKey, base: Node) -> Iterator[Problem]:
     """Yield that a category of the baseline holds something else under the same name."""
     before = base.get("attributes", str(one.column))
     if before is None or one.dropped:
         return
-    limited = {name for entry in _entries(base) if (at := entry.get("thresholds")) is not None for name in at.table}
-    old, new = held_by(before, limited), held_by(one.above, limited)
+    limited = {
+        name for entry in _privacy_entries(base) if (at := entry.get("thresholds")) is not None for name in at.table
+    }
+    old, new = table_category_contents(before, limited), table_category_contents(one.above, limited)
     for name, content in new.items():
         if old.get(name, content) != content:
-            there = shortened(old[name])
-            what = f"uses the name {spelled(name[1])} of '{one.column}' for other values than the baseline ({there})"
-            yield _refusal(one.key, named_at(one.above, name), what)
+            there = contents_text(old[name])
+            what = f"uses the name {short_toml(name[1])} of '{one.column}' for other values than the baseline ({there})"
+            yield _weakening_problem(one.key, category_name_node(one.above, name), what)
             return
 
 
-def _same(old: Node, new: Node, rule: Rule) -> bool:
+def _same_value(old: Node, new: Node, rule: DirectionRule) -> bool:
     """Return whether two values are one; of two files, whether they are the same file."""
-    named = rule.value == NAME or any(SCHEME.match(str(n.value)) for n in (old, new))
+    named = rule.value == NAME_KEY or any(URI_SCHEME.match(str(n.value)) for n in (old, new))
     if isinstance(old.value, str) and isinstance(new.value, str) and not named:
         files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
         return os.path.realpath(files[0]) == os.path.realpath(files[1])
     return bool(old.plain() == new.plain())
 
 
-def _units(key: str, base: Node, child: Node) -> Iterator[Problem]:
+def _unit_problems(key: str, base: Node, child: Node) -> Iterator[Problem]:
     """Yield that a policy tells other units of protection apart: by a name for them, or by other identifiers."""
-    old = _unit(base)
-    new = _unit(base, child)
+    old = _effective_unit(base)
+    new = _effective_unit(base, child)
     if old is None or new == old:
         return
     attributes = child.get("attributes")
     roles = [table.get("role") for table in attributes.table.values()] if attributes is not None else []
     at = child.get(*key.split(".")) or next((role for role in roles if role is not None), child)
-    yield _refusal(key, at, f"tells units of protection apart otherwise than by '{old}'")
+    yield _weakening_problem(key, at, f"tells units of protection apart otherwise than by '{old}'")
 
 
-def _unit(*files: Node) -> object:
+def _effective_unit(*files: Node) -> object:
     """Return the column that tells units apart, the later files over the earlier: as `Policy.unit`."""
     named, roles = None, {}
     for file in files:
@@ -344,24 +357,24 @@ def _unit(*files: Node) -> object:
     return named.value if named is not None else identifiers[0] if len(identifiers) == 1 else None
 
 
-def _role(one: _Compared) -> Iterator[Problem]:
+def _role_problems(one: _ComparedKey) -> Iterator[Problem]:
     was, role = one.old, one.new
     if was is None or role is None or not isinstance(was.value, str) or not isinstance(role.value, str):
         return
-    if was.value not in {"insensitive", role.value} and role.value not in DROPPED:
+    if was.value not in {"insensitive", role.value} and role.value not in DROPPED_ROLES:
         message = f"'{one.column}' is {was.value} in the baseline and cannot become {role.value}"
         expected = f"{was.value}, or a dropped role (identifier, excluded)"
         yield Problem("RR242", message, role.place, expected, f"the baseline says so at {was.place}")
 
 
-def _passed_on(one: _Compared, relaxable: frozenset[str]) -> Iterator[Problem]:
+def _relaxable_problems(one: _ComparedKey, relaxable: frozenset[str]) -> Iterator[Problem]:
     for item in one.new.items if one.new is not None else ():
-        if isinstance(item.value, str) and not covered(item.value, relaxable):
+        if isinstance(item.value, str) and not is_relaxable(item.value, relaxable):
             message = f"the baseline does not let '{item.value}' be relaxed, so this policy cannot pass that on"
             yield Problem("RR244", message, item.place, "a part of the baseline's `may_relax`")
 
 
-def _refusal(key: str, at: Node, what: str) -> Problem:
+def _weakening_problem(key: str, at: Node, what: str) -> Problem:
     last = key.rpartition(".")[2]
     return Problem(
         "RR243",

@@ -20,7 +20,7 @@ def counts_uri(uri: str, multiplicity: str) -> str:
     return f"{SCHEME}:{quote(multiplicity, safe=' ')}:{uri}"
 
 
-def parted(uri: str) -> tuple[str | None, str]:
+def split_counts_uri(uri: str) -> tuple[str | None, str]:
     """Return the column that says how often each row stands, None of a table of records, and the table's own uri."""
     scheme, _, rest = uri.partition(":")
     column, colon, own = rest.partition(":")

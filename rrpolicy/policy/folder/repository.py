@@ -17,7 +17,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REF = re.compile(r"refs(/(?!\.)[^/\\\x00-\x20\x7f~^:?*\[]+)+")
 
 
-def top(folder: Path) -> Path | None:
+def repository_root(folder: Path) -> Path | None:
     """Return the top of the repository that a folder lies in; None outside of one.
 
     Args:
@@ -27,23 +27,23 @@ def top(folder: Path) -> Path | None:
     return next((f for f in (here, *here.parents) if (f / ".git").exists()), None)
 
 
-def commit(folder: Path) -> str | None:
+def head_commit(folder: Path) -> str | None:
     """Return the commit that HEAD names; None where there is none that can be read.
 
     Whether a file is unchanged since then is not told: that takes git's objects, see `blob`.
     """
-    above = top(folder)
+    above = repository_root(folder)
     if above is None:
         return None
     try:
-        own = _settings(above / ".git")
-        shared = own / _text(own / "commondir") if (own / "commondir").exists() else own
-        return _named(_text(own / "HEAD"), own, shared, 0)
+        own = _git_folder(above / ".git")
+        shared = own / _read_git_text(own / "commondir") if (own / "commondir").exists() else own
+        return _resolve_ref(_read_git_text(own / "HEAD"), own, shared, 0)
     except (OSError, ValueError):
         return None
 
 
-def blob(content: bytes, of: str) -> str:
+def blob_id(content: bytes, of: str) -> str:
     """Return git's id of a file: `git rev-parse COMMIT:path` tells whether the commit holds just this.
 
     Args:
@@ -55,17 +55,17 @@ def blob(content: bytes, of: str) -> str:
     return hashlib.sha256(whole).hexdigest() if new else hashlib.sha1(whole, usedforsecurity=False).hexdigest()
 
 
-def _settings(dot: Path) -> Path:
+def _git_folder(dot: Path) -> Path:
     """Return the folder of HEAD and refs; a work tree's `.git` is a file that names it."""
     if dot.is_dir():
         return dot
-    word, _, path = _text(dot).partition(": ")
+    word, _, path = _read_git_text(dot).partition(": ")
     if word != "gitdir":
         raise ValueError("no work tree")
     return dot.parent / path
 
 
-def _named(text: str, own: Path, shared: Path, depth: int) -> str | None:
+def _resolve_ref(text: str, own: Path, shared: Path, depth: int) -> str | None:
     """Return the commit that HEAD or a ref holds, by name or by number."""
     if _COMMIT.fullmatch(text):
         return text
@@ -74,12 +74,12 @@ def _named(text: str, own: Path, shared: Path, depth: int) -> str | None:
         return None
     for folder in dict.fromkeys((own, shared)):
         if (folder / name).is_file():
-            return _named(_text(folder / name), own, shared, depth + 1)
+            return _resolve_ref(_read_git_text(folder / name), own, shared, depth + 1)
     packed = shared / "packed-refs"
     lines = read_regular(packed, _PACKED).decode(errors="replace").splitlines() if packed.exists() else []
     found = next((line.split(" ")[0] for line in lines if line.endswith(f" {name}")), "")
     return found if _COMMIT.fullmatch(found) else None
 
 
-def _text(path: Path) -> str:
+def _read_git_text(path: Path) -> str:
     return read_regular(path, _SMALL).decode().rstrip("\r\n")

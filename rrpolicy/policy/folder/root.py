@@ -6,10 +6,10 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.repository import top
+from rrpolicy.policy.folder.repository import repository_root
 from rrpolicy.safe_io.file import read_regular
 
-LARGEST = 16 * 2**20
+MAX_FILE_BYTES = 16 * 2**20
 """Bytes of a file that a policy names."""
 
 
@@ -37,7 +37,7 @@ class Root:
         if given is not None and not given.is_dir():
             raise PolicyError(Problem("RR250", f"--root: {given} is no folder"))
         own = policy.parent
-        return cls((given or top(own) or own).resolve())
+        return cls((given or repository_root(own) or own).resolve())
 
     def read(self, path: Path) -> bytes:
         """Return a file that a policy names.
@@ -49,7 +49,7 @@ class Root:
         real = path.resolve()
         if not real.is_relative_to(self.folder):
             raise OutsideError
-        return read_regular(real, LARGEST)
+        return read_regular(real, MAX_FILE_BYTES)
 
     def outside(self, written: str) -> tuple[str, str, str]:
         """Return message, expected and hint of a file that lies elsewhere."""

@@ -14,16 +14,15 @@ from typing import Any, TypeAlias
 
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.policy.folder.root import Root
-from rrpolicy.policy.tree.places import Path as KeyPath
-from rrpolicy.policy.tree.places import places_of
+from rrpolicy.policy.tree.places import KeyPath, toml_places
 from rrpolicy.safe_io.file import read_regular
 
 LARGEST = 4 * 2**20
-DEEPEST = 32
+MAX_DEPTH = 32
 """Tables and arrays within one another, and parts of a dotted key."""
 MOST_VALUES = 250_000
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH}}}")
 _DAY = re.compile(r"(?<![\w.\"'+-])\d{1,4}-\d{1,2}-\d{1,2}(?:[Tt ]\d[\d:.]*)?(?![\w-])")
 _POLICY = re.compile(r"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
 
@@ -80,7 +79,7 @@ class Node:
             yield from node.walk(below)
 
 
-FLOOR_LACKS = ("attributes", "mechanism")
+FLOOR_ABSENT_TABLES = ("attributes", "mechanism")
 """Tables that a policy of rules alone does not have; its [source], if any, has no `uri`."""
 
 
@@ -96,13 +95,13 @@ def is_floor(content: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     tables = [document.get(name, {}) for name in ("policy", "source")]
-    if not all(isinstance(table, dict) for table in tables) or any(name in document for name in FLOOR_LACKS):
+    if not all(isinstance(table, dict) for table in tables) or any(name in document for name in FLOOR_ABSENT_TABLES):
         return False
     policy, source = tables
     return is_policy(content) and "extends" not in policy and "uri" not in source
 
 
-def policies_in(folder: Path) -> tuple[Path, ...]:
+def policies_in_folder(folder: Path) -> tuple[Path, ...]:
     """Return the policies that lie in a folder itself, by name; rules alone are in the policies that extend them."""
     found = []
     for file in sorted(folder.glob("*.toml")):
@@ -113,17 +112,17 @@ def policies_in(folder: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def policies_named(paths: Iterable[Path]) -> tuple[Path, ...]:
+def named_policy_files(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Return the files that a caller names: of a folder, every policy in it.
 
     Raises:
         PolicyError: RR200 if a folder holds none.
     """
-    return tuple(file for path in paths for file in (_of_folder(path) if path.is_dir() else (path,)))
+    return tuple(file for path in paths for file in (_folder_policies(path) if path.is_dir() else (path,)))
 
 
-def _of_folder(folder: Path) -> tuple[Path, ...]:
-    found = policies_in(folder)
+def _folder_policies(folder: Path) -> tuple[Path, ...]:
+    found = policies_in_folder(folder)
     if not found:
         message = f"the folder {folder} holds no policy"
         raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
@@ -144,8 +143,8 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
             it is not TOML, RR203 if a key stands twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
             too many values.
     """
-    content = _content(path, shown, root)
-    text = _decoded(content, shown)
+    content = _file_content(path, shown, root)
+    text = _decode_utf8(content, shown)
     if not text.strip():
         hint = "`rrpolicy init TABLE` drafts a policy from a table"
         raise PolicyError(Problem("RR209", f"{shown} is empty", Place(shown, 1, 1), "a policy", hint))
@@ -156,20 +155,20 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
     deep = _DEEP.search(text)
     if deep is not None:
         at = text.count("\n", 0, deep.start()) + 1
-        raise PolicyError(_too_deep(Place(shown, at, deep.start() - text.rfind("\n", 0, deep.start()))))
+        raise PolicyError(_too_deep_problem(Place(shown, at, deep.start() - text.rfind("\n", 0, deep.start()))))
     if text.count(",") + text.count("=") > 2 * MOST_VALUES:
-        raise PolicyError(_too_many(shown))
+        raise PolicyError(_too_many_values(shown))
     try:
         values = tomllib.loads(text, parse_float=Decimal)
-        _limit(values, shown)
-        return _node(values, (), places_of(content, lines, shown), Place(shown, 1, 1))
+        _require_bounded_size(values, shown)
+        return _build_node(values, (), toml_places(content, lines, shown), Place(shown, 1, 1))
     except RecursionError as error:
-        raise PolicyError(_too_deep(Place(shown, 1, 1))) from error
+        raise PolicyError(_too_deep_problem(Place(shown, 1, 1))) from error
     except ValueError as error:
-        raise PolicyError(_syntax(error, lines, shown)) from error
+        raise PolicyError(_syntax_problem(error, lines, shown)) from error
 
 
-def _content(path: Path, shown: str, root: Root | None) -> bytes:
+def _file_content(path: Path, shown: str, root: Root | None) -> bytes:
     try:
         return read_regular(path, LARGEST) if root is None else root.read(path)
     except (OSError, ValueError) as error:
@@ -179,7 +178,7 @@ def _content(path: Path, shown: str, root: Root | None) -> bytes:
         ) from error
 
 
-def _limit(values: Mapping[str, object], shown: str) -> None:
+def _require_bounded_size(values: Mapping[str, object], shown: str) -> None:
     """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built of them.
 
     Raises:
@@ -187,7 +186,7 @@ def _limit(values: Mapping[str, object], shown: str) -> None:
     """
     level: list[object] = [values]
     held = 0
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             v
             for one in level
@@ -196,24 +195,24 @@ def _limit(values: Mapping[str, object], shown: str) -> None:
         ]
         held += len(level)
         if held > MOST_VALUES:
-            raise PolicyError(_too_many(shown))
+            raise PolicyError(_too_many_values(shown))
     if level:
-        raise PolicyError(_too_deep(Place(shown, 1, 1)))
+        raise PolicyError(_too_deep_problem(Place(shown, 1, 1)))
 
 
-def _too_many(shown: str) -> Problem:
+def _too_many_values(shown: str) -> Problem:
     hint = "group categories in a view of the table, and list the groups"
     message = f"{shown} holds more than {MOST_VALUES:,} values"
     return Problem("RR287", message, Place(shown, 1, 1), "a policy that people can read", hint)
 
 
-def _too_deep(place: Place) -> Problem:
+def _too_deep_problem(place: Place) -> Problem:
     return Problem(
-        "RR287", "keys, arrays or tables are nested too deeply", place, f"at most {DEEPEST} within one another"
+        "RR287", "keys, arrays or tables are nested too deeply", place, f"at most {MAX_DEPTH} within one another"
     )
 
 
-def _decoded(content: bytes, shown: str) -> str:
+def _decode_utf8(content: bytes, shown: str) -> str:
     expected, hint = "UTF-8 without a byte order mark", "save the file as UTF-8 without a byte order mark"
     if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         message = f"{shown} begins with a byte order mark"
@@ -228,7 +227,7 @@ def _decoded(content: bytes, shown: str) -> str:
         raise PolicyError(Problem("RR201", message, Place(shown, line, column), expected, hint)) from error
 
 
-def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
+def _syntax_problem(error: Exception, lines: list[str], shown: str) -> Problem:
     message = str(error)
     found = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     line, column = (int(found[1]), int(found[2])) if found else (len(lines), len(lines[-1]) + 1)
@@ -237,7 +236,7 @@ def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
     if re.search("overwrite a value|declare .* twice|already defined|mutate immutable", reason, re.IGNORECASE):
         hint = "keep one of the two; a table's keys stand together under one header"
         return Problem("RR203", f"a key stands twice: {reason}", place, "each key once", hint)
-    day = _no_day(place)
+    day = _invalid_date_text(place)
     if day is not None:
         expected = "a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31"
         hint = "four digits of the year, two of the month, two of the day; no quotes"
@@ -250,7 +249,7 @@ def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
     return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
 
 
-def _no_day(place: Place) -> str | None:
+def _invalid_date_text(place: Place) -> str | None:
     """Return what is written as a day where a file goes wrong, and is none; None if it is something else."""
     for found in _DAY.finditer(place.text):
         if found.start() < place.column <= found.end() + 1:
@@ -261,10 +260,10 @@ def _no_day(place: Place) -> str | None:
     return None
 
 
-def _node(value: object, path: KeyPath, places: Mapping[KeyPath, tuple[Place, Place]], above: Place) -> Node:
+def _build_node(value: object, path: KeyPath, places: Mapping[KeyPath, tuple[Place, Place]], above: Place) -> Node:
     key, place = places.get(path, (above, above))
     if isinstance(value, dict):
-        return Node({k: _node(v, (*path, k), places, place) for k, v in value.items()}, place, key)
+        return Node({k: _build_node(v, (*path, k), places, place) for k, v in value.items()}, place, key)
     if isinstance(value, list):
-        return Node([_node(v, (*path, i), places, place) for i, v in enumerate(value)], place, key)
+        return Node([_build_node(v, (*path, i), places, place) for i, v in enumerate(value)], place, key)
     return Node(value, place, key)

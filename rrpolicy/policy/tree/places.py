@@ -14,13 +14,13 @@ from rrpolicy.errors import Place
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
-Path: TypeAlias = "tuple[str | int, ...]"
+KeyPath: TypeAlias = "tuple[str | int, ...]"
 
 _KEYS = frozenset({"bare_key", "quoted_key", "dotted_key"})
 _SKIPPED = frozenset({"comment", "ERROR"})
 
 
-def places_of(content: bytes, lines: Sequence[str], file: str) -> dict[Path, tuple[Place, Place]]:
+def toml_places(content: bytes, lines: Sequence[str], file: str) -> dict[KeyPath, tuple[Place, Place]]:
     """Return the place of each key and of its value.
 
     Args:
@@ -31,18 +31,18 @@ def places_of(content: bytes, lines: Sequence[str], file: str) -> dict[Path, tup
     Returns:
         path of keys and indices -> (place of the key, place of the value); an item of an array is its own key.
     """
-    walker = _Walker(content, lines, file)
+    walker = _PositionWalker(content, lines, file)
     walker.document(Parser(Language(tree_sitter_toml.language())).parse(content).root_node)
     return walker.found
 
 
-class _Walker:
+class _PositionWalker:
     def __init__(self, content: bytes, lines: Sequence[str], file: str) -> None:
         self.rows = content.split(b"\n")
         self.lines = lines
         self.file = file
-        self.found: dict[Path, tuple[Place, Place]] = {}
-        self.last: dict[Path, int] = {}
+        self.found: dict[KeyPath, tuple[Place, Place]] = {}
+        self.last: dict[KeyPath, int] = {}
         self.achieved = (0, 0, 0)
 
     def document(self, root: Syntax) -> None:
@@ -58,7 +58,7 @@ class _Walker:
         if header is None:
             return
         names = self.names(header)
-        path: Path = ()
+        path: KeyPath = ()
         for name in names[:-1]:
             path = self.inside((*path, name))
             self.note(path, header, header)
@@ -72,10 +72,10 @@ class _Walker:
             if child.type == "pair":
                 self.pair(child, path)
 
-    def inside(self, path: Path) -> Path:
+    def inside(self, path: KeyPath) -> KeyPath:
         return (*path, self.last[path]) if path in self.last else path
 
-    def pair(self, node: Syntax, above: Path) -> None:
+    def pair(self, node: Syntax, above: KeyPath) -> None:
         parts = [c for c in node.named_children if c.type not in _SKIPPED]
         if len(parts) < 2:  # noqa: PLR2004
             return
@@ -87,7 +87,7 @@ class _Walker:
         self.note(path, key, value)
         self.value(value, path)
 
-    def value(self, node: Syntax, path: Path) -> None:
+    def value(self, node: Syntax, path: KeyPath) -> None:
         if node.type == "inline_table":
             for child in node.named_children:
                 if child.type == "pair":
@@ -103,7 +103,7 @@ class _Walker:
         spelled = (key.text or b"").decode()
         return list(tomllib.loads(f"{spelled} = 0")) if key.type == "quoted_key" else [spelled]
 
-    def note(self, path: Path, key: Syntax, value: Syntax) -> None:
+    def note(self, path: KeyPath, key: Syntax, value: Syntax) -> None:
         """Keep the first place: a header above may have opened the table already."""
         if path not in self.found:
             dotted = ".".join(map(str, path))

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.culprit import culprit
-from rrpolicy.policy.directions import RULES
+from rrpolicy.policy.directions import DIRECTION_RULES
+from rrpolicy.policy.error_key import offending_key
 from rrpolicy.policy.tree.document import Node
 
 _EXPECTED = {
@@ -50,9 +50,9 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{by_lower[near[0]]}'?" if near else None
 
 
-def at_home(key: str) -> str | None:
+def home_table_hint(key: str) -> str | None:
     """Return a hint under which tables a key of the language belongs; None if it is no key of it."""
-    homes = [above for above, _, last in (known.rpartition(".") for known in RULES) if last == key]
+    homes = [above for above, _, last in (known.rpartition(".") for known in DIRECTION_RULES) if last == key]
     if not homes:
         return None
     told = " or ".join(dict.fromkeys(_TABLES.get(above, f"[{above}]") for above in homes))
@@ -67,14 +67,14 @@ _TABLES = {
 """How messages name a table of the language that is not written in single brackets."""
 
 
-def one_of(known: Iterable[str]) -> str:
+def choices_text(known: Iterable[str]) -> str:
     """Return `one of: …` with at most a dozen names."""
     names, most = list(known), 12
     more = f", … ({len(names) - most} more)" if len(names) > most else ""
-    return f"one of: {listed(names[:most])}{more}"
+    return f"one of: {quoted_list(names[:most])}{more}"
 
 
-def spelled(value: object) -> str:
+def short_toml(value: object) -> str:
     """Return a policy's value as TOML writes it, shortened."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -85,17 +85,17 @@ def spelled(value: object) -> str:
     return "an array" if isinstance(value, list) else "a table" if isinstance(value, dict) else str(value)
 
 
-def unknown(code: str, what: str, node: Node, known: Iterable[str], *, at_key: bool = False) -> Problem:
+def unknown_name_problem(code: str, what: str, node: Node, known: Iterable[str], *, at_key: bool = False) -> Problem:
     """Return the problem of a name that nobody knows."""
     names = list(known)
     name = str(node.value) if not at_key else node.key.key.rpartition(".")[2]
     return Problem(
-        code, f"unknown {what} '{name}'", node.key if at_key else node.place, one_of(names), suggest(name, names)
+        code, f"unknown {what} '{name}'", node.key if at_key else node.place, choices_text(names), suggest(name, names)
     )
 
 
 @frozen
-class _Located:
+class _LocatedError:
     """One error of pydantic, found again in the file; `branched` if it speaks of one branch of a union."""
 
     path: tuple[str | int, ...]
@@ -104,7 +104,7 @@ class _Located:
     error: Any
 
 
-def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
+def validation_problems(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
     """Yield what pydantic found wrong with a table, once for each place, and mark the nodes.
 
     Args:
@@ -112,8 +112,8 @@ def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> I
         root: the table.
         model: the class it was validated with.
     """
-    located = [_locate(root, e) for e in error.errors(include_url=False)]
-    groups: dict[tuple[object, ...], list[_Located]] = {}
+    located = [_locate_error(root, e) for e in error.errors(include_url=False)]
+    groups: dict[tuple[object, ...], list[_LocatedError]] = {}
     for one in located:
         deeper = any(len(o.path) > len(one.path) and o.path[: len(one.path)] == one.path for o in located)
         if not (one.branched and deeper):
@@ -121,11 +121,11 @@ def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> I
             groups.setdefault((one.path, kind, one.error["loc"] if kind == "missing" else None), []).append(one)
     for group in groups.values():
         group[0].node.wrong = True
-        mark(root, group[0].path)
-        yield _problem(group, model)
+        mark_nodes(root, group[0].path)
+        yield _validation_problem(group, model)
 
 
-def mark(root: Node, path: Iterable[str | int]) -> None:
+def mark_nodes(root: Node, path: Iterable[str | int]) -> None:
     """Mark every node on the way to a wrong one."""
     node = root
     for part in path:
@@ -134,7 +134,7 @@ def mark(root: Node, path: Iterable[str | int]) -> None:
     node.wrong = True
 
 
-def _locate(root: Node, error: Any) -> _Located:
+def _locate_error(root: Node, error: Any) -> _LocatedError:
     node, path, branched = root, list[str | int](), False
     loc = error["loc"][:-1] if error["type"] == "missing" else error["loc"]
     for part in loc:
@@ -146,47 +146,47 @@ def _locate(root: Node, error: Any) -> _Located:
             branched = True
             continue
         path.append(part)
-    return _Located(tuple(path), node, branched, error)
+    return _LocatedError(tuple(path), node, branched, error)
 
 
-def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
+def _validation_problem(group: list[_LocatedError], model: type[BaseModel]) -> Problem:
     node, error = group[0].node, group[0].error
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "missing":
-        expected = _wanted(last, _fields(model, error["loc"]))
-        return Problem("RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, expected)
+        expected = _missing_key_text(last, _named_fields(model, error["loc"]))
+        return Problem("RR206", f"the key '{last}' is missing{_table_text(node.place.key)}", node.place, expected)
     if error["type"] == "extra_forbidden":
-        known, above = known_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
-        policy = {"policy", "mechanism"} <= {*known_keys(model)}
-        hint = (at_home(last) if policy else None) or suggest(last, known)
-        if hint is None and last in known_keys(model):
+        known, above = accepted_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
+        policy = {"policy", "mechanism"} <= {*accepted_keys(model)}
+        hint = (home_table_hint(last) if policy else None) or suggest(last, known)
+        if hint is None and last in accepted_keys(model):
             hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
-        return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
+        return Problem("RR205", f"unknown key '{last}'{_table_text(above)}", node.key, choices_text(known), hint)
     told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
     if told and not told.startswith("expected "):
-        named = _culprit(told, node)
-        message = told if named is not node else f"{_named(node.place.key)}: {told}"
-        return Problem("RR208", message, named.place, hint=_percent(named.value, told))
-    expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
-    name, value, hint = _named(node.place.key), node.plain(), None
+        named = _offending_node(told, node)
+        message = told if named is not node else f"{_key_text(node.place.key)}: {told}"
+        return Problem("RR208", message, named.place, hint=_percentage_hint(named.value, told))
+    expected = " or ".join(dict.fromkeys(_expected_text(one.error) for one in group))
+    name, value, hint = _key_text(node.place.key), node.plain(), None
     if error["type"] in {"literal_error", "enum"} and isinstance(value, str):
         hint = suggest(value, expected.split("'")[1::2])
     if all(one.error["type"] in _EXPECTED for one in group):
         if isinstance(value, dict) and expected == _EXPECTED["list_type"]:
             hint = f"an array of tables has double brackets: [[{node.place.key}]]"
-        hint = hint or _example(model, [part for part in group[0].path if isinstance(part, str)])
-        return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
-    hint = hint or _percent(value, expected)
-    return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
+        hint = hint or _example_hint(model, [part for part in group[0].path if isinstance(part, str)])
+        return Problem("RR207", f"{name} is {_toml_kind(value)}", node.place, expected, hint)
+    hint = hint or _percentage_hint(value, expected)
+    return Problem("RR208", f"{name} cannot be {short_toml(value)}", node.place, expected, hint)
 
 
-def _culprit(told: str, node: Node) -> Node:
+def _offending_node(told: str, node: Node) -> Node:
     """Return the key that a table's error is of; the table if of none."""
-    key = culprit(told, node.table)
+    key = offending_key(told, node.table)
     return node if key is None else node.table[key]
 
 
-def _percent(value: object, told: str) -> str | None:
+def _percentage_hint(value: object, told: str) -> str | None:
     """Return how a percentage is written, where a number above 1 stands for a share."""
     number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     if not number or not told.endswith(("at most 1", "1 or less")):
@@ -195,62 +195,62 @@ def _percent(value: object, told: str) -> str | None:
     return f"{value} % is written {percent / 100:f}" if 1 < percent <= 100 else None  # noqa: PLR2004
 
 
-def _example(model: type[BaseModel], path: list[str]) -> str | None:
+def _example_hint(model: type[BaseModel], path: list[str]) -> str | None:
     """Return how a key's value is written, where its field has an example."""
-    examples = [example for field in _fields(model, path) for example in field.examples or ()]
-    return f"such as `{path[-1]} = {_written(examples[0])}`" if examples else None
+    examples = [example for field in _named_fields(model, path) for example in field.examples or ()]
+    return f"such as `{path[-1]} = {_example_toml(examples[0])}`" if examples else None
 
 
-def _wanted(key: str, fields: Iterable[FieldInfo]) -> str:
+def _missing_key_text(key: str, fields: Iterable[FieldInfo]) -> str:
     """Return the value that a missing key needs: the names to choose from, else its description."""
     for field in fields:
         if isinstance(field.annotation, type) and issubclass(field.annotation, Enum):
-            return one_of(str(member.value) for member in field.annotation)
+            return choices_text(str(member.value) for member in field.annotation)
         if get_origin(field.annotation) is Literal:
-            return one_of(map(str, get_args(field.annotation)))
+            return choices_text(map(str, get_args(field.annotation)))
         if field.description:
             text = field.description.removesuffix(".")
             return f"a value for '{key}': {text[0].lower()}{text[1:]}"
     return f"a value for '{key}'"
 
 
-def _fields(model: type[BaseModel], path: Sequence[str | int]) -> list[FieldInfo]:
+def _named_fields(model: type[BaseModel], path: Sequence[str | int]) -> list[FieldInfo]:
     """Return the fields that a path to a key may name."""
     if not path:
         return []
-    fields = [(f.alias or n, f) for m in _classes(model, path[:-1]) for n, f in m.model_fields.items()]
+    fields = [(f.alias or n, f) for m in _location_classes(model, path[:-1]) for n, f in m.model_fields.items()]
     return [field for name, field in fields if name == path[-1]]
 
 
-def _written(value: Any) -> str:
+def _example_toml(value: Any) -> str:
     """Return an example as TOML."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_written(item)}" for key, item in value.items()) + " }"
-    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else spelled(value)
+        return "{ " + ", ".join(f"{key} = {_example_toml(item)}" for key, item in value.items()) + " }"
+    return f"[{', '.join(map(_example_toml, value))}]" if isinstance(value, list) else short_toml(value)
 
 
-def known_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
+def accepted_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
     """Return the keys that a class, or what it nests at a location, accepts."""
-    return [f.alias or n for m in _classes(model, loc) for n, f in m.model_fields.items()]
+    return [f.alias or n for m in _location_classes(model, loc) for n, f in m.model_fields.items()]
 
 
-def _classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
+def _location_classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
     """Return the classes that a location of a class may hold."""
     current = [model]
     for part in loc:
         fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]
-        current = [m for f in fields for m in _nested(f.annotation)] or current
+        current = [m for f in fields for m in _nested_classes(f.annotation)] or current
     return current
 
 
-def _nested(annotation: Any) -> Iterator[type[BaseModel]]:
+def _nested_classes(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _nested(argument)
+        yield from _nested_classes(argument)
 
 
-def _expected(error: Any) -> str:
+def _expected_text(error: Any) -> str:
     if error["type"] in _EXPECTED:
         return _EXPECTED[error["type"]]
     told = error.get("ctx", {})
@@ -260,12 +260,12 @@ def _expected(error: Any) -> str:
         return str(told["expected"])
     for bound, words in _BOUNDS.items():
         if bound in told and error["type"] in _BOUND_TYPES:
-            return words.format(spelled(told[bound]))
+            return words.format(short_toml(told[bound]))
     message = str(error["msg"])
     return message.removeprefix("Input should be ").removeprefix("Value error, ")
 
 
-def _kind(value: object) -> str:
+def _toml_kind(value: object) -> str:
     names: dict[type, str] = {
         bool: "true or false",
         str: "text",
@@ -277,22 +277,22 @@ def _kind(value: object) -> str:
     return next((name for kind, name in names.items() if isinstance(value, kind)), "a date or time")
 
 
-def _named(key: str) -> str:
+def _key_text(key: str) -> str:
     above, _, last = key.rpartition(".")
     if not last.isdigit():
         return f"'{last}'" if last else "the policy"
     return (
         f"[[{above}]] {int(last) + 1}"
         if above in {"privacy", "utility"}
-        else f"item {int(last) + 1} of {_named(above)}"
+        else f"item {int(last) + 1} of {_key_text(above)}"
     )
 
 
-def _in(key: str) -> str:
-    return f" in {entry(key)}" if key else ""
+def _table_text(key: str) -> str:
+    return f" in {entry_text(key)}" if key else ""
 
 
-def entry(key: str) -> str:
+def entry_text(key: str) -> str:
     """Return a table as the file writes it; of an array of tables, which one, counted from 1."""
     above, _, last = key.rpartition(".")
     return f"[[{above}]] {int(last) + 1}" if last.isdigit() else f"[{key}]"

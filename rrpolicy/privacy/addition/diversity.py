@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.engine.arrays import as_numpy, listed, places
+from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
@@ -218,6 +218,6 @@ def _label_positions(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, In
     import pyarrow.compute as pc
 
     entries = lists.flatten()
-    known = listed(labels, entries.type)
-    code = places(entries, known)
+    known = typed_array(labels, entries.type)
+    code = value_positions(entries, known)
     return as_numpy(pc.list_parent_indices(lists)).astype(np.int64), code

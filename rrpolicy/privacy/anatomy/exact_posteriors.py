@@ -19,14 +19,14 @@ import numpy as np
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.values import read_codes
-from rrpolicy.engine.arrays import as_numpy, listed, places
+from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.group_evidence import gather_groups
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors
 from rrpolicy.privacy.cells import distinct_row_index
 from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -240,8 +240,8 @@ def _evidence_codes(column: Column, evidence: Evidence, place: int, array: pa.Ar
     if column.labels:
         return read_codes(column, array).astype(np.int64)
 
-    known = listed(evidence.labels[place], array.type)
-    found: Ints = places(array, known)
+    known = typed_array(evidence.labels[place], array.type)
+    found: Ints = value_positions(array, known)
     return found
 
 
@@ -274,7 +274,7 @@ class _CombinationIndex:
             raise ValueError(UNKNOWN)
         if self.wide:
             both = [np.concatenate(pair) for pair in zip(self.values.T, codes, strict=True)]
-            number, many = numbered(both, len(both[0]))
+            number, many = number_rows(both, len(both[0]))
             place = np.full(many, -1, dtype=np.int64)
             place[number[: len(self.values)]] = np.arange(len(self.values))
             found = place[number[len(self.values) :]]

@@ -23,7 +23,7 @@ from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.evidence import KnownAndSensitive, gather_evidence
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -115,7 +115,7 @@ def expected_classes(
         place += len(axis.attributes)
     kept = _is_in_class(seen, released)
     gone = int(people[~kept].sum())
-    group, classes = numbered([r[kept] for r in released], int(kept.sum()))
+    group, classes = number_rows([r[kept] for r in released], int(kept.sum()))
     sizes = np.zeros(classes, dtype=np.int64)
     np.add.at(sizes, group, people[kept])
     held = np.zeros(classes, dtype=bool)
@@ -179,7 +179,7 @@ def _people_by_class(
     theirs = _released_codes(seen, found.values)
     kept = _is_in_class(seen, theirs)
     both = [np.concatenate([r, t[kept]]) for r, t in zip(released, theirs, strict=True)]
-    number, distinct = numbered(both, len(group) + int(kept.sum()))
+    number, distinct = number_rows(both, len(group) + int(kept.sum()))
     image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
     image[number[: len(group)]] = group
     people = np.zeros(classes + 1, dtype=np.int64)

@@ -23,9 +23,9 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, Mask, protected_attribute_risks
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
 from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_chances, top_risk_weights
@@ -164,7 +164,7 @@ def _reduction_hints(  # noqa: PLR0917 one number each
     blocks = [" with ".join(a.attributes) for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
     if best < achieved:
-        more = [f"randomise {listed(unchanged)} too"] if unchanged else []
+        more = [f"randomise {quoted_list(unchanged)} too"] if unchanged else []
         more += [f"join the blocks of {', '.join(blocks)}"] if blocks else []
         enough = "which reaches down to" if best < float(limit) else "which alone does not suffice: it reaches down to"
         if more:
@@ -177,7 +177,7 @@ def _reduction_hints(  # noqa: PLR0917 one number each
 
 def _limit_location(risks: AttributeRisks, sensitive: Sequence[str]) -> str:
     """Return in which entry an attribute's limit is raised, so that those of others stay."""
-    named = ", ".join(map(spelled, sensitive))
+    named = ", ".join(map(toml_value, sensitive))
     own = f" in an entry with `sensitive = [{named}]`" if named else ""
     return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
 

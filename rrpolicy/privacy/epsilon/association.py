@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import ranked
+from rrpolicy.source.counts import rank_codes
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -79,13 +79,13 @@ def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
     """
     occupied = n > 0
     n = n[occupied]
-    _, row = ranked(rows[occupied])
-    _, column = ranked(columns[occupied])
+    _, row = rank_codes(rows[occupied])
+    _, column = rank_codes(columns[occupied])
     in_row, in_column = np.bincount(row, n), np.bincount(column, n)
     smaller = min(len(in_row), len(in_column))
     if smaller < 2:  # noqa: PLR2004 - nothing varies
         return 0.0
-    cell, index = ranked(row * len(in_column) + column)
+    cell, index = rank_codes(row * len(in_column) + column)
     count = np.bincount(index, n)
     share = (count**2 / (in_row[cell // len(in_column)] * in_column[cell % len(in_column)])).sum()
     return float(np.sqrt(max(share - 1, 0.0) / (smaller - 1)))

@@ -43,7 +43,7 @@ from rrpolicy.privacy.evidence import (
     split_axes,
 )
 from rrpolicy.privacy.limits.bayes_vulnerability import bayes_vulnerability, exact_bayes_vulnerability
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -221,7 +221,7 @@ def knowledge_groups(
 
 def _split_groups(evidence: Evidence, known: Collection[str], plain: Collection[str], of: str) -> KnowledgeGroups:
     columns = [place for place, name in enumerate(evidence.names) if name in known]
-    group, _ = numbered(evidence.values[:, columns].T, len(evidence.values))
+    group, _ = number_rows(evidence.values[:, columns].T, len(evidence.values))
     beside = tuple(name for name in evidence.names if name not in known)
     return KnowledgeGroups(evidence, group, beside, tuple(name for name in beside if name not in plain), of)
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
-from rrpolicy.escaping.printable import listed
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute_options import (
     ADVERSARY,
@@ -84,7 +84,7 @@ class AttributeDisclosure:
     def without_limit(self, options: AttributeDisclosureOptions) -> str | None:
         """Return which values may be read with certainty."""
         free = [value for value, limit in options.thresholds.items() if limit >= 1]
-        return f"sets no limit for {listed(free)}: no probability exceeds 1" if free else None
+        return f"sets no limit for {quoted_list(free)}: no probability exceeds 1" if free else None
 
     def promise(self, options: AttributeDisclosureOptions) -> str:
         """Return what holds where it is satisfied, in plain words."""

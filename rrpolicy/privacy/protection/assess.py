@@ -69,7 +69,7 @@ from rrpolicy.privacy.protection.result import (
 )
 from rrpolicy.privacy.suppression.disclosure import suppressed_counts
 from rrpolicy.privacy.units import k_of_units
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -293,7 +293,7 @@ def _visible_group_sizes(evidence: Evidence, told: KnownAndSensitive, policy: Po
     for place, column in enumerate(told.carried, start + len(told.siblings)):
         if policy.attributes[column.attribute].role is Role.QUASI_IDENTIFIER:
             columns.append(evidence.values[:, place].astype(np.int64))
-    return numbered(columns, len(evidence.n))[0]
+    return number_rows(columns, len(evidence.n))[0]
 
 
 def _inference_with_best_column(
@@ -320,7 +320,7 @@ def _inference_with_best_column(
     place = known.names.index(reads.attribute)
     link, standing = _chances_without_column(people, evidence, known, place)
     finer = replace(finer, link=link, standing=standing)
-    which, _ = numbered([known.values[:, place]], len(known.n))
+    which, _ = number_rows([known.values[:, place]], len(known.n))
     return (
         finer,
         guess_from_record(axis, finer.pooled(which), finer.shares, finer.part).of_groups(which),
@@ -341,7 +341,7 @@ def _count_by_column(original: Original, column: Column, own: tuple[str, ...]) -
     domains = [len(original.policy.attributes[name].domain or ()) for name in own]
     listed = [column.attribute] if column.labels else []
     codes, n, _ = occupied_cells(original, listed, [] if listed else [column.attribute], own)
-    which, values = numbered([codes[:, 0]], len(codes))
+    which, values = number_rows([codes[:, 0]], len(codes))
     counts = np.zeros((values, int(np.prod(domains))), dtype=np.int64)
     np.add.at(counts, (which, np.ravel_multi_index(tuple(codes[:, 1:].T), domains)), n)
     return counts
@@ -377,7 +377,7 @@ def _chances_without_column(
 def _look_up_rows(rows: Codes, numbers: Array, wanted: Codes) -> Array:
     """Return the number of each wanted row, which is one of the rows that have numbers."""
     every = np.concatenate((rows, wanted))
-    number, distinct = numbered(list(every.T), len(every))
+    number, distinct = number_rows(list(every.T), len(every))
     found = np.zeros(distinct)
     found[number[: len(rows)]] = numbers
     return found[number[len(rows) :]]
@@ -561,7 +561,7 @@ def _guess_by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, M
         (cells,) the chance of a right guess, the probability of the true value, and whether all others of the group,
         one at least, have it as well.
     """
-    number, distinct = numbered([group, value], len(n))
+    number, distinct = number_rows([group, value], len(n))
     held = np.bincount(number, weights=n, minlength=distinct)
     of = np.zeros(distinct, dtype=np.int64)
     what = np.zeros(distinct, dtype=np.int64)

@@ -12,7 +12,7 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
-from rrpolicy.source.counts import numbered
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -25,7 +25,7 @@ def planned_classes(requirement: Requirement, channel: SuppressionChannel, origi
     """Return the classes that will be released."""
     counts = channel.released(original)
     rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)
-    group, classes = numbered(rows.T, len(rows))
+    group, classes = number_rows(rows.T, len(rows))
     width = len(channel.sensitive.labels)
     histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
     concerned = np.ones(classes, dtype=bool)
@@ -53,7 +53,7 @@ def _people_by_class(
         classes: how many there are.
     """
     found = reference.counts(*(column.attribute for column in channel.known))
-    number, distinct = numbered(np.concatenate([rows, found.codes]).T, len(rows) + len(found.n))
+    number, distinct = number_rows(np.concatenate([rows, found.codes]).T, len(rows) + len(found.n))
     image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
     image[number[: len(rows)]] = group
     people = np.zeros(classes + 1, dtype=np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.manifest.manifest import NAME
+from rrpolicy.manifest.manifest import MANIFEST_FILE
 from rrpolicy.report import Download
 from rrpolicy.report_blocks import figure
 
@@ -35,23 +35,23 @@ def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
         public: the folder.
         manifest: of the release, with the digests of the files but the page's own.
     """
-    return tuple(_files(public, manifest))
+    return tuple(_download_rows(public, manifest))
 
 
-def _files(public: Path, manifest: Manifest) -> Iterator[Download]:
-    data = dict(told for table in manifest.tables for told in _parts(manifest, table.name))
-    rest = {path: _told(path) for path in manifest.files if path not in {*data, PAGE}}
+def _download_rows(public: Path, manifest: Manifest) -> Iterator[Download]:
+    data = dict(told for table in manifest.tables for told in _table_parts(manifest, table.name))
+    rest = {path: _file_description(path) for path in manifest.files if path not in {*data, PAGE}}
     first = [path for path in TOLD if path in rest]
     for path in (*data, *first, *(path for path in rest if path not in first)):
         digest = manifest.files.get(path, "")
         told = data.get(path) or rest[path]
-        yield Download(path, told, size(public / path), digest.partition(":")[2][:_DIGITS])
-    yield Download(NAME, "the whole description, exactly, with the digest of every file", "", "")
+        yield Download(path, told, file_size_text(public / path), digest.partition(":")[2][:_DIGITS])
+    yield Download(MANIFEST_FILE, "the whole description, exactly, with the digest of every file", "", "")
 
 
-def _parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
+def _table_parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
     """Yield the files of a table, and what each holds."""
-    told, stated = _table(manifest, name), manifest.data.tables[name]
+    told, stated = _table_description(manifest, name), manifest.data.tables[name]
     if manifest.data.rows_per_file is None:
         yield stated.files[0], told
         return
@@ -60,7 +60,7 @@ def _parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
         yield path, f"{told}: rows {first + 1:,} to {min(first + manifest.data.rows_per_file, stated.rows):,}"
 
 
-def _table(manifest: Manifest, name: str) -> str:
+def _table_description(manifest: Manifest, name: str) -> str:
     held = {"qit": "the records, each with the number of its group"}
     values = [c.name for table in manifest.tables if table.name == name for c in table.columns if c.kind == "category"]
     if name in held or name == "data":
@@ -68,13 +68,13 @@ def _table(manifest: Manifest, name: str) -> str:
     return f"the values of {', '.join(values)}, by group"
 
 
-def _told(path: str) -> str:
+def _file_description(path: str) -> str:
     if path.startswith(WEIGHTS):
         return "what a record weighs in each count, of the column in its name"
     return TOLD.get(path, "a file of the release")
 
 
-def size(path: Path) -> str:
+def file_size_text(path: Path) -> str:
     """Return the size of a file; "" if it is not there."""
     try:
         number = float(path.stat().st_size)

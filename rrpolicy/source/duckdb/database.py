@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import DataError, Problem
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ALIAS = "original"
 
 
-def find(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) -> tuple[str, list[Stored]]:
+def find_table(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) -> tuple[str, list[StoredColumn]]:
     """Return SQL that reads a table or view, and its columns.
 
     Args:
@@ -36,15 +36,15 @@ def find(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) ->
     elif table is not None and (table in names or table.removeprefix("main.") in names):
         schema, relation = names.get(table) or names[table.removeprefix("main.")]
     else:
-        raise _missing(name, table, sorted(names))
+        raise _missing_table_error(name, table, sorted(names))
     # NOCASE and its like would count different texts as one; a view's text shows them too.
     collated = any("collate" in (sql or "").lower() for *_, sql in found)
     source = f"{ALIAS}.{identifier(schema)}.{identifier(relation)}"
     rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-    return source, [Stored(row[0], row[1], collated=collated and row[1] == "VARCHAR") for row in rows]
+    return source, [StoredColumn(row[0], row[1], collated=collated and row[1] == "VARCHAR") for row in rows]
 
 
-def _missing(name: str, table: str | None, names: list[str]) -> DataError:
+def _missing_table_error(name: str, table: str | None, names: list[str]) -> DataError:
     hint: str | None = "name one as `table` in [source]"
     if table is None:
         message = f"{name}: the policy does not say which of its {len(names)} tables and views"

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.engine.scan import read_csv
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Reading
-from rrpolicy.source.duckdb.files import shown
-from rrpolicy.source.duckdb.missing import masked
-from rrpolicy.source.duckdb.plaintext import TextFile, readable
+from rrpolicy.source.duckdb.files import shown_name
+from rrpolicy.source.duckdb.missing import with_missing_as_null
+from rrpolicy.source.duckdb.plaintext import CsvTextFile, readable_text_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _EXPONENT = "([eE][+-]([0-9]{1,2}|[12][0-9]{2}))"
 """With its sign, as programs write it: `1e3` is more likely a code."""
-DECIMAL = f"-?(0|[1-9][0-9]*)?[.][0-9]+{_EXPONENT}?"
+DECIMAL_PATTERN = f"-?(0|[1-9][0-9]*)?[.][0-9]+{_EXPONENT}?"
 """Of a number with a fraction."""
-NUMBER = f"-?(0|[1-9][0-9]*){_EXPONENT}?|{DECIMAL}"
+NUMBER_PATTERN = f"-?(0|[1-9][0-9]*){_EXPONENT}?|{DECIMAL_PATTERN}"
 """Of any finite number."""
 _SPELLINGS = {
     "BOOLEAN": "true|false",
     "BIGINT": "0|-?[1-9][0-9]{0,17}",
-    "DOUBLE": f"{NUMBER}|(?i:nan|-?inf)",
+    "DOUBLE": f"{NUMBER_PATTERN}|(?i:nan|-?inf)",
     "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "TIMESTAMP": "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?",
 }
@@ -50,7 +50,7 @@ _PARSED = ("DATE", "TIMESTAMP")
 """Types of which not every value that is spelled so exists."""
 
 
-def text_file(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
+def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
     """Return a CSV file as the engine can read it.
 
     Args:
@@ -62,14 +62,14 @@ def text_file(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
         DataError: RR303 if it cannot be unpacked, RR304 if it is not in its encoding.
     """
     try:
-        return readable(path, settings, scratch)
+        return readable_text_file(path, settings, scratch)
     except UnicodeError:
-        raise _undecodable(path, settings) from None
+        raise _encoding_error(path, settings) from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise DataError(Problem("RR303", f"{shown(path)}: cannot be unpacked")) from None
+        raise DataError(Problem("RR303", f"{shown_name(path)}: cannot be unpacked")) from None
 
 
-def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
+def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str, ...]:
     """Return the column names of a CSV file; a first one without a name is called `FIRST`.
 
     Args:
@@ -84,50 +84,50 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
     try:
         names, width = file.header()
     except UnicodeDecodeError:
-        raise _undecodable(path, settings) from None
+        raise _encoding_error(path, settings) from None
     except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error):
-        raise DataError(Problem("RR303", f"{shown(path)}: the header cannot be read as CSV")) from None
+        raise DataError(Problem("RR303", f"{shown_name(path)}: the header cannot be read as CSV")) from None
     if not names:
         raise DataError(
-            Problem("RR308", f"{shown(path)}: the file is empty", expected="a first line with the column names")
+            Problem("RR308", f"{shown_name(path)}: the file is empty", expected="a first line with the column names")
         )
     if settings.delimiter is None and file.parts(";") > len(names):
         raise DataError(
             Problem(
                 "RR303",
-                f"{shown(path)}: fields are parted by semicolons",
+                f"{shown_name(path)}: fields are parted by semicolons",
                 expected="commas, or tabs in a .tsv file",
                 hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
             )
         )
     if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
-        message = f"{shown(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
+        message = f"{shown_name(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
         raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
     if len(names) != width:
-        raise unlike_records(shown(path), len(names), width)
+        raise header_width_error(shown_name(path), len(names), width)
     return (names[0] or FIRST, *names[1:])
 
 
-def unlike_records(name: str, names: int, width: int) -> DataError:
+def header_width_error(name: str, names: int, width: int) -> DataError:
     """Return that a header has another number of fields than the records below it (RR308)."""
     message = f"{name}: the header has {names} field{'s' * (names != 1)} and the first record {width}"
     hint = "mend the first line, such as a comma too many at its end; `skip` under [source.csv] is for lines above it"
     return DataError(Problem("RR308", message, expected="a name for each field of a record", hint=hint))
 
 
-def _undecodable(path: str, settings: CsvSettings) -> DataError:
+def _encoding_error(path: str, settings: CsvSettings) -> DataError:
     return DataError(
         Problem(
             "RR304",
-            f"{shown(path)}: not {settings.encoding.upper()} text",
+            f"{shown_name(path)}: not {settings.encoding.upper()} text",
             expected=settings.encoding.upper(),
             hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
         )
     )
 
 
-def scan(path: str, file: TextFile, names: Sequence[str]) -> str:
+def csv_scan_sql(path: str, file: CsvTextFile, names: Sequence[str]) -> str:
     """Return SQL that reads the file, every column as text, refusing what is malformed.
 
     Args:
@@ -142,7 +142,7 @@ def scan(path: str, file: TextFile, names: Sequence[str]) -> str:
 
 def columns(
     connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], reading: Reading
-) -> tuple[str, int, list[Stored]]:
+) -> tuple[str, int, list[StoredColumn]]:
     """Read the file, `_TOGETHER` columns at a time; a column that is not read is text.
 
     Args:
@@ -155,51 +155,51 @@ def columns(
         SQL that reads the file without those codes; the number of records; each column with the type all its values
         are spelled in.
     """
-    source = masked(source, [Stored(name, "VARCHAR") for name in names], reading)
+    source = with_missing_as_null(source, [StoredColumn(name, "VARCHAR") for name in names], reading)
     if reading.column_wise:
         connection.execute(f"CREATE TABLE {identifier(_PARSED_ONCE)} AS SELECT * FROM {source}")
         source = identifier(_PARSED_ONCE)
     comma, width = reading.csv.decimal == ",", len(_SPELLINGS) + 4
     wanted = [name for name in names if reading.reads(name)]
-    found, records = {name: Stored(name, "VARCHAR") for name in names}, 0
+    found, records = {name: StoredColumn(name, "VARCHAR") for name in names}, 0
     for start in range(0, max(len(wanted), 1), _TOGETHER):
         part = wanted[start : start + _TOGETHER]
-        tests = [test for name in part for test in _tests(identifier(name), comma=comma)]
+        tests = [test for name in part for test in _type_test_sql(identifier(name), comma=comma)]
         row = connection.execute(f"SELECT {', '.join(['count(*)', *tests])} FROM {source}").fetchone()
         assert row is not None
         records = row[0]
-        found |= {name: _typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(part)}
+        found |= {name: _inferred_column(name, row[1 + i * width :], comma=comma) for i, name in enumerate(part)}
     return source, records, list(found.values())
 
 
-def _tests(sql: str, *, comma: bool) -> list[str]:
+def _type_test_sql(sql: str, *, comma: bool) -> list[str]:
     """Return SQL of aggregates: whether all values are of each type; how many are numbers, with the other mark."""
-    mark, other = (with_comma, str) if comma else (str, with_comma)
+    mark, other = (decimal_comma_pattern, str) if comma else (str, decimal_comma_pattern)
     tests = []
     for kind, spelling in _SPELLINGS.items():
         holds = f"regexp_full_match({sql}, {literal(spelling if kind in _PARSED else mark(spelling))})"
         if kind in _PARSED:
             holds += f" AND TRY_CAST({sql} AS {kind}) IS NOT NULL"
         tests.append(f"coalesce(bool_and({holds}) FILTER (WHERE {sql} IS NOT NULL), false)")
-    counted = [mark(NUMBER), other(DECIMAL), "0[0-9]+"]
+    counted = [mark(NUMBER_PATTERN), other(DECIMAL_PATTERN), "0[0-9]+"]
     tests += [f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(pattern)}))" for pattern in counted]
     return [*tests, f"count({sql})"]
 
 
-def with_comma(pattern: str) -> str:
+def decimal_comma_pattern(pattern: str) -> str:
     """Return a pattern of numbers with a decimal comma in place of the point."""
     return pattern.replace("[.]", "[,]")
 
 
-def _typed(name: str, found: Sequence[int], *, comma: bool) -> Stored:
+def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredColumn:
     """Return a column from what its tests found."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
     numbers, others, padded, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 4]
     odd = known - numbers if numbers or others or padded else 0
-    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others, padded=padded)
+    return StoredColumn(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others, padded=padded)
 
 
-def check_complete(path: str, file: TextFile, records: int) -> None:
+def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
     """Count the records without the engine, which may lose one that is longer than it can read, and says nothing.
 
     Args:
@@ -221,7 +221,7 @@ def check_complete(path: str, file: TextFile, records: int) -> None:
         raise DataError(
             Problem(
                 "RR326",
-                f"{shown(path)}: the engine read {records:,} records, and counting finds {counted}",
+                f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}",
                 expected="every record of the file",
                 hint="shorten records of many million characters, mend quotes, or write the table as Parquet",
             )

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 
 from rrpolicy.canonical_json import Value, same_category
-from rrpolicy.engine.column_types import MOMENTS, Family, Stored
-from rrpolicy.engine.quoting import identifier, listed, literal
+from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
+from rrpolicy.engine.quoting import identifier, literal, sql_list
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute
-from rrpolicy.policy.tree.spelling import spelled
+from rrpolicy.policy.tree.spelling import toml_value
 
-OUTSIDE = -1
-NULL = -2
+OUTSIDE_CODE = -1
+NULL_CODE = -2
 ZONED = "TIMESTAMP WITH TIME ZONE"
 _EDGES = {"DATE": "2024-01-31", "TIME": "12:30:00", "": "2024-01-31T12:30:00"}
 LISTED = 64
@@ -27,7 +27,7 @@ LISTED = 64
 
 
 @frozen
-class Encoded:
+class AttributeEncoding:
     """One attribute's encoding.
 
     Attributes:
@@ -40,10 +40,10 @@ class Encoded:
     keys: Mapping[str, str]
     code: str
     join: str = ""
-    joined: tuple[str, Comparison] | None = None
+    joined: tuple[str, DomainComparison] | None = None
 
 
-def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
+def encode(attribute: Attribute, column: StoredColumn, prefix: str) -> AttributeEncoding:
     """Return the encoding of a categorical attribute.
 
     Args:
@@ -57,30 +57,30 @@ def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
     if attribute.domain is None:
         raise ValueError(f"the domain of {attribute.name} is not known")
     if attribute.bins is not None:
-        return Encoded({prefix: f"({_binned(attribute, column)})::INTEGER"}, prefix)
-    how = comparison(attribute, column)
-    absent = code_of(attribute, attribute.nulls, NULL)
-    outside = code_of(attribute, attribute.outside, OUTSIDE)
+        return AttributeEncoding({prefix: f"({_bin_code_sql(attribute, column)})::INTEGER"}, prefix)
+    how = compare_with_domain(attribute, column)
+    absent = category_code(attribute, attribute.nulls, NULL_CODE)
+    outside = category_code(attribute, attribute.outside, OUTSIDE_CODE)
     if len(how.values) <= LISTED:
         # The null at the end of the list is found, too; what is not found is null, and outside.
-        values, codes = [*map(literal, how.values), "NULL"], listed([*how.places, absent], "TINYINT")
+        values, codes = [*map(literal, how.values), "NULL"], sql_list([*how.places, absent], "TINYINT")
         key = f"({codes})[list_position([{', '.join(values)}]::{how.type}[], {how.sql})]"
-        return Encoded({prefix: key}, f"coalesce({prefix}, {outside})::INTEGER")
+        return AttributeEncoding({prefix: key}, f"coalesce({prefix}, {outside})::INTEGER")
     table = f"{prefix}_domain"
     join = f"LEFT JOIN {table} ON {prefix} = {table}.value::{how.type}"
     code = f"coalesce({table}.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"
-    return Encoded({prefix: how.sql}, code, join, (table, how))
+    return AttributeEncoding({prefix: how.sql}, code, join, (table, how))
 
 
-def _place(how: Comparison, found: str) -> str:
+def _domain_code_sql(how: DomainComparison, found: str) -> str:
     """Return SQL of the code for a position from 1 in the list of the column's own categories."""
     if how.places == tuple(range(len(how.places))):
         return f"{found} - 1"
-    return f"({listed(how.places, 'INTEGER')})[{found}]"
+    return f"({sql_list(how.places, 'INTEGER')})[{found}]"
 
 
 @frozen
-class Swift:
+class GroupingEncoding:
     """An encoding for grouping only, of text with few categories: the engine then counts in an array.
 
     Attributes:
@@ -98,20 +98,23 @@ class Swift:
     bits: int
 
 
-def swift(attribute: Attribute, column: Stored, prefix: str) -> Swift | None:
+def grouping_encoding(attribute: Attribute, column: StoredColumn, prefix: str) -> GroupingEncoding | None:
     """Return the swift encoding of an attribute, None if it has none; arguments and errors as `encode`."""
     if attribute.bins is not None or attribute.domain is None:
         return None
-    how = comparison(attribute, column)
+    how = compare_with_domain(attribute, column)
     if how.type != "VARCHAR" or not 0 < len(how.values) <= LISTED:
         return None
-    absent, outside = code_of(attribute, attribute.nulls, NULL), code_of(attribute, attribute.outside, OUTSIDE)
+    absent, outside = (
+        category_code(attribute, attribute.nulls, NULL_CODE),
+        category_code(attribute, attribute.outside, OUTSIDE_CODE),
+    )
     known = f"{prefix}_known"
     code = (
-        f"CASE WHEN {prefix} IS NOT NULL THEN {_place(how, f'(enum_code({prefix})::INTEGER + 1)')}"
+        f"CASE WHEN {prefix} IS NOT NULL THEN {_domain_code_sql(how, f'(enum_code({prefix})::INTEGER + 1)')}"
         f" WHEN {known} = 0 THEN {absent} ELSE {outside} END"
     )
-    return Swift(
+    return GroupingEncoding(
         f"TRY_CAST({how.sql} AS ENUM({', '.join(map(literal, how.values))}))",
         f"count({how.sql})",
         f"({code})::INTEGER",
@@ -120,7 +123,7 @@ def swift(attribute: Attribute, column: Stored, prefix: str) -> Swift | None:
     )
 
 
-def position(domain: tuple[Value, ...], value: Value) -> int:
+def domain_position(domain: tuple[Value, ...], value: Value) -> int:
     """Return where a category stands in a domain; true is not taken for 1.
 
     Raises:
@@ -132,13 +135,13 @@ def position(domain: tuple[Value, ...], value: Value) -> int:
     raise ValueError("not a category of the domain")
 
 
-def code_of(attribute: Attribute, category: Value | None, otherwise: int) -> int:
+def category_code(attribute: Attribute, category: Value | None, otherwise: int) -> int:
     """Return the code of the category that nulls or outside values map to."""
-    return otherwise if category is None or attribute.domain is None else position(attribute.domain, category)
+    return otherwise if category is None or attribute.domain is None else domain_position(attribute.domain, category)
 
 
 @frozen
-class Comparison:
+class DomainComparison:
     """How a column is held against its domain.
 
     Attributes:
@@ -154,7 +157,7 @@ class Comparison:
     sql: str
 
 
-def comparison(attribute: Attribute, column: Stored) -> Comparison:
+def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainComparison:
     """Return how the column is compared with the domain.
 
     The categories named by `nulls` and `outside` need not be of the column's type.
@@ -165,37 +168,37 @@ def comparison(attribute: Attribute, column: Stored) -> Comparison:
     domain = attribute.domain or ()
     meant = [v for v in domain if v not in (attribute.nulls, attribute.outside)]
     kind, sql = "VARCHAR", column.text
-    if column.family is Family.TEXT or (column.spelled and _textual(meant, column)):
+    if column.family is TypeFamily.TEXT or (column.spelled and _compares_as_text(meant, column)):
         fits = [isinstance(v, str) for v in domain]
-    elif column.family is Family.BOOLEAN:
+    elif column.family is TypeFamily.BOOLEAN:
         fits = [isinstance(v, bool) for v in domain]
         kind, sql = "BOOLEAN", column.typed
-    elif column.family in {Family.INTEGER, Family.REAL}:
+    elif column.family in {TypeFamily.INTEGER, TypeFamily.REAL}:
         fits = [not isinstance(v, (bool, str)) for v in domain]
-        kind, sql = _numeric(column, [v for v, fit in zip(domain, fits, strict=True) if fit])
-    elif column.family is Family.MOMENT:
-        instants = [parsed(v, column.type) for v in domain]
+        kind, sql = _numeric_comparison(column, [v for v, fit in zip(domain, fits, strict=True) if fit])
+    elif column.family is TypeFamily.MOMENT:
+        instants = [parse_moment(v, column.type) for v in domain]
         fits = [instant is not None for instant in instants]
         if len(set(instants) - {None}) < sum(fits):
-            raise _twice(attribute, column)
+            raise _duplicate_category_error(attribute, column)
         kind, sql = column.type, column.typed
     else:
-        raise type_error(attribute, column, meant[0] if meant else "")
+        raise category_type_error(attribute, column, meant[0] if meant else "")
     for value, fit in zip(domain, fits, strict=True):
         if not fit and value not in (attribute.nulls, attribute.outside):
-            raise type_error(attribute, column, value)
+            raise category_type_error(attribute, column, value)
     pairs = [(place, value) for place, (value, fit) in enumerate(zip(domain, fits, strict=True)) if fit]
-    return Comparison(tuple(p for p, _ in pairs), tuple(v for _, v in pairs), kind, sql)
+    return DomainComparison(tuple(p for p, _ in pairs), tuple(v for _, v in pairs), kind, sql)
 
 
-def _textual(meant: Sequence[Value], column: Stored) -> bool:
+def _compares_as_text(meant: Sequence[Value], column: StoredColumn) -> bool:
     """Return whether categories are held against the text of a CSV column: as text, unless all are dates or times."""
     texts = bool(meant) and all(isinstance(v, str) for v in meant)
-    moments = column.family is Family.MOMENT and all(parsed(v, column.type) is not None for v in meant)
+    moments = column.family is TypeFamily.MOMENT and all(parse_moment(v, column.type) is not None for v in meant)
     return texts and not moments
 
 
-def parsed(value: Value, kind: str) -> date | time | None:
+def parse_moment(value: Value, kind: str) -> date | time | None:
     """Return the date or time that a category spells, as a column of an engine type holds it; None if it spells none.
 
     Args:
@@ -216,7 +219,7 @@ def parsed(value: Value, kind: str) -> date | time | None:
     return read if read.tzinfo is None else None
 
 
-def _twice(attribute: Attribute, column: Stored) -> DataError:
+def _duplicate_category_error(attribute: Attribute, column: StoredColumn) -> DataError:
     return DataError(
         Problem(
             "RR312",
@@ -227,24 +230,24 @@ def _twice(attribute: Attribute, column: Stored) -> DataError:
     )
 
 
-def _numeric(column: Stored, values: list[Value]) -> tuple[str, str]:
+def _numeric_comparison(column: StoredColumn, values: list[Value]) -> tuple[str, str]:
     """Return the type that a number column is compared in, so that equal numbers are equal, and its SQL."""
     if column.type == "FLOAT":
         return "FLOAT", column.typed
-    if column.family is Family.REAL or any(isinstance(v, float) for v in values):
+    if column.family is TypeFamily.REAL or any(isinstance(v, float) for v in values):
         return "DOUBLE", f"({column.typed})::DOUBLE"
     return "HUGEINT" if column.type in {"HUGEINT", "UBIGINT"} else "BIGINT", column.typed
 
 
-def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
+def category_type_error(attribute: Attribute, column: StoredColumn, value: Value) -> DataError:
     """Return RR312 for a category that the column cannot hold."""
     spoken = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}[type(value)]
-    if column.family is Family.MOMENT:
+    if column.family is TypeFamily.MOMENT:
         hint = "write dates and times as TOML does, such as 2026-01-31 or 2026-01-31 08:00:00"
-    elif column.family is Family.OTHER:
+    elif column.family is TypeFamily.OTHER:
         hint = "turn it into text in a view or in the file that the policy reads"
     elif column.odd and not isinstance(value, str):
-        return DataError(text_among_numbers(attribute, column))
+        return DataError(text_among_numbers_problem(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
     return DataError(
@@ -258,7 +261,7 @@ def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
     )
 
 
-def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
+def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
     """Return RR312 for a column whose numbers are read as text because of others that are none."""
     records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
     hints = []
@@ -271,7 +274,7 @@ def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
     elif column.odd > column.other_mark:
         own = attribute.missing
         where = "or under [source]" if own is None else "which stand in place of those under [source]"
-        codes = ", ".join(map(spelled, (*(own or ()), "NA")))
+        codes = ", ".join(map(toml_value, (*(own or ()), "NA")))
         hints.append(f"name the codes that stand for no value: `missing = [{codes}]` of '{attribute.name}' {where}")
     return Problem(
         "RR312",
@@ -282,68 +285,68 @@ def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
     )
 
 
-def _binned(attribute: Attribute, column: Stored) -> str:
+def _bin_code_sql(attribute: Attribute, column: StoredColumn) -> str:
     """Return SQL for the code of the bin: [a, b), the last one closed."""
     bins = attribute.bins
     assert bins is not None
     moments = any(isinstance(e, str) for e in bins.edges)
-    if column.family not in ({Family.MOMENT} if moments else {Family.INTEGER, Family.REAL}) or (
-        moments and any(isinstance(e, str) and parsed(e, column.type) is None for e in bins.edges)
+    if column.family not in ({TypeFamily.MOMENT} if moments else {TypeFamily.INTEGER, TypeFamily.REAL}) or (
+        moments and any(isinstance(e, str) and parse_moment(e, column.type) is None for e in bins.edges)
     ):
-        raise DataError(_unbinnable(attribute, column, moments=moments))
+        raise DataError(_binning_problem(attribute, column, moments=moments))
     domain = attribute.domain or ()
-    codes = [position(domain, label) for label in bins.labels]
-    outside = code_of(attribute, attribute.outside, OUTSIDE)
+    codes = [domain_position(domain, label) for label in bins.labels]
+    outside = category_code(attribute, attribute.outside, OUTSIDE_CODE)
     x = column.typed if moments else f"({column.typed})::DOUBLE"
-    edges = [_edge(e, column.type) for e in bins.edges]
+    edges = [_edge_sql(e, column.type) for e in bins.edges]
     beyond = [f"{x} {sign} {sql}" for sign, sql in (("<", edges[0]), (">", edges[-1])) if sql]
     beyond = [f" WHEN {' OR '.join(beyond)} THEN {outside}"] if beyond else []
-    absent = code_of(attribute, attribute.nulls, NULL)
-    return f"CASE WHEN {x} IS NULL THEN {absent}{''.join(beyond)} ELSE {_search(x, edges[1:-1], codes)} END"
+    absent = category_code(attribute, attribute.nulls, NULL_CODE)
+    return f"CASE WHEN {x} IS NULL THEN {absent}{''.join(beyond)} ELSE {_binary_search_sql(x, edges[1:-1], codes)} END"
 
 
-def _edge(edge: float | str, kind: str) -> str:
+def _edge_sql(edge: float | str, kind: str) -> str:
     """Return SQL of an edge; empty for an infinite one beside dates or times, which all lie inside."""
     if isinstance(edge, str):
         return f"{literal(edge)}::{kind}"
     return literal(float(edge)) if kind not in MOMENTS else ""
 
 
-def _unbinnable(attribute: Attribute, column: Stored, *, moments: bool) -> Problem:
+def _binning_problem(attribute: Attribute, column: StoredColumn, *, moments: bool) -> Problem:
     if column.odd and not moments:
-        return text_among_numbers(attribute, column)
+        return text_among_numbers_problem(attribute, column)
     needed = "dates or times as the bins are" if moments else "numbers"
     message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}"
     expected, hint = f"a column of {needed}", "read the column through a view that casts it"
-    if moments and column.family is Family.MOMENT:
+    if moments and column.family is TypeFamily.MOMENT:
         message = f"an edge of '{attribute.name}' is no value of its column, which is {column.type}"
         expected, hint = "edges that the column can hold", f"write edges such as {_EDGES.get(column.type, _EDGES[''])}"
     elif moments and column.type == ZONED:
         local = f"{identifier(column.name)} AT TIME ZONE 'UTC'"
         hint = f"read it through a view, or write the table again, with the time of one zone: `{local}`"
-    elif moments and column.family is Family.TEXT:
+    elif moments and column.family is TypeFamily.TEXT:
         cast = f"strptime({identifier(column.name)}, '%d.%m.%Y')::DATE"
         written = f"write the table again with `{cast}`, which reads 31.12.1999: see `rrpolicy explain RR312`"
         hint = f"give a `domain` in place of `bins`, or {written}"
-    elif column.family is not Family.OTHER:
+    elif column.family is not TypeFamily.OTHER:
         hint = f"give a `domain` in place of `bins`, or {hint}"
     return Problem("RR312", message, attribute.place, expected, hint)
 
 
-def _search(x: str, edges: list[str], codes: list[int]) -> str:
+def _binary_search_sql(x: str, edges: list[str], codes: list[int]) -> str:
     """Return SQL of a binary search: `edges` part the codes."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2
-    below = _search(x, edges[:middle], codes[: middle + 1])
-    above = _search(x, edges[middle + 1 :], codes[middle + 1 :])
+    below = _binary_search_sql(x, edges[:middle], codes[: middle + 1])
+    above = _binary_search_sql(x, edges[middle + 1 :], codes[middle + 1 :])
     return f"CASE WHEN {x} < {edges[middle]} THEN {below} ELSE {above} END"
 
 
-def released_type(attribute: Attribute, column: Stored) -> str:
+def released_column_type(attribute: Attribute, column: StoredColumn) -> str:
     """Return the engine type of an attribute's released values; see `Snapshot.released_type`."""
     if not attribute.categorical:
-        if column.family is Family.OTHER:
+        if column.family is TypeFamily.OTHER:
             raise DataError(
                 Problem(
                     "RR321",
@@ -355,14 +358,14 @@ def released_type(attribute: Attribute, column: Stored) -> str:
             )
         return column.released_type
     if attribute.domain is None:
-        if column.family is Family.OTHER:
-            raise type_error(attribute, column, "")
-        return "VARCHAR" if column.family is Family.MOMENT else column.released_type
+        if column.family is TypeFamily.OTHER:
+            raise category_type_error(attribute, column, "")
+        return "VARCHAR" if column.family is TypeFamily.MOMENT else column.released_type
     encode(attribute, column, "k")
-    return domain_type(attribute.domain)
+    return domain_column_type(attribute.domain)
 
 
-def domain_type(domain: tuple[Value, ...]) -> str:
+def domain_column_type(domain: tuple[Value, ...]) -> str:
     """Return the engine type that holds all categories; of several kinds, text."""
     kinds = {type(v) for v in domain}
     if kinds == {bool}:

@@ -40,21 +40,21 @@ class Pinned:
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if a file changed, appeared or went away."""
         try:
-            same = _state(self.pattern, self.companions) == self.state
+            same = _file_state(self.pattern, self.companions) == self.state
         except OSError:
             same = False
         if not same:
             raise RefusedError(
                 Problem(
                     "RR410",
-                    f"{shown(self.pattern)}: the table changed after it was opened",
+                    f"{shown_name(self.pattern)}: the table changed after it was opened",
                     expected="one state from plan to release",
                     hint="wait until whatever writes it has finished, and run again",
                 )
             )
 
 
-def shown(pattern: str) -> str:
+def shown_name(pattern: str) -> str:
     """Return the name of a table in messages: the last part of its path."""
     return f"'{Path(pattern).name}'"
 
@@ -66,29 +66,29 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         DataError: RR300 if there is none, or one cannot be read; RR340 if there are too many.
     """
     try:
-        state = _state(pattern, beside)
+        state = _file_state(pattern, beside)
     except FileNotFoundError:
         state = ()
     except OSError as error:
-        raise DataError(Problem("RR300", f"{shown(pattern)}: cannot be opened: {error.strerror}")) from None
+        raise DataError(Problem("RR300", f"{shown_name(pattern)}: cannot be opened: {error.strerror}")) from None
     if not state:
         refuse_pipe(pattern)
         raise DataError(
             Problem(
                 "RR300",
-                f"{shown(pattern)}: no such file",
+                f"{shown_name(pattern)}: no such file",
                 hint="a relative path starts at the policy's folder; on the command line, at the working folder",
             )
         )
     pinned = Pinned(pattern, state, beside)
     for path in pinned.files:
-        checked(path)
+        checked_path(path)
         if not os.access(path, os.R_OK):
-            raise DataError(Problem("RR300", f"{shown(path)}: cannot be opened: permission denied"))
+            raise DataError(Problem("RR300", f"{shown_name(path)}: cannot be opened: permission denied"))
     return pinned
 
 
-def checked(path: str) -> str:
+def checked_path(path: str) -> str:
     """Return a path that the engine can open.
 
     Raises:
@@ -97,7 +97,7 @@ def checked(path: str) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
-        message = f"{shown(path)}: the engine opens paths in UTF-8 alone"
+        message = f"{shown_name(path)}: the engine opens paths in UTF-8 alone"
         hint = "rename the file or its folder; if its name is UTF-8, set PYTHONUTF8=1"
         raise DataError(Problem("RR300", message, expected="a path in UTF-8", hint=hint)) from None
     return path
@@ -113,34 +113,34 @@ def refuse_pipe(path: str) -> None:
         mode = Path(path).stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             return
-        message = f"{shown(path)}: pipes and devices are not read, as a table is read several times"
+        message = f"{shown_name(path)}: pipes and devices are not read, as a table is read several times"
         hint = "write the table into a file first, such as `… > people.csv`, and name that"
         raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))
 
 
-def _state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
-    found = _globbed(pattern) if _MAGIC & set(pattern) and not Path(pattern).exists() else [pattern]
+def _file_state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
+    found = _glob_paths(pattern) if _MAGIC & set(pattern) and not Path(pattern).exists() else [pattern]
     paths = [(path, path) for path in found]
     paths += [(f"{p}{suffix}\0beside", p + suffix) for p in found for suffix in beside if Path(p + suffix).exists()]
-    return tuple(_one(name, path) for name, path in paths)
+    return tuple(_single_file_state(name, path) for name, path in paths)
 
 
-def _globbed(pattern: str) -> list[str]:
+def _glob_paths(pattern: str) -> list[str]:
     """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot.
 
     Raises:
         DataError: RR340 if there are too many, or too much is looked at to find them.
     """
     first, *parts = Path(pattern).parts
-    paths, look = [first], _Look(pattern)
+    paths, look = [first], _BoundedGlob(pattern)
     for part in parts:
         paths = [path for above in paths for path in look.at(above, part)]
     if len(paths) > MOST_FILES:
-        raise _too_many(pattern, f"{len(paths):,} files match")
+        raise _too_many_error(pattern, f"{len(paths):,} files match")
     return sorted(paths)
 
 
-class _Look:
+class _BoundedGlob:
     """Looks at names, and gives up where there are too many."""
 
     def __init__(self, pattern: str) -> None:
@@ -157,20 +157,22 @@ class _Look:
             for entry in entries:
                 self._looked += 1
                 if self._looked > _MOST_ENTRIES:
-                    raise _too_many(self._pattern, f"more than {_MOST_ENTRIES:,} names would have to be looked at")
+                    raise _too_many_error(
+                        self._pattern, f"more than {_MOST_ENTRIES:,} names would have to be looked at"
+                    )
                 hidden = entry.name.startswith(".") and not part.startswith(".")
                 if not hidden and fnmatch.fnmatchcase(entry.name, part):
                     yield entry.path
 
 
-def _too_many(pattern: str, why: str) -> DataError:
+def _too_many_error(pattern: str, why: str) -> DataError:
     expected = f"at most {MOST_FILES:,} files"
     return DataError(
-        Problem("RR340", f"{shown(pattern)}: {why}", None, expected, "name one folder's files, or join them")
+        Problem("RR340", f"{shown_name(pattern)}: {why}", None, expected, "name one folder's files, or join them")
     )
 
 
-def _one(name: str, path: str) -> tuple[str, str, int, int, int, int]:
+def _single_file_state(name: str, path: str) -> tuple[str, str, int, int, int, int]:
     real = os.path.realpath(path)
     here = Path(real).stat()
     if not stat.S_ISREG(here.st_mode):
@@ -178,7 +180,7 @@ def _one(name: str, path: str) -> tuple[str, str, int, int, int, int]:
         raise DataError(
             Problem(
                 "RR300",
-                f"{shown(path)}: a folder",
+                f"{shown_name(path)}: a folder",
                 expected="a file, or a glob of files",
                 hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder",
             )

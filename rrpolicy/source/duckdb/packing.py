@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import as_numpy, numbers, taken
+from rrpolicy.engine.arrays import as_numpy, number_array, take_values
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.duckdb.encoding import NULL
+from rrpolicy.source.duckdb.encoding import NULL_CODE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ _LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cach
 
 
 @frozen
-class Pack:
+class PackedCodes:
     """Codes packed into one number.
 
     Attributes:
@@ -43,12 +43,12 @@ class Pack:
         """Return SQL of the number."""
         number = "0::BIGINT"
         for code, radix in zip(self.codes, self.radices, strict=True):
-            number = f"({number}) * {radix} + ({code}) + {-NULL}"
+            number = f"({number}) * {radix} + ({code}) + {-NULL_CODE}"
         return f"({number})::{self.type}"
 
     def unpack(self, packed: pa.Array) -> list[pa.Array]:
         """Return the int32 codes of each attribute, in order."""
-        return digits(packed, self.radices, NULL)
+        return digits(packed, self.radices, NULL_CODE)
 
 
 def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[pa.Array]:
@@ -63,42 +63,42 @@ def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[
         (k,) int32 for each radix.
     """
     if math.prod(radices) > _LISTED:
-        return _divided(as_numpy(packed), radices, lowest)
-    return [taken(every, packed) for every in _listed(radices, lowest)]
+        return _digits_by_division(as_numpy(packed), radices, lowest)
+    return [take_values(every, packed) for every in _digit_tables(radices, lowest)]
 
 
-def _divided(packed: Ints, radices: Sequence[int], lowest: int) -> list[pa.Array]:
+def _digits_by_division(packed: Ints, radices: Sequence[int], lowest: int) -> list[pa.Array]:
     import numpy as np
 
     rest, found = packed.astype(np.int64, copy=False), []
     for radix in reversed(radices[1:]):
         rest, digit = np.divmod(rest, radix)
         found.append(digit)
-    return [numbers((digit + lowest).astype(np.int32)) for digit in reversed([*found, rest])]
+    return [number_array((digit + lowest).astype(np.int32)) for digit in reversed([*found, rest])]
 
 
 @lru_cache(maxsize=64)
-def _listed(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
+def _digit_tables(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
     """Return the digits of every number: looking them up costs less than dividing."""
     import numpy as np
 
-    return _divided(np.arange(math.prod(radices)), radices, lowest)
+    return _digits_by_division(np.arange(math.prod(radices)), radices, lowest)
 
 
-def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[Pack]:
+def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[PackedCodes]:
     """Return as few numbers as hold all codes.
 
     Args:
         codes: SQL of each attribute's code.
         sizes: the number of categories of each.
     """
-    packs: list[Pack] = []
+    packs: list[PackedCodes] = []
     start, product = 0, 1
-    radices = [size - NULL for size in sizes]
+    radices = [size - NULL_CODE for size in sizes]
     for end in range(1, len(codes) + 1):
         product *= radices[end - 1]
         if end == len(codes) or product * radices[end] > _MOST:
             kind = "UINTEGER" if product <= 2**32 else "BIGINT"
-            packs.append(Pack(tuple(codes[start:end]), tuple(radices[start:end]), kind))
+            packs.append(PackedCodes(tuple(codes[start:end]), tuple(radices[start:end]), kind))
             start, product = end, 1
     return packs

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.source.duckdb.files import shown
+from rrpolicy.source.duckdb.files import shown_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OPTIONS = "union_by_name = false, hive_partitioning = false, filename = false, file_row_number = false"
 
 
-def find(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> tuple[str, list[Stored]]:
+def find_parquet(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> tuple[str, list[StoredColumn]]:
     """Return SQL that reads the files, and their columns.
 
     Args:
@@ -26,15 +26,15 @@ def find(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> 
     Raises:
         DataError: RR307 if two files differ in their columns; RR308 if two columns differ in case only.
     """
-    first = _described(connection, files[0])
+    first = _parquet_columns(connection, files[0])
     for file in files[1:]:
-        other = _described(connection, file)
+        other = _parquet_columns(connection, file)
         if other != first:
             names = sorted({n for n, _ in set(first) ^ set(other)}) or ["their order"]
             raise DataError(
                 Problem(
                     "RR307",
-                    f"{name}: {shown(file)} differs from {shown(files[0])} in {', '.join(names)}",
+                    f"{name}: {shown_name(file)} differs from {shown_name(files[0])} in {', '.join(names)}",
                     expected="files with the same columns, in the same order, of the same types",
                     hint="write them again with one schema, or name those that belong together",
                 )
@@ -50,9 +50,9 @@ def find(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> 
             )
         )
     listed = ", ".join(literal(f) for f in files)
-    return f"read_parquet([{listed}], {_OPTIONS})", [Stored(n, t) for n, t in first]
+    return f"read_parquet([{listed}], {_OPTIONS})", [StoredColumn(n, t) for n, t in first]
 
 
-def _described(connection: duckdb.DuckDBPyConnection, file: str) -> list[tuple[str, str]]:
+def _parquet_columns(connection: duckdb.DuckDBPyConnection, file: str) -> list[tuple[str, str]]:
     sql = f"DESCRIBE SELECT * FROM read_parquet({literal(file)}, {_OPTIONS})"
     return [(row[0], row[1]) for row in connection.execute(sql).fetchall()]

@@ -18,13 +18,13 @@ from typing import IO
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings
 
-CHUNK = 1 << 20
-LONGEST_FIELD = 1 << 30
+CHUNK_BYTES = 1 << 20
+MAX_FIELD_BYTES = 1 << 30
 """Characters of a field that are still counted; Python's own limit is 128 Ki."""
 
 
 @frozen
-class TextFile:
+class CsvTextFile:
     """A file of UTF-8 text that begins with its header, packed by gzip or not.
 
     Attributes:
@@ -49,7 +49,7 @@ class TextFile:
             UnicodeDecodeError: if it is not UTF-8.
             csv.Error, OSError, EOFError, zlib.error: if it cannot be read.
         """
-        with _text(self.path, "utf-8-sig") as stream:
+        with _open_text(self.path, "utf-8-sig") as stream:
             reader = self._reader(stream)
             names = next(reader, [])
             with suppress(csv.Error, UnicodeDecodeError):
@@ -61,8 +61,8 @@ class TextFile:
 
         Nothing further is read: quotes that another delimiter begins may end anywhere. Raises as `header`.
         """
-        with _text(self.path, "utf-8-sig") as stream:
-            line = stream.readline(CHUNK)
+        with _open_text(self.path, "utf-8-sig") as stream:
+            line = stream.readline(CHUNK_BYTES)
         try:
             return len(next(self._reader([line], delimiter), []))
         except csv.Error:
@@ -70,7 +70,7 @@ class TextFile:
 
     def records(self) -> int:
         """Return the number of records after the header, empty lines not counted."""
-        with _text(self.path, "utf-8-sig") as stream:
+        with _open_text(self.path, "utf-8-sig") as stream:
             return sum(1 for row in self._reader(stream) if row) - 1
 
     def lines(self) -> int:
@@ -81,8 +81,8 @@ class TextFile:
         """
         count, inside, last = 0, False, b""
         quote = self.quote.encode()
-        with binary(self.path) as stream:
-            while chunk := stream.read(CHUNK):
+        with open_binary(self.path) as stream:
+            while chunk := stream.read(CHUNK_BYTES):
                 for place, part in enumerate(chunk.split(quote) if quote else [chunk]):
                     inside ^= place > 0
                     count += 0 if inside else part.count(b"\n")
@@ -91,13 +91,13 @@ class TextFile:
 
     def _reader(self, lines: Iterable[str], delimiter: str | None = None) -> Iterator[list[str]]:
         delimiter = delimiter or self.delimiter
-        csv.field_size_limit(LONGEST_FIELD)
+        csv.field_size_limit(MAX_FIELD_BYTES)
         if not self.quote:
             return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
         return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=True)
 
 
-def readable(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
+def readable_text_file(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
     """Return a file as the engine can read it: itself, or a copy in the scratch folder.
 
     Args:
@@ -112,20 +112,20 @@ def readable(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
     plain = path.lower().removesuffix(".gz")
     delimiter = settings.delimiter or ("\t" if plain.endswith(".tsv") else ",")
     if settings.encoding == "utf-8" and not settings.skip:
-        return TextFile(path, delimiter, settings.quote)
+        return CsvTextFile(path, delimiter, settings.quote)
     copy = scratch / f"text-{secrets.token_hex(8)}.csv"
     encoding = "utf-8-sig" if settings.encoding == "utf-8" else settings.encoding
-    with _text(path, encoding) as stream, copy.open("x", encoding="utf-8", newline="") as target:
+    with _open_text(path, encoding) as stream, copy.open("x", encoding="utf-8", newline="") as target:
         copy.chmod(0o600)
         for _ in range(settings.skip):
             stream.readline()
-        while chunk := stream.read(CHUNK):
+        while chunk := stream.read(CHUNK_BYTES):
             target.write(chunk)
-    return TextFile(str(copy), delimiter, settings.quote)
+    return CsvTextFile(str(copy), delimiter, settings.quote)
 
 
 @contextmanager
-def binary(path: str) -> Iterator[IO[bytes]]:
+def open_binary(path: str) -> Iterator[IO[bytes]]:
     """Open a file's bytes, unpacked where its name ends in .gz."""
     with Path(path).open("rb") as raw:
         if path.lower().endswith(".gz"):
@@ -136,6 +136,6 @@ def binary(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _text(path: str, encoding: str) -> Iterator[IO[str]]:
-    with binary(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
+def _open_text(path: str, encoding: str) -> Iterator[IO[str]]:
+    with open_binary(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
         yield text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rrpolicy.engine.column_types import Family, Stored
+from rrpolicy.engine.column_types import StoredColumn, TypeFamily
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.policy.model import Reading
 
@@ -13,7 +13,9 @@ _WHOLE = 1 << 52
 """From here on doubles are whole numbers: such a weight, or an infinite one, is a multiple already."""
 
 
-def rounded(source: str, columns: Sequence[Stored], reading: Reading) -> tuple[str, list[Stored]]:
+def with_rounded_weights(
+    source: str, columns: Sequence[StoredColumn], reading: Reading
+) -> tuple[str, list[StoredColumn]]:
     """Return SQL of a table with rounded columns, which are doubles then, and its columns; text stays as it is.
 
     Args:
@@ -21,7 +23,7 @@ def rounded(source: str, columns: Sequence[Stored], reading: Reading) -> tuple[s
         columns: the table's columns, in order.
         reading: says which are rounded, and to multiples of what.
     """
-    found = [_rounded(column, reading) for column in columns]
+    found = [_rounded_weight_sql(column, reading) for column in columns]
     if all(sql is None for sql in found):
         return source, [*columns]
     selected = [
@@ -36,9 +38,9 @@ def rounded(source: str, columns: Sequence[Stored], reading: Reading) -> tuple[s
     return f"(SELECT {', '.join(selected)} FROM {source})", kept
 
 
-def _rounded(column: Stored, reading: Reading) -> str | None:
+def _rounded_weight_sql(column: StoredColumn, reading: Reading) -> str | None:
     step = reading.rounding.get(column.name)
-    if step is None or column.family not in {Family.INTEGER, Family.REAL}:
+    if step is None or column.family not in {TypeFamily.INTEGER, TypeFamily.REAL}:
         return None
     return rounding(f"({column.typed})::DOUBLE", step)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 
-class Kept:
+class RowCache:
     """The rows of one statement, once they all have passed.
 
     Attributes:

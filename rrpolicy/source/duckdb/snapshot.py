@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.engine.arrays import listed
-from rrpolicy.engine.column_types import MOMENTS, Family, Stored
+from rrpolicy.engine.arrays import typed_array
+from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.sorting import bits, doubles, sortable
+from rrpolicy.engine.sorting import double_bits_sql, doubles_from_sortable, sortable_integer_sql
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
-from rrpolicy.source.duckdb.counted import WEIGHT, weighted
-from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
-from rrpolicy.source.duckdb.packing import Pack, pack
-from rrpolicy.source.duckdb.rounding import rounded
-from rrpolicy.source.duckdb.row_cache import Kept
+from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
+from rrpolicy.source.duckdb.encoding import (
+    AttributeEncoding,
+    encode,
+    grouping_encoding,
+    released_column_type,
+)
+from rrpolicy.source.duckdb.packing import PackedCodes, pack
+from rrpolicy.source.duckdb.rounding import with_rounded_weights
+from rrpolicy.source.duckdb.row_cache import RowCache
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
 
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 1 << 16
-ARRAY_BITS = 18
+MAX_ARRAY_BITS = 18
 """Groups whose keys fit in so many bits are counted in an array."""
 SELDOM = 4
 """Rows whose values stand less often on average are sorted, not grouped."""
@@ -66,14 +71,14 @@ class TableSnapshot:
 
     name: str
     source: str
-    stored: Mapping[str, Stored]
+    stored: Mapping[str, StoredColumn]
     count: int
     pinned: Held
     connection: duckdb.DuckDBPyConnection
     scratch: Path
     rows_of_counts: int | None = None
     _often: dict[str, bool] = field(default_factory=dict, repr=False)
-    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...], str], Kept] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...], str], RowCache] = field(default_factory=dict, repr=False)
 
     @property
     def lines(self) -> int:
@@ -86,7 +91,7 @@ class TableSnapshot:
         if self.rows_of_counts is None:
             return self
         names = ", ".join(map(identifier, self.stored))
-        repeated = f"SELECT *, unnest(range({WEIGHT})) FROM {self.source}"
+        repeated = f"SELECT *, unnest(range({MULTIPLICITY_COLUMN})) FROM {self.source}"
         return replace(self, source=f"(SELECT {names} FROM ({repeated}))", rows_of_counts=None)
 
     def columns(self) -> Mapping[str, str]:
@@ -99,13 +104,13 @@ class TableSnapshot:
 
     def released_type(self, attribute: Attribute) -> str:
         """Return the engine type of the released values; see `Snapshot.released_type`."""
-        return released_type(attribute, self.stored[attribute.name])
+        return released_column_type(attribute, self.stored[attribute.name])
 
     def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
         """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
         column = self.stored[attribute.name].observed
         sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
-        found = (v for batch in self._stream(sql, _Query()) for v in batch.column(0).to_pylist())
+        found = (v for batch in self._stream(sql, _StatementParts()) for v in batch.column(0).to_pylist())
         values = [int(v) if isinstance(v, Decimal) else v for v in found]
         return (*sorted(v for v in values if v is not None), *[None] * (None in values))
 
@@ -117,7 +122,7 @@ class TableSnapshot:
         if self._mostly_distinct(carried):
             query = self._query(attributes, carried, sort=True)
             rows = self._sorted(attributes, carried, query, query.by_carried)
-            rows = _counted(rows, weighted=self.rows_of_counts is not None)
+            rows = _merged_rows(rows, weighted=self.rows_of_counts is not None)
             return self._decoded(rows, names, query)
         query = self._query(attributes, carried)
         if carried:
@@ -137,13 +142,13 @@ class TableSnapshot:
         query = self._query(attributes, carried, sort=True)
         rows = self._sorted(attributes, carried, query, query.by_codes)
         if self.rows_of_counts is not None:
-            rows = _one_by_one(rows)
+            rows = _repeated_rows(rows)
         return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
 
     def units(self, column: str) -> Units:
         """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
         stored = self.stored[column]
-        if stored.family is not Family.TEXT or self.lines <= TEXTS:
+        if stored.family is not TypeFamily.TEXT or self.lines <= TEXTS:
             return self._grouped(stored, "unit")
         hashed = self._grouped(stored, "hash(unit)")
         if max(hashed.sizes, default=1) == 1:  # no two hashes are equal, so no two values are
@@ -151,13 +156,13 @@ class TableSnapshot:
         parts = 1 + self.lines // TEXTS
         return Units.together(self._grouped(stored, "unit", f"hash(unit) % {parts} = {i}") for i in range(parts))
 
-    def _grouped(self, stored: Stored, key: str, where: str = "true") -> Units:
+    def _grouped(self, stored: StoredColumn, key: str, where: str = "true") -> Units:
         """Count rows by a key made of `unit`, and then the groups by their size."""
         told = f"SELECT {', '.join([f'{stored.typed} AS unit', *self._weight])} FROM {self.source}"
         grouped = f"SELECT unit IS NULL AS missing, {self._records} AS records FROM ({told}) WHERE {where}"
         grouped += f" GROUP BY unit IS NULL, {key}"
         sql = f"SELECT missing, records, count(*) AS units FROM ({grouped}) GROUP BY ALL"
-        rows = self._stream(sql, _Query()).read_all().to_pylist()
+        rows = self._stream(sql, _StatementParts()).read_all().to_pylist()
         sizes = {row["records"]: row["units"] for row in rows if not row["missing"]}
         return Units(sizes, sum(row["records"] for row in rows if row["missing"]))
 
@@ -168,26 +173,26 @@ class TableSnapshot:
     @property
     def _records(self) -> str:
         """Return SQL of the number of records of a group of rows."""
-        return "count(*)" if self.rows_of_counts is None else f"coalesce(sum({WEIGHT}), 0)::BIGINT"
+        return "count(*)" if self.rows_of_counts is None else f"coalesce(sum({MULTIPLICITY_COLUMN}), 0)::BIGINT"
 
     @property
     def _weight(self) -> tuple[str, ...]:
         """Return SQL of the number of records of a row, where it tells one."""
-        return () if self.rows_of_counts is None else (WEIGHT,)
+        return () if self.rows_of_counts is None else (MULTIPLICITY_COLUMN,)
 
     def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
         """Return grouped counts of few cells, counted in an array; None where that does not do."""
         if self.rows_of_counts is not None:
             return None  # its rows are few already
-        found = [swift(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        found = [grouping_encoding(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
         swifts = [s for s in found if s is not None]
-        if len(swifts) < len(found) or sum(s.bits for s in swifts) > ARRAY_BITS:
+        if len(swifts) < len(found) or sum(s.bits for s in swifts) > MAX_ARRAY_BITS:
             return None
         keys = [f"{s.key} AS k{i}" for i, s in enumerate(swifts)]
         known = [f"{s.known} AS k{i}_known" for i, s in enumerate(swifts)]
         grouped = f"SELECT {', '.join([*keys, 'count(*) AS n', *known])} FROM {self.source} GROUP BY ALL"
         packs = pack([s.code for s in swifts], [len(a.domain or ()) for a in attributes])
-        query = _Query(packs=packs)
+        query = _StatementParts(packs=packs)
         columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
         sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.by_codes}"
         names = [*(a.name for a in attributes), MULTIPLICITY, "mixed"]
@@ -202,19 +207,19 @@ class TableSnapshot:
             if name not in self._often:
                 some = f"SELECT {self.stored[name].released} AS value FROM {self.source} LIMIT {LOOKED_AT}"
                 estimate = f"SELECT approx_count_distinct(value), count(*) FROM ({some})"
-                distinct, rows = (c[0].as_py() for c in self._stream(estimate, _Query()).read_all().columns)
+                distinct, rows = (c[0].as_py() for c in self._stream(estimate, _StatementParts()).read_all().columns)
                 self._often[name] = distinct * SELDOM <= rows
         return not all(self._often[name] for name in carried)
 
     def _sorted(
-        self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query, order: str
+        self, attributes: Sequence[Attribute], carried: Sequence[str], query: _StatementParts, order: str
     ) -> pa.RecordBatchReader:
         """Return rows as the engine holds them, sorted once in an order and then kept."""
         import pyarrow as pa
 
         key = (tuple(attributes), tuple(carried), order)
         if key not in self._kept:  # a name of its own: other snapshots may share the folder
-            self._kept[key] = Kept(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
+            self._kept[key] = RowCache(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
         kept = self._kept[key]
         if kept.complete:
             with engine_errors(self.name):
@@ -226,17 +231,17 @@ class TableSnapshot:
         reader = self._stream(sql, query)
         return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
 
-    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str], *, sort: bool = False) -> _Query:
+    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str], *, sort: bool = False) -> _StatementParts:
         encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
         keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
         columns = [self.stored[name] for name in carried]
         real = frozenset(i for i, column in enumerate(columns) if sort and column.released_type == "DOUBLE")
-        keys += [f"{bits(c.released) if i in real else c.released} AS c{i}" for i, c in enumerate(columns)]
+        keys += [f"{double_bits_sql(c.released) if i in real else c.released} AS c{i}" for i, c in enumerate(columns)]
         packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
-        whole = [f"{sortable(f'c{i}')} AS c{i}" if i in real else f"c{i}" for i in range(len(columns))]
-        return _Query(keys, packs, whole, encoded, real)
+        whole = [f"{sortable_integer_sql(f'c{i}')} AS c{i}" if i in real else f"c{i}" for i in range(len(columns))]
+        return _StatementParts(keys, packs, whole, encoded, real)
 
-    def _stream(self, sql: str, query: _Query) -> pa.RecordBatchReader:
+    def _stream(self, sql: str, query: _StatementParts) -> pa.RecordBatchReader:
         """Run a statement; its rows come as they are made, and then the table must still be the same."""
         import pyarrow as pa
 
@@ -257,7 +262,9 @@ class TableSnapshot:
 
         return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
-    def _decoded(self, reader: pa.RecordBatchReader, names: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+    def _decoded(
+        self, reader: pa.RecordBatchReader, names: Sequence[str], query: _StatementParts
+    ) -> pa.RecordBatchReader:
         """Return rows with the codes unpacked, under the table's own names."""
         import pyarrow as pa
 
@@ -270,35 +277,38 @@ class TableSnapshot:
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in reader:
                 unpacked = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
-                others = [doubles(c) if i in query.real else c for i, c in enumerate(batch.columns[len(packs) :])]
+                others = [
+                    doubles_from_sortable(c) if i in query.real else c
+                    for i, c in enumerate(batch.columns[len(packs) :])
+                ]
                 yield pa.RecordBatch.from_arrays([*unpacked, *others], schema=schema)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _counted(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
+def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
     """Return distinct rows with their multiplicities from sorted ones, which may tell their own in the last column."""
     import pyarrow as pa
 
-    from rrpolicy.source.runs import counted, singly
+    from rrpolicy.source.run_length import counted, with_unit_multiplicity
 
     schema = reader.schema if weighted else reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
-    return pa.RecordBatchReader.from_batches(schema, counted(reader if weighted else singly(reader)))
+    return pa.RecordBatchReader.from_batches(schema, counted(reader if weighted else with_unit_multiplicity(reader)))
 
 
-def _one_by_one(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _repeated_rows(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return rows as often as their last column says."""
     import pyarrow as pa
 
-    from rrpolicy.source.runs import repeated
+    from rrpolicy.source.run_length import repeated
 
     return pa.RecordBatchReader.from_batches(reader.schema.remove(len(reader.schema) - 1), repeated(reader))
 
 
-def table_snapshot(  # noqa: PLR0917 each is another thing
+def open_records_or_counts(  # noqa: PLR0917 each is another thing
     name: str,
     source: str,
-    columns: Sequence[Stored],
+    columns: Sequence[StoredColumn],
     count: int,
     pinned: Held,
     connection: duckdb.DuckDBPyConnection,
@@ -310,16 +320,16 @@ def table_snapshot(  # noqa: PLR0917 each is another thing
     Raises:
         DataError: RR342, RR347, RR348 as `weighted`.
     """
-    source, columns = rounded(source, columns, reading)
+    source, columns = with_rounded_weights(source, columns, reading)
     rows = None
     if reading.multiplicity is not None:
-        counts = weighted(connection, name, source, columns, reading.multiplicity)
+        counts = read_counts_relation(connection, name, source, columns, reading.multiplicity)
         source, columns, rows, count = counts.source, counts.columns, counts.rows, counts.records
     return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
 
 
 @frozen
-class _Query:
+class _StatementParts:
     """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, ….
 
     Attributes:
@@ -331,9 +341,9 @@ class _Query:
     """
 
     keys: Sequence[str] = ()
-    packs: Sequence[Pack] = ()
+    packs: Sequence[PackedCodes] = ()
     carried: Sequence[str] = ()
-    encoded: Sequence[Encoded] = ()
+    encoded: Sequence[AttributeEncoding] = ()
     real: frozenset[int] = frozenset()
 
     @property
@@ -347,8 +357,8 @@ class _Query:
         for table, how in (e.joined for e in self.encoded if e.joined):
             kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
             kind = pa.string() if how.type in MOMENTS else kind
-            values = listed(how.values, kind or pa.float64())
-            yield table, pa.table({"value": values, "code": listed(how.places, pa.int32())})
+            values = typed_array(how.values, kind or pa.float64())
+            yield table, pa.table({"value": values, "code": typed_array(how.places, pa.int32())})
 
     @property
     def packed(self) -> list[str]:
@@ -356,14 +366,14 @@ class _Query:
 
     @property
     def by_codes(self) -> str:
-        return _ordered(range(len(self.packs) + len(self.carried)))
+        return _order_by_sql(range(len(self.packs) + len(self.carried)))
 
     @property
     def by_carried(self) -> str:
         codes = len(self.packs)
-        return _ordered([*range(codes, codes + len(self.carried)), *range(codes)])
+        return _order_by_sql([*range(codes, codes + len(self.carried)), *range(codes)])
 
 
-def _ordered(places: Iterable[int]) -> str:
+def _order_by_sql(places: Iterable[int]) -> str:
     columns = ", ".join(f"{place + 1} ASC NULLS LAST" for place in places)
     return f" ORDER BY {columns}" if columns else ""

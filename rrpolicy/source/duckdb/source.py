@@ -16,14 +16,19 @@ import duckdb
 
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import literal
-from rrpolicy.engine.scan import plain
+from rrpolicy.engine.scan import literal_path
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import database, delimited, parquet
-from rrpolicy.source.duckdb.counted import MOST_RECORDS
-from rrpolicy.source.duckdb.files import Pinned, checked, pin, shown
-from rrpolicy.source.duckdb.missing import masked
-from rrpolicy.source.duckdb.snapshot import ARRAY_BITS, TableSnapshot, table_snapshot
+from rrpolicy.source.duckdb.counts_table import MAX_COUNTED_RECORDS
+from rrpolicy.source.duckdb.files import (
+    Pinned,
+    checked_path,
+    pin,
+    shown_name,
+)
+from rrpolicy.source.duckdb.missing import with_missing_as_null
+from rrpolicy.source.duckdb.snapshot import MAX_ARRAY_BITS, TableSnapshot, open_records_or_counts
 
 MEMORY = "1GiB"
 SECONDS = 20
@@ -52,25 +57,25 @@ class DuckDBSource:
             DataError: RR300 to RR309 or RR326 if it cannot be read; RR342, RR347, RR348 as `weighted`.
             RefusedError: RR410 if it changes while it is opened.
         """
-        scheme, path = _split(uri)
-        kind = scheme or _ending(path)
-        name = shown(path)
+        scheme, path = _split_scheme(uri)
+        kind = scheme or _file_ending(path)
+        name = shown_name(path)
         if table is not None and kind not in DATABASE:
             raise DataError(
                 Problem("RR306", f"{name}: `table` is given, but a file is one table", hint="take `table` out")
             )
         pinned = pin(os.path.abspath(path), (".wal",) if kind in DATABASE else ())  # noqa: PTH100
-        connection = connect(scratch)
+        connection = connect_private(scratch)
         try:
             with engine_errors(name, reading.csv.skip):
-                opened = _opened(connection, kind, pinned, table, scratch=scratch, reading=reading)
+                opened = _open_snapshot(connection, kind, pinned, table, scratch=scratch, reading=reading)
             opened.unchanged()
             yield opened
         finally:
             connection.close()
 
 
-def _opened(
+def _open_snapshot(
     connection: duckdb.DuckDBPyConnection,
     kind: str,
     pinned: Pinned,
@@ -79,30 +84,30 @@ def _opened(
     scratch: Path,
     reading: Reading,
 ) -> TableSnapshot:
-    name = shown(pinned.pattern)
+    name = shown_name(pinned.pattern)
     if kind in DATABASE:
         connection.execute(f"ATTACH {literal(pinned.files[0])} AS {database.ALIAS} (TYPE duckdb, READ_ONLY)")
-        confine(connection, scratch, ())
-        source, columns = database.find(connection, name, table)
+        confine_to_files(connection, scratch, ())
+        source, columns = database.find_table(connection, name, table)
     elif kind in CSV:
-        confine(connection, scratch, pinned.files)
-        path = _single(name, pinned)
-        file = delimited.text_file(path, reading.csv, scratch)
-        names = _named(name, delimited.header(path, file, reading.csv))
+        confine_to_files(connection, scratch, pinned.files)
+        path = _single_csv_file(name, pinned)
+        file = delimited.readable_csv(path, reading.csv, scratch)
+        names = _checked_column_names(name, delimited.csv_header(path, file, reading.csv))
         source, count, columns = delimited.columns(
-            connection, delimited.scan(plain(file.path), file, names), names, reading
+            connection, delimited.csv_scan_sql(literal_path(file.path), file, names), names, reading
         )
-        delimited.check_complete(path, file, count)
-        return table_snapshot(name, source, columns, count, pinned, connection, scratch, reading)
+        delimited.check_record_count(path, file, count)
+        return open_records_or_counts(name, source, columns, count, pinned, connection, scratch, reading)
     else:
-        confine(connection, scratch, pinned.files)
-        source, columns = parquet.find(connection, name, [plain(f) for f in pinned.files])
-    source = masked(source, columns, reading)
-    records = _counted(connection, source, name, pinned)
-    return table_snapshot(name, source, columns, records, pinned, connection, scratch, reading)
+        confine_to_files(connection, scratch, pinned.files)
+        source, columns = parquet.find_parquet(connection, name, [literal_path(f) for f in pinned.files])
+    source = with_missing_as_null(source, columns, reading)
+    records = _record_count(connection, source, name, pinned)
+    return open_records_or_counts(name, source, columns, records, pinned, connection, scratch, reading)
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
+def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
     """Return the number of records, within a time that the files' size allows: a view may never end.
 
     Raises:
@@ -122,13 +127,15 @@ def _counted(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinn
     finally:
         clock.cancel()
     assert row is not None
-    if row[0] > MOST_RECORDS:
+    if row[0] > MAX_COUNTED_RECORDS:
         message = f"{name}: {row[0]:,} records"
-        raise DataError(Problem("RR342", message, expected=f"at most {MOST_RECORDS:,}", hint="release it in parts"))
+        raise DataError(
+            Problem("RR342", message, expected=f"at most {MAX_COUNTED_RECORDS:,}", hint="release it in parts")
+        )
     return int(row[0])
 
 
-def _single(name: str, pinned: Pinned) -> str:
+def _single_csv_file(name: str, pinned: Pinned) -> str:
     if len(pinned.files) > 1:
         raise DataError(
             Problem("RR301", f"{name}: a glob of {len(pinned.files)} CSV files", expected="one CSV file, or Parquet")
@@ -136,7 +143,7 @@ def _single(name: str, pinned: Pinned) -> str:
     return pinned.files[0]
 
 
-def _named(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _checked_column_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     folded = [n.casefold() for n in names]
     fault = None
     if "" in names:
@@ -151,7 +158,7 @@ def _named(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
+def connect_private(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     """Open an engine that loads nothing, and spills into the scratch folder alone.
 
     Args:
@@ -161,7 +168,7 @@ def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         ":memory:",
         config={
-            "temp_directory": checked(str(scratch / "duckdb")),
+            "temp_directory": checked_path(str(scratch / "duckdb")),
             "memory_limit": memory or MEMORY,
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
@@ -171,22 +178,22 @@ def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     )
 
 
-def confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
+def confine_to_files(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
     """Let the engine see these files and the scratch folder only, for good."""
     with suppress(duckdb.Error):  # DuckDB 1 has it for each session only: groups are hashed there.
-        connection.execute(f"SET GLOBAL perfect_ht_threshold = {ARRAY_BITS}")
-    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, plain(f))))
+        connection.execute(f"SET GLOBAL perfect_ht_threshold = {MAX_ARRAY_BITS}")
+    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, literal_path(f))))
     connection.execute(f"SET allowed_paths = [{paths}]::VARCHAR[]")
     connection.execute(f"SET allowed_directories = [{literal(str(scratch.resolve()) + os.sep)}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
-def _split(uri: str) -> tuple[str, str]:
+def _split_scheme(uri: str) -> tuple[str, str]:
     scheme, colon, path = uri.partition(":")
     return (scheme, path) if colon and scheme in {"parquet", "csv", "duckdb"} else ("", uri)
 
 
-def _ending(path: str) -> str:
+def _file_ending(path: str) -> str:
     low = path.lower()
     return max((s for s in DuckDBSource.schemes if s.startswith(".") and low.endswith(s)), key=len, default=".parquet")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.folder.multiplicity import split_counts_uri
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-SCHEME, PLAN_ON, REFERENCE = "memory", "memory-plan-on", "memory-reference"
+MEMORY_SCHEME, TUNING_SCHEME, REFERENCE_SCHEME = "memory", "memory-plan-on", "memory-reference"
 """Schemes of the uris of tables in memory: of the source, of one parameters are chosen on, and of a population's."""
 URI = "uri"
 """How a table was given that is none in memory."""
@@ -28,7 +28,7 @@ class ArrowStream(Protocol):
 
 
 @frozen
-class Counted:
+class CountedTable:
     """A table of distinct rows with counts.
 
     Attributes:
@@ -40,7 +40,7 @@ class Counted:
     multiplicity: str
 
 
-Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream | Counted"
+Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream | CountedTable"
 """A uri or path, a pandas or polars data frame, an Arrow table, a DuckDB relation, or what else offers the stream; or
 counts in one of these."""
 
@@ -54,7 +54,7 @@ _KINDS = {
 _LAZY = ("polars", "LazyFrame")
 
 
-def kind_of(table: Any) -> str:
+def table_kind(table: Any) -> str:
     """Return what a table in memory is called.
 
     Raises:
@@ -76,9 +76,9 @@ def kind_of(table: Any) -> str:
     return "Arrow stream"
 
 
-def given_as(uri: str) -> str:
+def uri_kind(uri: str) -> str:
     """Return how the table of a policy was given: what kind of table in memory, or by a uri. No address, no path."""
-    multiplicity, own = parted(uri)
+    multiplicity, own = split_counts_uri(uri)
     scheme, _, kind = own.partition(":")
-    told = kind if scheme == SCHEME else URI
+    told = kind if scheme == MEMORY_SCHEME else URI
     return told if multiplicity is None else f"{told}, counts"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
-from rrpolicy.source.memory.encoded import encoded
-from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
+from rrpolicy.source.memory.copied_records import encoded
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME, TUNING_SCHEME
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot
@@ -24,7 +24,7 @@ class MemorySource:
         kind: what it is called.
     """
 
-    schemes: ClassVar[tuple[str, ...]] = (SCHEME, PLAN_ON)
+    schemes: ClassVar[tuple[str, ...]] = (MEMORY_SCHEME, TUNING_SCHEME)
     paths: ClassVar[bool] = False
     held: Any
     kind: str

@@ -27,19 +27,19 @@ def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]
         DataError: RR344 if it, or a column, cannot be read as records; RR308 if columns share a name or have none.
     """
     try:
-        reader, size = _reader(table, kind, name)
+        reader, size = _library_reader(table, kind, name)
     except DataError:
         raise
     except Exception:  # noqa: BLE001 another library's, and its message may hold values
         message = f"{name} cannot be read as a table"
         hint = "what it is made from may be closed, or its query fails: look at it where it was made"
         raise DataError(Problem("RR344", message, expected="columns of one type each", hint=hint)) from None
-    _check_names(reader.schema.names, name)
-    _check_types(reader.schema, name)
-    return _plain(reader), size
+    _check_column_names(reader.schema.names, name)
+    _check_column_types(reader.schema, name)
+    return _parquet_typed_reader(reader), size
 
 
-def _reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
+def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
     """Return the records as their library gives them, without a copy where it has them as Arrow does."""
     import pyarrow as pa
 
@@ -48,32 +48,32 @@ def _reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int
             return table.fetch_arrow_reader(BATCH), 0
         return pa.RecordBatchReader.from_stream(table), 0
     if kind == "pandas DataFrame":
-        whole = _from_pandas(table, name)
+        whole = _pandas_to_arrow(table, name)
     elif kind == "polars DataFrame":
-        _refuse([n for n, of in table.schema.items() if str(of) == "Object"], name, "Python objects")
+        _unsupported_columns([n for n, of in table.schema.items() if str(of) == "Object"], name, "Python objects")
         whole = pa.table(table)
     else:
         whole = pa.table(table) if isinstance(table, pa.Table) else pa.Table.from_batches([table])
     return whole.to_reader(BATCH), whole.nbytes
 
 
-def _from_pandas(table: Any, called: str) -> pa.Table:
+def _pandas_to_arrow(table: Any, called: str) -> pa.Table:
     """Return a pandas data frame, an index with a name as a column, as in its files; NaN, NaT and None are nulls."""
     import pyarrow as pa
 
     named = [place for place, name in enumerate(table.index.names) if name is not None]
-    _check_names([str(name) for name in (*(table.index.names[i] for i in named), *table.columns)], called)
+    _check_column_names([str(name) for name in (*(table.index.names[i] for i in named), *table.columns)], called)
     table = table.reset_index(level=named) if named else table.copy(deep=False)
     table.attrs = {}  # Arrow writes them as metadata, and warns of what is no JSON, such as the release of a frame
     try:
         return pa.Table.from_pandas(table, preserve_index=False)
     except Exception:  # of many classes
-        several = [str(name) for name, column in table.items() if not _converts(column)]
-        _refuse(several, called, "values of several kinds")
+        several = [str(name) for name, column in table.items() if not _is_convertible(column)]
+        _unsupported_columns(several, called, "values of several kinds")
         raise
 
 
-def _converts(column: Any) -> bool:
+def _is_convertible(column: Any) -> bool:
     import pyarrow as pa
 
     try:
@@ -83,7 +83,7 @@ def _converts(column: Any) -> bool:
     return True
 
 
-def _check_names(names: Sequence[str], called: str) -> None:
+def _check_column_names(names: Sequence[str], called: str) -> None:
     """Raise RR308 if a column has no name, or two have one."""
     folded = [name.casefold() for name in names]
     fault = None
@@ -96,18 +96,20 @@ def _check_names(names: Sequence[str], called: str) -> None:
         raise DataError(Problem("RR308", f"{called} has {fault}", expected=expected))
 
 
-def _check_types(schema: pa.Schema, called: str) -> None:
+def _check_column_types(schema: pa.Schema, called: str) -> None:
     """Raise RR344 for types of which only the package that made them knows what they mean, or no engine holds."""
     import pyarrow as pa
 
     if not schema.names:
         raise DataError(Problem("RR344", f"{called} has no columns", expected="a table"))
     own = [f.name for f in schema if getattr(f.type, "extension_name", None) not in {None, *_EXTENSIONS}]
-    _refuse(own, called, "values of a type of its library's own")
-    _refuse([f.name for f in schema if pa.types.is_decimal256(f.type)], called, "decimals of more than 38 digits")
+    _unsupported_columns(own, called, "values of a type of its library's own")
+    _unsupported_columns(
+        [f.name for f in schema if pa.types.is_decimal256(f.type)], called, "decimals of more than 38 digits"
+    )
 
 
-def _refuse(names: Sequence[str], called: str, what: str) -> None:
+def _unsupported_columns(names: Sequence[str], called: str, what: str) -> None:
     if names:
         listed = ", ".join(f"'{name}'" for name in names)
         hint = "cast what is needed to text, numbers or dates, and leave the rest out"
@@ -115,18 +117,18 @@ def _refuse(names: Sequence[str], called: str, what: str) -> None:
         raise DataError(Problem("RR344", message, expected="columns of one plain type each", hint=hint))
 
 
-def _plain(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _parquet_typed_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return the records in the types that they have when they are read from Parquet."""
     import pyarrow as pa
 
-    kinds = {field.name: kind for field in reader.schema if (kind := _as_parquet(field.type)) is not None}
+    kinds = {field.name: kind for field in reader.schema if (kind := _parquet_type(field.type)) is not None}
     if not kinds:
         return reader
     schema = pa.schema([pa.field(f.name, kinds.get(f.name, f.type)) for f in reader.schema])
-    return pa.RecordBatchReader.from_batches(schema, _cast(reader, schema))
+    return pa.RecordBatchReader.from_batches(schema, _cast_batches(reader, schema))
 
 
-def _as_parquet(kind: pa.DataType) -> pa.DataType | None:
+def _parquet_type(kind: pa.DataType) -> pa.DataType | None:
     """Return what Parquet makes of a type; None if it stays as it is."""
     import pyarrow as pa
 
@@ -137,7 +139,7 @@ def _as_parquet(kind: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _cast_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for batch in batches:

@@ -165,7 +165,7 @@ def test_a_rounded_weight_is_assessed_as_rounded(released):
 def test_an_engine_that_does_not_round_is_refused(released, monkeypatch):
     from rrpolicy.source.duckdb import snapshot
 
-    monkeypatch.setattr(snapshot, "rounded", lambda source, columns, reading: (source, columns))
+    monkeypatch.setattr(snapshot, "with_rounded_weights", lambda source, columns, reading: (source, columns))
     assert code(released, sample(), None, {'design = "weight"': 'design = "weight", rounding = 5'}) == "RR148"
 
 

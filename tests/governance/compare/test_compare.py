@@ -19,7 +19,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure, Standing, Verdict
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult
-from rrpolicy.reports.alternatives import Quantity
+from rrpolicy.reports.alternatives import ComparisonQuantity
 from rrpolicy.utility.distances import TotalVariation
 from rrpolicy.utility.table_metric import TableMetricOptions
 
@@ -301,7 +301,7 @@ def made(*points: tuple[float, float, float, bool]) -> CandidateComparison:
         measure = Measure(error, Standing.ESTIMATE if se else Standing.EXACT, se)
         return CandidateResult(f"c{i}", "f", "m", (), None, outcome, findings={"r": finding}, utility={"e": measure})
 
-    risk, error = Quantity("r", "", "smaller"), Quantity("e", "", "smaller")
+    risk, error = ComparisonQuantity("r", "", "smaller"), ComparisonQuantity("e", "", "smaller")
     return CandidateComparison(tuple(row(i, *p) for i, p in enumerate(points)), (risk,), (error,), risk, error)
 
 

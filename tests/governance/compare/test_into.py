@@ -41,7 +41,7 @@ def resealed(bundle: Path, change) -> None:
     change(document)
     (audit / "comparison.json").write_bytes(rrpolicy.canonical_json.pretty(document))
     record = {k: v for k, v in json.loads((audit / "audit.json").read_text()).items() if k not in {"files", "digest"}}
-    whole = manifests.sealed(record, manifests.file_digests(audit, but="audit.json"))
+    whole = manifests.sealed_record(record, manifests.file_digests(audit, but="audit.json"))
     (audit / "audit.json").write_bytes(rrpolicy.canonical_json.pretty(whole))
 
 

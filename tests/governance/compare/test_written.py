@@ -190,13 +190,13 @@ def test_without_data_there_are_the_errors_that_have_a_closed_form(policy, tmp_p
 @pytest.mark.slow
 def test_what_is_finished_is_kept_and_planned_once(policy, tmp_path, monkeypatch, capsys):
     kept, planned = tmp_path / "kept.jsonl", []
-    true = comparing.look_ahead
+    true = comparing.plan_and_assess
 
     def counting(policy, *arguments):
         planned.append(policy.name)
         return true(policy, *arguments)
 
-    monkeypatch.setattr(comparing, "look_ahead", counting)
+    monkeypatch.setattr(comparing, "plan_and_assess", counting)
     vary = {"privacy.0.epsilon": [1, 2, 3]}
     whole = rrpolicy.compare(policy, vary=vary)
     assert len(planned) == 3

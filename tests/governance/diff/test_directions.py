@@ -14,9 +14,9 @@ from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import requirement_changes
 from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
 from rrpolicy.governance.diff.strictness import change_effect
-from rrpolicy.planning.opening import Opened
-from rrpolicy.policy.baseline.inherit import read_merged
-from rrpolicy.policy.directions import RELAXABLE, RULES, Direction
+from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.policy.baseline.inheritance import read_merged
+from rrpolicy.policy.directions import DIRECTION_RULES, RELAXABLE_KEYS, Direction
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.load import load_policy
 from rrpolicy.privacy.model import Order
@@ -52,7 +52,7 @@ def side(path: Path, extends: tuple[str, ...] = ()) -> DiffInput:
     policy = load_policy(path, lambda *_: CATALOGUE)
     models = {requirement.model: Model for requirement in policy.requirements}
     tree = read_merged(path, [], Root.of(path)).root
-    return DiffInput(str(path), Opened(policy, SimpleNamespace(privacy_models=models)), tree, extends)
+    return DiffInput(str(path), OpenedPolicy(policy, SimpleNamespace(privacy_models=models)), tree, extends)
 
 
 def effects(tmp_path: Path, section: str, key: str, value: str) -> dict[str, Effect]:
@@ -191,7 +191,7 @@ name = "flip"
 
 
 def test_every_key_of_the_table_is_compared(tmp_path):
-    may = [name for name in RELAXABLE if name != "unit"]
+    may = [name for name in RELAXABLE_KEYS if name != "unit"]
     (tmp_path / "base.toml").write_text(f"schema = 1\n[policy]\nmay_relax = {may}\n".replace("'", '"'))
     (tmp_path / "x.toml").write_text(EVERY)
     (tmp_path / "y.toml").write_text(BARE)
@@ -203,7 +203,7 @@ def test_every_key_of_the_table_is_compared(tmp_path):
     }
     for change in changes:
         column = change.key.startswith("attributes.")
-        rule = RULES.get(f"attributes.*.{change.key.rpartition('.')[2]}" if column else change.key)
+        rule = DIRECTION_RULES.get(f"attributes.*.{change.key.rpartition('.')[2]}" if column else change.key)
         if rule is not None and rule.direction is Direction.NEVER:
             assert (change.effect, back[change.key]) == ("neutral", "neutral"), change
         elif rule is not None and rule.direction not in {Direction.LEDGER, Direction.HELD}:  # names differ; no ledger
@@ -213,8 +213,8 @@ def test_every_key_of_the_table_is_compared(tmp_path):
     }
 
     by_the_guarantees = {"mechanism.name", "mechanism.*"}
-    of_one = {key for key in RULES if key.startswith("policy.changes.")}
-    expected = {key for key in RULES if not key.startswith(ENTRIES)} - by_the_guarantees - of_one - {"schema"}
+    of_one = {key for key in DIRECTION_RULES if key.startswith("policy.changes.")}
+    expected = {key for key in DIRECTION_RULES if not key.startswith(ENTRIES)} - by_the_guarantees - of_one - {"schema"}
     assert sorted(told - {"policy.changes"}) == sorted(expected)
     assert "policy.changes" in told
 
@@ -246,7 +246,7 @@ def test_every_direction_is_told_both_ways(direction):
     old, new, expected = examples[direction]
     rule = next(
         r
-        for r in RULES.values()
+        for r in DIRECTION_RULES.values()
         if r.direction is direction
         and (direction is not Direction.SET or r.value is True)
         and (direction is not Direction.WIDER or "enclave" in r.value)
@@ -260,5 +260,5 @@ def test_every_direction_is_told_both_ways(direction):
 
 @pytest.mark.parametrize("direction", [Direction.STATED, Direction.ASSUMED])
 def test_another_reason_is_a_change_that_somebody_has_to_look_at(direction):
-    rule = next(r for r in RULES.values() if r.direction is direction)
+    rule = next(r for r in DIRECTION_RULES.values() if r.direction is direction)
     assert change_effect(rule, "hours are known to nobody", "of no interest") == "incomparable"

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.engine.quoting import literal
-from rrpolicy.formats.parquet import Parquet
+from rrpolicy.formats.parquet import ParquetFormat
 from rrpolicy.plugin import arrow_schema
 from rrpolicy.testing import check_format
 
@@ -125,7 +125,7 @@ def telling(selected: str) -> type[Any]:
     """Return a format whose SQL selects something else of its file."""
     return type(
         "Telling",
-        (Parquet,),
+        (ParquetFormat,),
         {"sql": lambda self, path, columns, handling: f"(SELECT {selected} FROM read_parquet({literal(path)}))"},
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.formats.parts import HERE
+from rrpolicy.formats.parts import LOCAL_SINK
 from rrpolicy.testing import check_sink
 
 file = Path(__file__).parents[1] / "apart" / "acme_pool.py"
@@ -27,7 +27,7 @@ class Sink:
         self.before, self.methods = before, methods
 
     def writer(self, parts: Any, scratch: Path) -> Any:
-        inner = HERE.writer(self.before(parts), scratch)
+        inner = LOCAL_SINK.writer(self.before(parts), scratch)
         members = {"inner": inner, "__getattr__": lambda _, name: getattr(inner, name)}
         return type("Table", (), {**members, **self.methods})()
 

@@ -1,0 +1,429 @@
+"""Releasing as a caller asks for it: a policy or a plan, the table, the key, and where the bundle goes."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from rrpolicy.bundle import audit as auditing
+from rrpolicy.bundle.audit import read_assessment
+from rrpolicy.bundle.execute import release
+from rrpolicy.bundle.key_disposition import KeyDisposition
+from rrpolicy.bundle.staging import Staging, stage
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.escaping.printable import visible
+from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.formats.parts import LOCAL_SINK, FileSink
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.manifest.sealed_manifest import read_release
+from rrpolicy.planning.file import read_plan, stale_plan_error
+from rrpolicy.planning.key_storage import KeyLocation
+from rrpolicy.planning.keys import (
+    KeyFile,
+    SeriesKey,
+    derive_key,
+    destroy_key,
+    generate_key,
+    keyed_fingerprint,
+    new_key_file,
+    read_key,
+    read_series_key,
+    require_matching_key,
+)
+from rrpolicy.planning.ledger_account import Account, ApprovalCheck, LedgerBackend
+from rrpolicy.planning.plan import Plan, make_plan
+from rrpolicy.planning.plan_request import PlannedRelease, Progress
+from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
+from rrpolicy.planning.series import SeriesState
+from rrpolicy.planning.waivers import Terms
+from rrpolicy.policy.load import absolute_uri
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.safe_io.document import read_document
+from rrpolicy.serialization.writing import plain
+from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.source.opening import open_original
+from rrpolicy.source.tuning_source import open_tuning_table
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.protection.result import ReleaseProtection
+    from rrpolicy.source.protocol import Original
+
+log = logging.getLogger("rrpolicy")
+ReleaseInput: TypeAlias = "str | os.PathLike[str] | Policy | PlannedRelease"
+"""What can be released: a policy's file or a plan's, a policy that was loaded, or a plan that was made here."""
+
+
+@frozen
+class WrittenBundle:
+    """A bundle that was written.
+
+    Attributes:
+        policy: that it was released under.
+        bundle: its folder, as the caller named it.
+        key: where the key is kept; None if it was destroyed.
+        digest: of release.json, which covers all of public/.
+        data: table -> its file in public/.
+        files: path in the bundle -> digest of the file's bytes; release.json and audit.json state them.
+        findings: of each requirement.
+        utility: what was to be expected at each utility gate.
+        protection: how strong the release is.
+    """
+
+    policy: Policy = field(repr=False)
+    bundle: Path
+    key: Path | None
+    digest: str
+    data: Mapping[str, Path]
+    files: Mapping[str, str] = field(repr=False)
+    findings: tuple[Finding, ...] = field(repr=False)
+    utility: tuple[UtilityFinding, ...] = field(repr=False)
+    protection: ReleaseProtection | None = field(repr=False)
+
+    @property
+    def public(self) -> Path:
+        """Return the folder that may be published."""
+        return self.bundle / "public"
+
+    @property
+    def audit(self) -> Path:
+        """Return the folder for the audit alone."""
+        return self.bundle / "audit"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy release --json`."""
+        return {
+            "schema": "rrpolicy.released/1",
+            "bundle": str(self.bundle),
+            "key": None if self.key is None else str(self.key),
+            "findings": plain(self.findings),
+            "protection": plain(self.protection),
+        }
+
+
+@frozen
+class ReleaseOrder:
+    """What is to be released.
+
+    Attributes:
+        opened: the policy as its file states it now, and the table.
+        policy_file: copied into audit/.
+        plan: to execute; None if it is still to be made.
+        held: the key of a plan that was made in this process.
+        plan_file: a plan's file, beside which its key lies.
+    """
+
+    opened: OpenedPolicy
+    policy_file: Path
+    plan: Plan | None = None
+    held: KeyFile | None = None
+    plan_file: Path | None = None
+
+
+def run_release(  # noqa: PLR0917 each is another thing
+    what: ReleaseInput,
+    out: Path,
+    handed: InputTable,
+    label: str | None,
+    key: KeyLocation | None,
+    root: Path | None,
+    progress: Progress,
+    accounts: LedgerBackend,
+    approve: ApprovalCheck,
+    terms: Terms | None = None,
+    protect: bytes | None = None,
+    sink: str | None = None,
+    replaces: str | None = None,
+) -> WrittenBundle:
+    """Write a release; see `rrpolicy.release` for the arguments and errors.
+
+    `accounts` opens the ledger that the policy names, `approve` asks whether the policy was approved.
+    """
+    order = _release_order(what, handed, root)
+    files = _named_sink(order.opened.registry, sink)
+    with stage(out) as staging:
+        for name in staging.swept:
+            log.warning("removed %s, which an earlier run that was killed had left", visible(name))
+        approve(order.opened.policy, order.policy_file, staging.folder, (terms or Terms()).today)
+        _execute_order(order, staging, label, KeyDisposition(key, protect), progress, accounts, terms, files, replaces)
+    return read_written_bundle(order.opened.policy, out, key if isinstance(key, Path) else None)
+
+
+def _named_sink(registry: Registry, name: str | None) -> FileSink:
+    """Return what writes the data files.
+
+    Raises:
+        PolicyError: RR250 if no plugin offers it.
+    """
+    if name is None:
+        return LOCAL_SINK
+    if name not in registry.sinks:
+        expected = ", ".join(sorted(registry.sinks))
+        problem = Problem("RR250", f"nothing is called '{visible(name)}' that writes a release", expected=expected)
+        raise PolicyError(registry.hinted(problem))
+    return registry.sinks[name]
+
+
+def _release_order(what: ReleaseInput, handed: InputTable, root: Path | None) -> ReleaseOrder:
+    """Return what is to be released."""
+    if isinstance(what, PlannedRelease):
+        return _planned_order(what, handed, root or what.root)
+    if isinstance(what, Policy):
+        return ReleaseOrder(*_reopened_policy(what, handed, root))
+    what = Path(what)
+    if not _is_plan_file(what):
+        return ReleaseOrder(open_policy(what, source=handed.uri, root=root).reading(handed), what)
+    read = read_plan(what, source=handed.uri, root=root)
+    if read.plan.source_tag is None:
+        message = f"{what} was made without data: its records are collected, each randomised before it is sent"
+        hint = "`rrpolicy collect PLAN TABLE --out DIR` makes the release; of a table that you hold, plan again with it"
+        raise RefusedError(Problem("RR523", message, hint=hint))
+    return ReleaseOrder(read.opened.reading(handed), read.policy_file, read.plan, plan_file=what)
+
+
+def _is_plan_file(path: Path) -> bool:
+    """Return whether a file is a plan: by its name, or, where that does not tell, by its first brace."""
+    if path.suffix in {".json", ".toml"} or not path.is_file():
+        return path.suffix == ".json"
+    with path.open("rb") as file:
+        return file.read(80).lstrip().startswith(b"{")
+
+
+def _planned_order(what: PlannedRelease, handed: InputTable, root: Path | None) -> ReleaseOrder:
+    """Return the order of a plan that was made here, on the same table unless another is handed over."""
+    if what.held is None:
+        message = "the plan is bound to no table, so it cannot be released"
+        raise PolicyError(Problem("RR250", message, hint="plan with the table, and with `bound` left at true"))
+    stated, file = _reopened_policy(what.opened.policy, InputTable(), root)
+    opened = OpenedPolicy(stated.policy, what.opened.registry).reading(handed)
+    return ReleaseOrder(opened, file, what.plan, what.held)
+
+
+def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> tuple[OpenedPolicy, Path]:
+    """Open a loaded policy's file again: what is released is what the file says now.
+
+    Raises:
+        PolicyError: RR250 if it was not loaded from a file.
+        RefusedError: RR401 if the file says something else by now.
+    """
+    if not policy.files:
+        message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
+        raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
+    file = Path(policy.files[0])
+    own = absolute_uri(policy.source.uri, policy.folder)
+    opened = open_policy(file, source=handed.uri or own, root=root).reading(handed)
+    if opened.policy.digest() != policy.digest():
+        raise stale_plan_error("the policy has changed")
+    return opened, file
+
+
+def _execute_order(  # noqa: PLR0917 each is another thing
+    order: ReleaseOrder,
+    staging: Staging,
+    label: str | None,
+    kept: KeyDisposition,
+    progress: Progress,
+    accounts: LedgerBackend,
+    terms: Terms | None,
+    files: FileSink,
+    replaces: str | None,
+) -> None:
+    """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
+    plan_file, opened = order.plan_file, order.opened
+    beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
+    series = opened.policy.release.series
+    existing = _existing_key_file(order, kept, beside, series)
+    held = order.held or (None if existing is None else read_key(existing))
+    if held is not None and existing is not None and existing == kept.path:
+        _require_protected_key(held, kept)
+    if order.plan is not None and held is None and kept.secret is None:
+        raise _missing_key_error(kept.path if series is None else None)
+    known = series is not None and opened.policy.ledger is not None
+    begun = accounts.reading(opened.policy, opened.registry).begun(series or "") if known else None
+    sources = opened.registry.sources
+    with (
+        opened.registry.naming_engines(),
+        open_original(opened.policy, sources, staging.scratch) as original,
+        open_tuning_table(original.policy, sources, staging.scratch / "plan-on") as elsewhere,
+    ):
+        progress("planning", 0.05)
+        plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere, begun)
+        if series is not None and order.plan is not None:
+            _binding_key(plan, original, held, kept)
+            plan = replace(plan, source_tag=None)  # from here on it is the series' key that binds it
+        drawing = (
+            _draw_key(plan, original, held, kept, staging, keep=existing is None)
+            if series is None
+            else _series_key(series, kept, staging, begun)
+        )
+        with (
+            drawing as secret,
+            open_ledger_account(opened, accounts) as account,
+        ):
+            release(
+                plan,
+                opened.policy,
+                opened.registry,
+                original,
+                secret.key,
+                staging.target,
+                label=label,
+                policy_file=order.policy_file,
+                staging=staging,
+                elsewhere=elsewhere,
+                terms=terms,
+                account=account,
+                custody=kept.custody(secret),
+                progress=progress,
+                files=files,
+                replaces=replaces,
+            )
+    if beside is not None and (kept.at is None or (series is not None and beside.exists())):
+        destroy_key(beside)
+
+
+def _existing_key_file(
+    order: ReleaseOrder, kept: KeyDisposition, beside: Path | None, series: str | None
+) -> Path | None:
+    """Return the file of the key that was made with what is to be released; None if there is none yet.
+
+    What a series is drawn with is no such key.
+    """
+    if order.held is not None:
+        return None
+    if series is not None:
+        return beside if beside is not None and beside.exists() else None
+    return kept.path if kept.exists else (beside if kept.at is None else None)
+
+
+def open_ledger_account(opened: OpenedPolicy, accounts: LedgerBackend) -> AbstractContextManager[Account | None]:
+    """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
+    return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
+
+
+@contextmanager
+def _draw_key(
+    plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition, staging: Staging, *, keep: bool
+) -> Iterator[KeyFile]:
+    """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
+
+    A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
+
+    Args:
+        plan: to draw.
+        original: the table.
+        held: a key at hand.
+        kept: what is to become of it.
+        staging: of the bundle.
+        keep: whether the file is still to be written.
+    """
+    made = _binding_key(plan, original, held, kept)
+    if kept.path is None or not keep:
+        yield made
+        return
+    with new_key_file(kept.path, made, lambda: staging.published):
+        yield made
+
+
+def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition) -> KeyFile:
+    """Return the key that binds a plan to the table at hand: the one held, one derived for both, or a fresh one."""
+    if held is not None:
+        if plan.source_tag is not None and plan.source_tag == held.source_tag:
+            _require_current_table(plan, held, original)
+        require_matching_key(held, plan.digest(), original)
+        if plan.source_tag not in {None, held.source_tag}:
+            raise _foreign_key_error(kept.path)
+        return held
+    if kept.secret is not None:
+        made = derive_key(kept.secret, plan.digest(), original)
+        if plan.source_tag not in {None, made.source_tag}:
+            message = "the secret is another one than that which the plan was made with, or the table has changed"
+            raise RefusedError(Problem("RR403", message, hint="name the secret of the plan, or plan again"))
+        return made
+    secret = generate_key()
+    return KeyFile(secret, plan.digest(), keyed_fingerprint(secret, original), kept.protect)
+
+
+def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> None:
+    """Refuse a passphrase for a file that is there without one."""
+    if kept.protect is not None and key.passphrase is None:
+        message = f"the key file {kept.path} exists without a passphrase, and is not written again"
+        lasting = isinstance(key, SeriesKey)
+        hint = "take --key-passphrase out" + (
+            ": the series goes on with its key" if lasting else ", or name another file"
+        )
+        raise RefusedError(Problem("RR403", message, hint=hint))
+
+
+@contextmanager
+def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: SeriesState | None) -> Iterator[SeriesKey]:
+    """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
+
+    Args:
+        series: its name.
+        kept: where its key is.
+        staging: of the bundle.
+        begun: the series as the ledger knows it; None if this is its first release.
+    """
+    if kept.secret is not None:
+        yield SeriesKey(kept.secret.key_of_series(series), series)
+        return
+    if kept.path is None:
+        message = f"the series '{series}' is drawn with a key of its own, which is kept as long as the series goes on"
+        raise RefusedError(Problem("RR403", message, hint="name its file, or where the first one goes: --key FILE"))
+    if kept.exists:
+        made = read_series_key(kept.path, series)
+        if begun is None:
+            message = f"there is a key of the series '{series}' in {kept.path}, and the ledger knows no release of it"
+            hint = "take the ledger from the repository's history; to begin a series, name a key file that is not there"
+            raise RefusedError(Problem("RR444", message, hint=hint))
+        _require_protected_key(made, kept)
+        yield made
+        return
+    if begun is not None:
+        message = f"there is no key in {kept.path}, and the series '{series}' was begun by {begun.by}"
+        hint = "name the key that it was begun with; without it, only another series can begin"
+        raise RefusedError(Problem("RR403", message, hint=hint))
+    made = SeriesKey(generate_key(), series, kept.protect)
+    with new_key_file(kept.path, made, lambda: staging.published):
+        yield made
+
+
+def _require_current_table(plan: Plan, held: KeyFile, original: Original) -> None:
+    """Refuse a plan, made with the key at hand, whose table has changed."""
+    if plan.source_tag != keyed_fingerprint(held.key, original, plan.source_tag):
+        raise stale_plan_error("the table has changed")
+
+
+def _missing_key_error(key: Path | None) -> RefusedError:
+    where = "beside it (PLAN.key)" if key is None else f"in {key}"
+    message = f"a plan is released with the key that was made with it, and there is none {where}"
+    return RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
+
+
+def _foreign_key_error(key: Path | None) -> RefusedError:
+    where = "beside it (PLAN.key)" if key is None else f"in {key}"
+    message = f"the key {where} was made with another plan of the same policy and table"
+    return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
+
+
+def read_written_bundle(policy: Policy, bundle: Path, key: Path | None) -> WrittenBundle:
+    """Return what was written, as it states itself."""
+    manifest = read_release(bundle / "public")
+    record = read_document(bundle / "audit" / auditing.AUDIT_FILE)
+    findings = read_document(bundle / "audit" / "findings.json")
+    assessment = read_assessment(findings).placed([requirement.place for requirement in policy.requirements])
+    files = {
+        f"{part}/{name}": told
+        for part, listed in (("public", manifest.files), ("audit", record["files"]))
+        for name, told in listed.items()
+    }
+    data = {name: bundle / "public" / manifest.pattern(name) for name in manifest.data.tables}
+    stated = (assessment.findings, assessment.utility, assessment.protection)
+    return WrittenBundle(policy, bundle, key, manifest.digest, data, files, *stated)

@@ -1,0 +1,276 @@
+"""What a column probably is to an attacker, by its name and its values; where they do not say, it is excluded."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from rrpolicy.canonical_json import Value
+from rrpolicy.drafting.binning import bin_edges_toml, merged_bins, merged_values
+from rrpolicy.drafting.detection import date_format, means_missing
+from rrpolicy.drafting.profile import MAX_DRAFT_CATEGORIES, ColumnProfile
+from rrpolicy.engine.column_types import TypeFamily
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import PLAIN, Reading
+from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.source.names import (
+    LINKING_WORDS,
+    SENSITIVE_WORDS,
+    UNIT_WORDS,
+    contains_word,
+    is_person_identifier_name,
+)
+from rrpolicy.source.schema_violations import INDEX_COLUMN
+
+MOST_NUMBERS, MOST_WHOLE = 12, 30
+"""Different numbers, and whole ones, up to which a column is offered by its values, not by bins."""
+SINGLE_SHARE = 0.05
+"""A column is near unique if more than this share of its records have a value of their own."""
+_ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
+_NUMBERED = "id ids uuid guid ssn iban"
+"""Words of a name that says that a column identifies people, however often its values repeat."""
+_WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
+_STRATUM = "strata stratum stratid sdmvstra"
+_CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
+WRITTEN_INDEX = "the index that pandas wrote beside the columns"
+
+
+@frozen
+class Guess:
+    """What is proposed for a column.
+
+    Attributes:
+        role: as drafted.
+        comment: why.
+        keys: that stand beside the role if the column is released, as TOML.
+        remarks: what is odd about its values.
+        tells_people: it may identify people, not records alone.
+        otherwise: the role that would release a column that the draft excludes.
+        shared: of a column that is named like an identifier of people and repeats: its different values, and the most
+            records that have one of them; None of any other column.
+    """
+
+    role: str
+    comment: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    tells_people: bool = False
+    otherwise: str = "quasi-identifier"
+    shared: tuple[int, int] | None = None
+
+    @property
+    def released(self) -> bool:
+        """Whether the draft releases the column."""
+        return self.role in {"quasi-identifier", "sensitive"}
+
+
+def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
+    """Return what is proposed for a column.
+
+    Args:
+        column: what it looks like.
+        reading: how the table is read.
+    """
+    found = _guess_single_column(column, reading)
+    keyed = column.family in {TypeFamily.INTEGER, TypeFamily.TEXT} and is_person_identifier_name(column.name)
+    repeats = column.distinct > 1 and _repeat_count(column) >= column.distinct
+    if not (keyed and repeats) or (
+        found.released and not contains_word(column.name, UNIT_WORDS)
+    ):  # `region_id` is a place
+        return found
+    shared = (column.distinct, column.most)
+    if found.role == "identifier":
+        return replace(found, shared=shared)
+    told = f"{column.distinct:,} values that repeat; by its name it may identify people: see `unit` above"
+    return replace(found, role="excluded", comment=told, keys={}, shared=shared)
+
+
+def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
+    """Return what is proposed for a column by itself."""
+    remarks = tuple(_value_remarks(column, reading.codes(column.name)))
+    coded = {"missing": toml_array(reading.of[column.name])} if column.name in reading.of else {}
+    design = _design_guess(column)
+    if design is not None:
+        return replace(design, remarks=remarks)
+    unfit = (
+        ("excluded", WRITTEN_INDEX)
+        if INDEX_COLUMN.fullmatch(column.name)
+        else _date_role(column) or _unreleasable_role(column)
+    )
+    if unfit is not None and unfit[0] == "identifier":
+        people = not column.row_number or contains_word(column.name, _NUMBERED)
+        return Guess(*unfit, remarks=tuple(_identifier_problems(column)), tells_people=people)
+    if unfit is not None:
+        return Guess(*unfit, remarks=remarks)
+    keys, named = {**_category_keys(column), **coded}, _role_by_name(column.name)
+    if named is not None and column.common:
+        rare = column.distinct - len(column.common) if "outside" in keys else 0
+        rest = f"; {rare:,} values of few records, or long, are `outside`" if rare else ""
+        return Guess(named, f"by its name; {'bins' if 'bins' in keys else 'domain'} from the data{rest}", keys, remarks)
+    if "domain" in keys and column.family is TypeFamily.TEXT:
+        keys = {**keys, "domain": f'"fill in: its {column.distinct:,} values that may be shown, or observed"'}
+        keys.pop("outside", None)
+    why = "and its name does not say what they tell of a person" if named is None else "each of few records, or long"
+    return Guess("excluded", f"{column.distinct:,} different values, {why}", keys, remarks)
+
+
+def _design_guess(column: ColumnProfile) -> Guess | None:
+    """Return what is proposed for a column of a survey's design, by its name; None of any other.
+
+    It is excluded: a weight tells of the person whom it was made for, and who drew the sample knows how much.
+    """
+    known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
+    sized = column.family in {TypeFamily.INTEGER, TypeFamily.REAL} and column.distinct > 1 and column.low >= 0
+    if sized and not column.nulls and contains_word(column.name, _WEIGHT):
+        keys = {"design": '"weight"', **known}
+        told = (
+            "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
+            '`design = "weight"` uses it inside'
+        )
+        return Guess("excluded", told, keys, otherwise="insensitive")
+    part = (
+        "stratum"
+        if contains_word(column.name, _STRATUM)
+        else "cluster"
+        if contains_word(column.name, _CLUSTER)
+        else None
+    )
+    if part is None or column.family is TypeFamily.OTHER or column.distinct <= 1:
+        return None
+    told = f"by its name a {part} of a survey, without which analysts do not know the errors of the sample"
+    return Guess("excluded", told, {"design": f'"{part}"', **known}, otherwise="insensitive")
+
+
+def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
+    """Return the role of a column that cannot be released as it is, and why; None of any other."""
+    if column.family is TypeFamily.OTHER or column.kind == "TIME":
+        return (
+            "excluded",
+            f"{toml_value(column.kind)[1:-1]}: cut it into text, such as the year, in a view to release it",
+        )
+    if column.distinct <= 1:
+        lacking = ", beside records that have none: a `domain` of it, with `nulls`, tells which" if column.nulls else ""
+        return "excluded", f"one value only{lacking or ': it tells nothing'}"
+    if column.row_number:
+        return "identifier", "a row number: whole numbers without a gap, one a record"
+    called = contains_word(column.name, _ID)
+    # Whole numbers that repeat here and there are as often amounts, such as what is spent, as numbers of people.
+    tells = column.family is TypeFamily.TEXT or (
+        column.family is TypeFamily.INTEGER and (called or not _repeat_count(column))
+    )
+    unique = tells and column.singles >= (1 - SINGLE_SHARE) * column.known
+    named = called and column.singles > SINGLE_SHARE * column.records
+    if unique or named or (contains_word(column.name, _NUMBERED) and column.distinct > MAX_DRAFT_CATEGORIES):
+        return "identifier", "nearly every record has a value of its own" if unique else "by its name"
+    if column.distinct > MAX_DRAFT_CATEGORIES and column.family is TypeFamily.TEXT:
+        told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
+        return "excluded", told
+    return None
+
+
+def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
+    """Return the role of texts or whole numbers that spell dates, and SQL that casts them; None of other columns."""
+    if column.family not in {TypeFamily.TEXT, TypeFamily.INTEGER} or column.distinct <= 1:
+        return None
+    spelling = date_format([str(value) for value in (*column.values, *column.last)])
+    if spelling is None:
+        return None
+    text = identifier(column.name) + ("" if column.family is TypeFamily.TEXT else "::VARCHAR")
+    cast = f"strptime({text}, {literal(spelling)})" + ("" if "%H" in spelling else "::DATE")
+    told = f"spells dates, which are no DATE: for bins of them, write the table again with {cast}"
+    return "excluded", f"{told}; `rrpolicy explain RR312` shows how"
+
+
+def _category_keys(column: ColumnProfile) -> dict[str, str]:
+    """Return the domain, or bins, with a category for nulls."""
+    many = {TypeFamily.MOMENT: MAX_DRAFT_CATEGORIES, TypeFamily.INTEGER: MOST_WHOLE}.get(column.family, MOST_NUMBERS)
+    if column.family in {TypeFamily.TEXT, TypeFamily.BOOLEAN} or column.distinct <= many:
+        ordered = column.family is TypeFamily.INTEGER and column.distinct > MOST_NUMBERS  # fewer may be codes
+        rest = (
+            {}
+            if len(column.common) == len(column.values)
+            else {"outside": toml_value(_unused_category_name(column, "other"))}
+        )
+        own = {"domain": toml_array(column.common), **rest, **_null_category_keys(column)}
+        return {**own, **({"scale": '"ordinal"'} if ordered else {})}
+    return {"bins": f"[{', '.join(bin_edges_toml(column))}]", **_null_category_keys(column), "scale": '"ordinal"'}
+
+
+def with_hierarchy(found: Guess) -> Mapping[str, str]:
+    """Return the keys of an ordered column with a hierarchy that merges neighbours; else those that it has."""
+    keys = found.keys
+    role = found.otherwise if found.role == "excluded" else found.role
+    if "scale" not in keys or role != "quasi-identifier":
+        return keys
+    read = tomllib.loads("\n".join(f"{key} = {keys[key]}" for key in ("domain", "bins", "nulls") if key in keys))
+    own = [name for key, name in read.items() if key == "nulls"]
+    labels = merged_bins(read["bins"]) if "bins" in read else merged_values(read["domain"])
+    levels = [
+        "{ " + ", ".join(f"{toml_value(group)} = {toml_array(members)}" for group, members in level.items()) + " }"
+        for level in ({**level, **{name: [name] for name in own}} for level in labels)
+    ]
+    return {**keys, "hierarchy": f"[{', '.join(levels)}]"} if levels else keys
+
+
+def _repeat_count(column: ColumnProfile) -> int:
+    """Return how many records have the value of an earlier one."""
+    return column.known - column.distinct
+
+
+def _identifier_problems(column: ColumnProfile) -> Iterator[str]:
+    """Yield why an identifier does not tell every record's unit, or one record from another."""
+    if repeated := _repeat_count(column):
+        yield (
+            f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
+            f"`max_records = {column.most}` under [source] if a person may have so many records"
+        )
+    if column.nulls:
+        yield f"{column.nulls:,} of {column.records:,} records have no value"
+
+
+def _value_remarks(column: ColumnProfile, codes: Sequence[Value]) -> Iterator[str]:
+    """Yield what is odd about a column's values."""
+    if column.alike:
+        yield f"{column.alike} of its values differ from another in capitals or white space alone"
+    if column.padded:
+        yield f"{column.padded} of its values begin or end with white space"
+    for word in (code for code in codes if isinstance(code, str) and not means_missing(code)):
+        yield (
+            f"{toml_value(word)} stands beside numbers and is read as no value: if it is a category, take it out of "
+            "`missing`, and write each value of the domain in quotes"
+        )
+    if numbers := [code for code in codes if not isinstance(code, str)]:
+        yield (
+            f"{' and '.join(map(toml_value, numbers))} lie apart from the other numbers and are read as codes of "
+            "missing values, which is a guess: if one is a value, take it out of `missing`, and list it"
+        )
+    if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
+        people = ": if it identifies people, it is an identifier" if column.family is TypeFamily.INTEGER else ""
+        yield f"{column.singles:,} of {column.records:,} records have a value that no other record has{people}"
+
+
+def _role_by_name(name: str) -> str | None:
+    """Return the role that a column's name clearly has."""
+    if contains_word(name, SENSITIVE_WORDS):
+        return "sensitive"
+    return "quasi-identifier" if contains_word(name, LINKING_WORDS) else None
+
+
+def _null_category_keys(column: ColumnProfile) -> dict[str, str]:
+    if not column.nulls:
+        return {}
+    return {"nulls": toml_value(_unused_category_name(column, "unknown", "missing", "no value"))}
+
+
+def _unused_category_name(column: ColumnProfile, *names: str) -> str:
+    """Return the first of some names that no value of a column has."""
+    taken = {str(v) for v in column.values}
+    return next(n for n in (*names, *(f"{names[0]} {i}" for i in range(2, 200))) if n not in taken)
+
+
+def toml_array(values: Sequence[Any]) -> str:
+    """Return values as an array in TOML."""
+    return "[" + ", ".join(map(toml_value, values)) + "]"

@@ -1,0 +1,103 @@
+"""The environment of the templates: every value that they write has passed the filter of the language it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from typing import ParamSpec
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from rrpolicy.engine import quoting
+from rrpolicy.escaping import formulas, markdown
+from rrpolicy.escaping.printable import visible
+from rrpolicy.escaping.templates import template_environment
+from rrpolicy.exports import r
+from rrpolicy.exports.treatment_text import treatment_markdown
+from rrpolicy.exports.weights import typed_headings
+
+P = ParamSpec("P")
+
+
+@cache
+def export_environment() -> Environment:
+    """Return the templates' environment: nothing may be undefined, and no text is written that passed no filter.
+
+    Filters return `Markup`, which marks text as written for its place; `finalize` refuses any other. So nothing is
+    left for autoescape to escape, which is on for the sake of the mark: macros and blocks keep it.
+    """
+    made = template_environment("rrpolicy.exports", _filtered_only, keep_trailing_newline=True)
+    filters: dict[str, Callable[..., str]] = {
+        "prose": markdown.markdown_prose,
+        "code": lambda value: markdown.markdown_code(str(value)),
+        "cell": lambda value: markdown.markdown_cell(str(value)),
+        "fenced": markdown.markdown_fence,
+        "thousands": lambda number: f"{number:,}",
+        "treatment": treatment_markdown,
+        "identifier": quoting.identifier,
+        "literal": quoting.literal,
+        "kind": quoting.type_name,
+        "unescaped": lambda name: formulas.unescape_formula_sql(quoting.identifier(name)),
+        "scan": lambda columns, path, data, form: form.sql(path, columns, data.csv_formulas),
+        "comment": visible,
+        "r": r.r_string,
+        "r_column": r.r_column_class,
+        "python": repr,
+    }
+    made.filters |= {name: _markup_filter(write) for name, write in filters.items()}
+    made.filters |= {
+        "join": _join_markup,
+        "r_classes": _markup_list_filter(r.r_column_classes),
+        "typed": typed_headings,
+    }
+    made.globals |= {
+        "free": _unused_names,
+        "formula_begins": Markup(formulas.TOLD),  # noqa: S704 - a constant
+        "formula_convention": Markup(formulas.ESCAPE_CONVENTION),  # noqa: S704 - likewise
+    }
+    return made
+
+
+def _filtered_only(value: object) -> object:
+    """Return what is written: numbers, and text that passed a filter.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(value, (int, float, Markup)) and not isinstance(value, bool):
+        return value
+    raise TypeError(f"a template writes {value!r}, which passed no filter")
+
+
+def _markup_filter(write: Callable[P, str]) -> Callable[P, Markup]:
+    @wraps(write)
+    def filtered(*args: P.args, **kwargs: P.kwargs) -> Markup:
+        return Markup(write(*args, **kwargs))  # noqa: S704 - the mark says that this filter wrote it
+
+    return filtered
+
+
+def _markup_list_filter(write: Callable[P, Iterable[str]]) -> Callable[P, list[Markup]]:
+    @wraps(write)
+    def filtered(*args: P.args, **kwargs: P.kwargs) -> list[Markup]:
+        return [Markup(text) for text in write(*args, **kwargs)]  # noqa: S704 - likewise
+
+    return filtered
+
+
+def _join_markup(texts: Iterable[object], by: str) -> Markup:
+    """Join what filters wrote; Jinja's own filter would escape the rest for HTML."""
+    return Markup(by).join(map(_filtered_only, texts))  # type: ignore[arg-type]  # noqa: S704 - a template's own text
+
+
+def _unused_names(columns: Iterable[str], *names: str) -> list[Markup]:
+    """Return a view's own column names, each with underscores behind it if a column is called so already."""
+    taken = {column.casefold() for column in columns}
+    found = []
+    for name in names:
+        free = name
+        while free in taken:
+            free += "_"
+        found.append(Markup(free))  # noqa: S704 - a template's own name
+    return found

@@ -1,0 +1,123 @@
+"""What was done to the columns, and what nobody may therefore do with them, in words for every standard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rrpolicy.channels.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Decoder,
+    IdentityDecoder,
+    MatrixDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+    WithheldDecoder,
+)
+from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.frozen_dataclass import frozen
+
+UNCHANGED = "released unchanged"
+
+
+def alters_values(decoder: Decoder) -> bool:
+    """Return whether a released value can be another than the original one, or stand for several."""
+    if isinstance(decoder, RecodeDecoder):
+        return any(len(group) > 1 for groups in decoder.groups for group in groups)
+    return decoder.drawn
+
+
+@frozen
+class ColumnMethod:
+    """What was done alike to some columns.
+
+    Attributes:
+        form: of their decoders.
+        changed: whether anything was.
+        words: the columns and what was done, in a sentence.
+    """
+
+    form: type[Decoder]
+    changed: bool
+    words: str
+
+
+def column_methods(decoders: Sequence[Decoder]) -> tuple[ColumnMethod, ...]:
+    """Return what was done to the columns of a release, each way once.
+
+    Args:
+        decoders: of the release.
+    """
+    alike: dict[tuple[type[Decoder], str, bool], list[str]] = {}
+    for decoder in decoders:
+        key = (type(decoder), _method_text(decoder) if alters_values(decoder) else UNCHANGED, alters_values(decoder))
+        alike.setdefault(key, []).extend(_treated_columns(decoder))
+    return tuple(
+        ColumnMethod(form, was_changed, f"{', '.join(names)}: {what}.")
+        for (form, what, was_changed), names in alike.items()
+    )
+
+
+def _treated_columns(decoder: Decoder) -> list[str]:
+    """Return the columns of a decoder: one by one where they are undone so, else as what was drawn together."""
+    if isinstance(decoder, RecodeDecoder) or len(decoder.columns) == 1:
+        return [quoted_list([column]) for column in decoder.columns]
+    return [f"({quoted_list(decoder.columns)} together)"]
+
+
+def _method_text(decoder: Decoder) -> str:
+    match decoder:
+        case RetentionDecoder(columns=columns):
+            of, other = ("combination", "combination") if len(columns) > 1 else ("value", "category")
+            return f"each {of} is kept with a published probability, otherwise replaced by another {other}"
+        case MatrixDecoder():
+            return "each value is drawn anew by a published transition matrix"
+        case AdditionDecoder(set_size=l):
+            drawn = f"released as sets of {l}: the original value and {l - 1} drawn at random"
+            return "released as the set of all values, which says nothing of it" if decoder.silent else drawn
+        case AnatomyDecoder(size=l, of=of):
+            return f"released apart from the records (table '{of}'), in groups of at least {l}, dealt at random"
+        case RecodeDecoder():
+            return "generalised: a label stands for one category or several"
+        case WithheldDecoder():
+            return "each value is drawn anew by a transition matrix that the publisher withholds"
+        case IdentityDecoder():
+            raise ValueError("an identity changes nothing")
+
+
+def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
+    """Return what must not be done with the released values as they are.
+
+    Args:
+        decoders: of the release.
+    """
+    told = []
+    drawn = [d for d in decoders if d.drawn]
+    dealt = [c for d in drawn if isinstance(d, AnatomyDecoder) for c in d.columns]
+    kept = [c for d in drawn if isinstance(d, WithheldDecoder) for c in d.columns]
+    randomised = [c for d in drawn if not isinstance(d, (AnatomyDecoder, WithheldDecoder)) for c in d.columns]
+    generalised = [c for d in decoders if isinstance(d, RecodeDecoder) and alters_values(d) for c in d.columns]
+    if randomised:
+        told.append(f"The values of {quoted_list(randomised)} are randomised: estimate, do not count.")
+    if kept:
+        told.append(
+            f"The values of {quoted_list(kept)} are randomised by matrices that the publisher withholds: no count of "
+            "them can be estimated, and README.md says what holds without."
+        )
+    if dealt:
+        told.append(
+            f"Which record of a group has which value of {quoted_list(dealt)} was left to chance and is not in the "
+            "release: estimate, do not count."
+        )
+    if len(dealt) > 1:
+        told.append(
+            f"Which values of {quoted_list(dealt)} belong to one record is not in the release: study them apart."
+        )
+    if generalised:
+        told.append(
+            f"The labels of {quoted_list(generalised)} stand for categories together: what is counted of one category "
+            "alone is an even share, without a standard error."
+        )
+    if not drawn:
+        told.append("No value was drawn at random: labels can be counted as they stand in the data.")
+    return tuple(told)

@@ -1,0 +1,78 @@
+"""release.json read and checked before anything is believed of it: its schema, its own digest, those of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rrpolicy.canonical_json import Json, file_digest, record_digest
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
+from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
+
+
+def read_release(folder: Path) -> Manifest:
+    """Return what the release.json of a public/ folder says, every field checked.
+
+    Raises:
+        PolicyError: RR260 if there is none, or it is not what its schema asks; RR261 if its schema is another one.
+    """
+    try:
+        document = read_document(folder / MANIFEST_FILE)
+    except UnreadableError as error:
+        raise no_release_error(folder, str(error)) from error
+    if document.get("schema") != Manifest.schema:
+        raise PolicyError(
+            Problem(
+                "RR261",
+                f"the release's schema is {document.get('schema')!r}",
+                expected=Manifest.schema,
+                hint="it was written by another version of rrpolicy: update, or use the one named in release.json",
+            )
+        )
+    wrong = faults(document, Manifest.schema)
+    if wrong:
+        raise no_release_error(folder, f"in its {MANIFEST_FILE}, {'; '.join(wrong[:SHOWN])}")
+    try:
+        return Manifest.from_json(document)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise no_release_error(folder, f"its {MANIFEST_FILE} contradicts itself") from error
+
+
+def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str], name: str = MANIFEST_FILE) -> None:
+    """Check the digest of a record, and of the files that are about to be read. It costs one read of each.
+
+    Args:
+        folder: of the record.
+        document: the record.
+        paths: of the files, relative to the folder.
+        name: of the record.
+
+    Raises:
+        PolicyError: RR284 if one is not what was written.
+    """
+    if document.get("digest") != record_digest(document):
+        raise _tampering_error(name, "its field 'digest' is not its own digest")
+    files = document.get("files")
+    for path in paths:
+        listed = files.get(path) if isinstance(files, dict) else None
+        if listed is None:
+            raise _tampering_error(path, f"{name} does not list it")
+        if file_digest(folder / path) != listed:
+            raise _tampering_error(path, f"its bytes are not those that {name} names")
+
+
+def no_release_error(folder: Path, why: str) -> PolicyError:
+    """Return the error of a folder that holds no release."""
+    return PolicyError(
+        Problem(
+            "RR260",
+            f"{folder} is not a release: {why}",
+            expected="a bundle written by `rrpolicy release`, or its public/ folder",
+        )
+    )
+
+
+def _tampering_error(path: str, why: str) -> PolicyError:
+    hint = "take the bundle again; `rrpolicy verify` tells everything that was changed; --no-verify reads it as it is"
+    return PolicyError(Problem("RR284", f"{path} was changed after it was released: {why}", hint=hint))

@@ -1,0 +1,272 @@
+"""What a plan and a release ask of the ledger that their policy names; whoever keeps it stands above this room.
+
+A policy without [ledger] has no account, and nothing here concerns it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import field
+from typing import TYPE_CHECKING, Protocol
+
+from rrpolicy.canonical_json import Json
+from rrpolicy.errors import GatedResult, Problem
+from rrpolicy.finding import Finding
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.writing import plain
+
+if TYPE_CHECKING:
+    from datetime import date
+    from pathlib import Path
+
+    from rrpolicy.manifest.manifest import LedgerPlace, Manifest
+    from rrpolicy.planning.plan import Plan
+    from rrpolicy.planning.series import SeriesState
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.protocol import Original
+
+_DRAW = b"rrpolicy.draw/1\0"
+
+
+@frozen
+class CompositionEntry:
+    """One entry of the budget, over all releases of the same people.
+
+    Attributes:
+        finding: of all of them as one channel; None if no rule composes them.
+        alone: what each release reaches by itself, the new one last, where that is known.
+        unruled: why no rule composes them; "" if one does.
+        promised_by: what people call the earlier release, or the ledger's budget, that promised it; "" of the policy's
+            own budget.
+    """
+
+    requirement: str
+    finding: Finding | None
+    alone: tuple[float | None, ...]
+    unruled: str = ""
+    promised_by: str = ""
+
+    @property
+    def said(self) -> str:
+        """Return the requirement, with whose it is."""
+        return self.requirement + (f" (promised by {self.promised_by})" if self.promised_by else "")
+
+
+@frozen
+class BudgetCheck(GatedResult):
+    """A release beside the earlier ones of the same people.
+
+    Attributes:
+        ledger: the file, as the policy names it.
+        head: hash of the ledger's last entry.
+        earlier: what people call the earlier releases that may speak of the same people.
+        rule: by which they are composed, in words.
+        together: each entry of the budget; empty where there is no earlier release.
+        rerun: what people call the entry of which this is the same draw again; None for a new release.
+        uncomposed: why the policy has it released although no rule composes it; None if it has not, or need not.
+        branch: of a git server on which the release is entered; None if the ledger is a file alone.
+        problems: what stands in the way (RR441, RR442, RR446).
+    """
+
+    ledger: str
+    head: str
+    earlier: tuple[str, ...]
+    rule: str
+    together: tuple[CompositionEntry, ...] = ()
+    rerun: str | None = None
+    uncomposed: str | None = None
+    branch: str | None = None
+    problems: tuple[Problem, ...] = field(default=(), compare=False)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return what a plan's document holds of it."""
+        return {
+            "head": self.head,
+            "earlier": list(self.earlier),
+            "rule": self.rule,
+            "uncomposed": self.uncomposed,
+            "together": [
+                {
+                    "requirement": each.requirement,
+                    "finding": None if each.finding is None else each.finding.to_json(),
+                    "alone": plain(each.alone),
+                    "unruled": each.unruled or None,
+                    "promised_by": each.promised_by or None,
+                }
+                for each in self.together
+            ],
+            "problems": [{"code": p.code, "message": p.message} for p in self.problems],
+        }
+
+    @property
+    def stated(self) -> dict[str, Json]:
+        """Return what audit/ states of it: what the ledger tells anybody who has it, in words."""
+        return {
+            "earlier": list(self.earlier),
+            "rule": self.rule,
+            "uncomposed": self.uncomposed,
+            "requirements": [
+                {
+                    "requirement": each.said,
+                    "verdict": "no rule" if each.finding is None else str(each.finding.verdict or ""),
+                    "told": composition_text(each),
+                }
+                for each in self.together
+            ],
+        }
+
+    @property
+    def entered(self) -> str:
+        """Return what a release under it says of the ledger's file."""
+        if self.rerun is not None:
+            return f"the same release as {self.rerun}: nothing new is entered in {self.ledger}"
+        if self.branch is None:
+            return f"entered in {self.ledger}: commit it"
+        return f"entered in {self.ledger}: pushed to {self.branch}; before a pull, `git checkout -- {self.ledger}`"
+
+    def lines(self) -> Iterator[str]:
+        """Yield what a plan says of it."""
+        if self.rerun is not None:
+            yield f"the same draw as an entry of {self.ledger}: nothing new is released"
+            return
+        names = ", ".join(shortened_list(self.earlier))
+        yield f"together with {names}: {self.rule}" if self.earlier else f"{self.ledger}: {self.rule}"
+        for each in self.together:
+            verdict = "no rule" if each.finding is None else str(each.finding.verdict or "")
+            yield f"{verdict:<9} {each.said}: {composition_text(each)}"
+        if self.problems:
+            yield f"the ledger refuses this release ({', '.join(dict.fromkeys(p.code for p in self.problems))})"
+        if self.uncomposed is not None:
+            yield f"no composed guarantee: released all the same, because {self.uncomposed}"
+
+
+def composition_text(each: CompositionEntry) -> str:
+    """Return what an entry of the budget comes to, with the numbers that it is made of."""
+    if each.finding is None:
+        return f"no composed guarantee: {each.unruled}"
+    alone = " and ".join(shortened_list(["?" if value is None else f"{value:.6g}" for value in each.alone]))
+    achieved = each.finding.achieved
+    number = "undecided" if achieved is None else f"{achieved.value:.6g}"
+    limit = "" if each.finding.limit is None else f", limit {float(each.finding.limit):.6g}"
+    return f"alone {alone}; together {number}{limit}"
+
+
+class Account(Protocol):
+    """A ledger that a release is held against, and entered in."""
+
+    def begun(self, name: str) -> SeriesState | None:
+        """Return a series as its first release left it; None if there was none yet.
+
+        Args:
+            name: of the series.
+
+        Raises:
+            RefusedError: RR440, RR443 if the ledger cannot be relied on, or is not there.
+            RRPolicyError: if no loaded plugin reads its channel.
+        """
+        ...
+
+    def weigh(
+        self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
+    ) -> BudgetCheck:
+        """Hold a plan against the budget that it has together with earlier releases; nothing is written.
+
+        Args:
+            plan: settled, if it is to be drawn.
+            original: the table, or the number of records.
+            findings: of the plan by itself, one for each requirement.
+            draw: see `draw_id`; None for a plan that is only looked at.
+
+        Raises:
+            RefusedError: RR440, RR443 if the ledger cannot be relied on, or is not there.
+        """
+        ...
+
+    def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
+        """Enter a release whose bundle is about to appear, and return where it stands; it counts from then on.
+
+        Args:
+            plan: that was weighed.
+            manifest: without its place in the ledger, and not sealed yet.
+            draw: see `draw_id`.
+            uncomposed: as it was weighed.
+
+        Raises:
+            RefusedError: RR440 if it was entered before, with other data; RR407, RR408 if nothing can be written.
+        """
+        ...
+
+    def settle(self, place: LedgerPlace, release: str | None) -> None:
+        """Note that the bundle appeared, or never will.
+
+        Args:
+            place: of the release.
+            release: digest of release.json; None if the bundle was not written.
+        """
+        ...
+
+
+class ApprovalCheck(Protocol):
+    """Asks, before anything is released, whether a policy was approved as it stands."""
+
+    def __call__(self, policy: Policy, file: Path, into: Path, day: date) -> None:
+        """Refuse a policy that is not approved; put its approval beside the release.
+
+        Args:
+            policy: as its file states it.
+            file: that.
+            into: the bundle in the making.
+            day: on which approvers' keys have to be trusted.
+
+        Raises:
+            RefusedError: RR417.
+        """
+        ...
+
+
+class LedgerBackend(Protocol):
+    """Opens the ledger that a policy names."""
+
+    def reading(self, policy: Policy, registry: Registry) -> Account:
+        """Return the account of a policy that names a ledger, to be looked at."""
+        ...
+
+    def writing(self, policy: Policy, registry: Registry) -> AbstractContextManager[Account]:
+        """Return the same, held so that nobody else enters a release until it is entered, or given up."""
+        ...
+
+
+def draw_id(key: bytes, plan: Plan) -> str:
+    """Return what tells a draw from any other of the same plan and table, and nothing of them to whoever lacks the key.
+
+    The key is 256 bits that nobody else has; a rerun under it is the same release.
+    """
+    if plan.source_tag is None:
+        raise ValueError("a plan is drawn only with its source tag")
+    told = _DRAW + plan.digest().encode() + b"\0" + plan.source_tag.encode()
+    return "hmac-sha256:" + hmac.new(key, told, hashlib.sha256).hexdigest()
+
+
+def collection_id(plan: Plan, rows: str) -> str:
+    """Return what tells a collected table from any other of the same plan; it holds nothing that is not released.
+
+    Args:
+        plan: that it was collected for.
+        rows: digest of its released rows.
+    """
+    return "sha256:" + hashlib.sha256(_DRAW + plan.digest().encode() + b"\0" + rows.encode()).hexdigest()
+
+
+def table_digests(manifest: Manifest) -> Mapping[str, str]:
+    """Return table -> digest of its released rows."""
+    return {name: table.digest for name, table in manifest.data.tables.items()}
+
+
+def shortened_list(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
+    """Return the first names, and how many more there are."""
+    rest = len(names) - most
+    return (*names[:most], f"{rest} more") if rest > 0 else tuple(names)

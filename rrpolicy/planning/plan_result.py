@@ -1,0 +1,261 @@
+"""What `rrpolicy plan` shows: the plan with what was found of it, and the error that each marginal will have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical_json import Json, exact
+from rrpolicy.channels.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Block,
+    Decoder,
+    IdentityDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+)
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.errors import DataError, GatedResult, Problem
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.mechanism import Remark
+from rrpolicy.planning.assess import Assessment, assess
+from rrpolicy.planning.check import RequirementStatement, requirement_statements
+from rrpolicy.planning.derived_statistics import acceptance_hint
+from rrpolicy.planning.gate import Decision, gate
+from rrpolicy.planning.ledger_account import Account, BudgetCheck
+from rrpolicy.planning.plan import Plan, make_plan
+from rrpolicy.planning.waivers import REVIEW_REMARKS, Terms, warning_id
+from rrpolicy.policy.governance import Governance
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.serialization.fields import UNWRITTEN, document_key
+from rrpolicy.serialization.writing import plain
+from rrpolicy.source.units import UNTESTED_UNITS, unit_choice_hint
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+MAX_PAIRS = 400
+"""Pairs of columns whose error is computed, the first ones of the channel."""
+
+
+@frozen
+class MarginalError:
+    """The root mean squared error of a marginal's reconstructed shares, of this table.
+
+    Attributes:
+        attributes: of the marginal.
+        error: infinite if nothing can be reconstructed; None if it takes data to tell.
+        cells: of the marginal.
+    """
+
+    attributes: tuple[str, ...]
+    error: float | None = field(metadata=document_key("rmse"))
+    cells: int = field(default=1, metadata=UNWRITTEN)
+
+    @property
+    def relative(self) -> float:
+        """Return the error as a share of that of equal shares, at most sqrt((1 - 1/d)/d) in d cells, at its worst."""
+        if self.error is None or self.cells <= 1:
+            return 0.0
+        return self.error / math.sqrt((1 - 1 / self.cells) / self.cells)
+
+    @property
+    def useless(self) -> bool:
+        """Whether equal shares, which nobody has to estimate, are nearer to those of every table."""
+        return self.relative >= 1
+
+    @property
+    def odd(self) -> bool:
+        """Whether there is no number: nothing can be reconstructed, or it takes data to tell."""
+        return self.error is None or math.isinf(self.error)
+
+    @property
+    def told(self) -> str:
+        """Return the error in words."""
+        if self.error is None:
+            return "unknown without data"
+        return "cannot be estimated" if math.isinf(self.error) else f"{self.error:.4g}"
+
+
+@frozen
+class PlanResult(GatedResult):
+    """A plan, what was found of it, whether it passes, and what it will still be good for.
+
+    Attributes:
+        plan: what a release executes.
+        assessment: findings and utility.
+        decision: of the gate.
+        errors: of every one-way and two-way marginal.
+        stated: where each requirement comes from, in the order of the findings.
+        governance: what people declare of the policy, as its file states it now; no part of the plan.
+        weighed: beside earlier releases of the same people; None if the policy names no ledger.
+    """
+
+    plan: Plan
+    assessment: Assessment
+    decision: Decision
+    errors: tuple[MarginalError, ...]
+    stated: tuple[RequirementStatement, ...]
+    governance: Governance
+    weighed: BudgetCheck | None = None
+
+    def with_tag(self, source_tag: str) -> PlanResult:
+        """Return the outlook of the plan with the HMAC of its source."""
+        return replace(self, plan=self.plan.with_tag(source_tag))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what stands in the way of a release: at the gate, and of the budget."""
+        return self.decision.problems + (() if self.weighed is None else self.weighed.problems)
+
+    @property
+    def accept(self) -> str | None:
+        """Return the line to paste below [release] if a requirement holds only on condition of what is not accepted."""
+        policy = self.plan.policy
+        needed = any(set(f.given) - set(policy.release.accept) for f in self.assessment.findings)
+        return acceptance_hint(policy, self.plan.derived) if needed else None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `plan --json` and `plan --out`."""
+        policy = self.plan.policy
+        return {
+            **self.plan.to_json(),
+            "mechanism": {"name": policy.mechanism.name, "parameters": randomisation_parameters(self.plan)},
+            "passed": self.passed,
+            "protection": plain(self.assessment.protection),
+            "findings": plain(self.assessment.findings),
+            "utility": plain(self.assessment.utility),
+            "assumptions": list(self.assessment.audited),
+            "accept": self.accept,
+            "expected_errors": plain(self.errors),
+            "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
+            "unchanged": list(unrandomised_columns(self.plan)),
+            "governance": self.governance.to_json(),
+            "governance_digest": self.governance.digest(),
+            "waived": plain(self.decision.waived),
+            "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in self.decision.warnings],
+            **({} if self.weighed is None else {"ledger": self.weighed.to_json()}),
+        }
+
+
+def plan_and_assess(  # noqa: PLR0917 those of `make_plan`, and two more
+    policy: Policy,
+    registry: Registry,
+    original: Original | int,
+    progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
+    terms: Terms | None = None,
+    account: Account | None = None,
+) -> PlanResult:
+    """Plan and assess; see `make_plan` for the arguments and errors; `terms` are today's by default.
+
+    `account` is the ledger that the policy names.
+    """
+    series = policy.release.series
+    begun = None if account is None or series is None else account.begun(series)
+    plan = make_plan(policy, registry, original, progress, elsewhere, begun)
+    progress("assessing", 0.5)
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
+    progress("expecting errors", 0.9)
+    errors = marginal_errors(plan, original)
+    decision = gate(assessment, policy, terms or Terms(), review_warnings(plan))
+    weighed = None if account is None else account.weigh(plan, original, assessment.findings)
+    return PlanResult(
+        plan, assessment, decision, errors, requirement_statements(policy, registry), policy.governance, weighed
+    )
+
+
+def review_warnings(plan: Plan) -> Iterator[Remark]:
+    """Yield what of a plan needs a person's judgement."""
+    said = unit_choice_hint(plan.policy)
+    if said is not None:
+        yield Remark(UNTESTED_UNITS, said)
+    yield from (remark for remark in plan.remarks if remark.name in REVIEW_REMARKS)
+
+
+def unrandomised_columns(plan: Plan) -> tuple[str, ...]:
+    """Return the released columns that are not randomised."""
+    return tuple(d.column for d in plan.channel.decoders() if isinstance(d, IdentityDecoder))
+
+
+def exact_columns(plan: Plan) -> tuple[str, ...]:
+    """Return the columns that are released exactly: never touched, or by parameters that change nothing."""
+    found: list[str] = []
+    for decoder in plan.channel.decoders():
+        if isinstance(decoder, IdentityDecoder) or (isinstance(decoder, RetentionDecoder) and not decoder.drawn):
+            found += decoder.columns
+        elif isinstance(decoder, RecodeDecoder):
+            pairs = zip(decoder.attributes, decoder.groups, strict=True)
+            kept = [name for name, groups in pairs if all(len(group) == 1 for group in groups)]
+            found += [plan.policy.attributes[name].release_as for name in kept]
+    return tuple(found)
+
+
+def randomisation_parameters(plan: Plan) -> dict[str, Json]:
+    """Return, for every randomised attribute, its parameters with exact fractions beside the numbers."""
+    found: dict[str, Json] = {}
+    for decoder in plan.channel.decoders():
+        if isinstance(decoder, IdentityDecoder):
+            continue
+        name = ",".join(decoder.attributes)
+        origin = plan.origins.get(decoder.attributes[0])
+        solved = plan.unrounded.get(decoder.attributes[0])
+        found[name] = {
+            "form": decoder.form,
+            **_form_parameters(decoder),
+            "origin": None if origin is None else origin.value,
+            "unrounded": None if solved is None else dict(solved),
+        }
+    return found
+
+
+def _form_parameters(decoder: Decoder) -> dict[str, Json]:
+    """Return what is chosen of a form; of retention in one block its keep probability."""
+    none: dict[str, Json] = {"keep_probability": None, "retention_probability": None, "keep_exact": None}
+    match decoder:
+        case RetentionDecoder(blocks=(block,)):
+            return _block_parameters(block)
+        case RetentionDecoder(blocks=blocks):
+            return {**none, "blocks": [_block_parameters(block) for block in blocks]}
+        case AdditionDecoder(set_size=size, labels=labels):
+            return {**none, "set_size": size, "values": len(labels)}
+        case AnatomyDecoder(size=size):
+            return {**none, "group_size": size}
+        case _:
+            return none
+
+
+def _block_parameters(block: Block) -> dict[str, Json]:
+    return {
+        "members": list(block.members),
+        "keep_probability": float(block.keep),
+        "keep_exact": exact(block.keep),
+        "retention_probability": float(block.retention),
+        "retention_exact": exact(block.retention),
+    }
+
+
+def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError, ...]:
+    """Return the expected errors of the randomised attributes and of their pairs, `MOST_PAIRS` at most."""
+    channel = plan.channel
+    if not isinstance(channel, Product):
+        return ()
+    from rrpolicy.channels.product.expected_error import marginal_size, randomised_attributes, root_mean_squared_error
+
+    names = [name for axis in channel.axes for name in axis.attributes]
+    noisy = set(randomised_attributes(channel))
+    wanted: list[tuple[str, ...]] = [(name,) for name in names if name in noisy]
+    wanted += [pair for pair in combinations(names, 2) if noisy & set(pair)][:MAX_PAIRS]
+
+    def error(attributes: tuple[str, ...]) -> float | None:
+        try:
+            return root_mean_squared_error(channel, original, attributes)
+        except DataError:
+            return math.inf
+
+    return tuple(MarginalError(each, error(each), marginal_size(channel, each)) for each in wanted)

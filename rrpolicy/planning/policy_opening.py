@@ -1,0 +1,116 @@
+"""Opening a policy: the file, resolved, with the plugins that it names and the table that the caller names or holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import Place, PolicyError
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_spec import Software
+from rrpolicy.policy.baseline.inheritance import TreeTransform
+from rrpolicy.policy.catalogue import Catalogue
+from rrpolicy.policy.load import absolute_uri, load_policy
+from rrpolicy.policy.model import MechanismChoice, Policy
+from rrpolicy.policy.policy_decoding import PlannedOptions
+from rrpolicy.registry import Registry
+
+if TYPE_CHECKING:
+    from rrpolicy.source.memory.input_table import InputTable
+
+PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
+"""A policy's file, or the policy that was loaded from one."""
+Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "Software | None"], Registry]
+"""Finds the plugins that a policy may use."""
+
+
+@frozen
+class OpeningRecord:
+    """What a plan tells of how its policy was opened; nothing after planning needs the mechanism.
+
+    Attributes:
+        software: that it was made with.
+        mechanism: as it was resolved.
+    """
+
+    software: Software
+    mechanism: MechanismChoice
+
+
+@frozen
+class OpenedPolicy:
+    """A resolved policy and the registry of the plugins that it may use."""
+
+    policy: Policy
+    registry: Registry
+
+    def reading(self, handed: InputTable | None) -> OpenedPolicy:
+        """Return it with what the caller handed over in place of the policy's own table."""
+        if handed is None or handed.uri is None:
+            return self
+        source = replace(self.policy.source, uri=absolute_uri(handed.uri))
+        return OpenedPolicy(replace(self.policy, source=source), self.registry.opening(handed.engines))
+
+
+def open_policy(
+    path: Path,
+    *,
+    source: str | None = None,
+    root: Path | None = None,
+    before: OpeningRecord | None = None,
+    find: Find | None = None,
+    alter: TreeTransform | None = None,
+) -> OpenedPolicy:
+    """Load a policy file and the plugins that it lists.
+
+    Args:
+        path: the TOML file.
+        source: a uri that takes the place of the policy's own.
+        root: that the files lie under which the policy names; default: the top of its repository, else its folder.
+        before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
+            are those of the plan, whatever the file states.
+        find: how they are found; by default those that it lists are imported.
+        alter: makes another policy of what the file itself holds.
+
+    Raises:
+        PolicyError: with every problem of the file (RR2xx).
+        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406).
+    """
+    used: list[Registry] = []
+
+    def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
+        planned = None if before is None else before.software
+        used.append((find or load_registry)(plugins, place, planned))
+        names = used[-1].catalogue
+        return names if before is None else names.keeping(before.mechanism.name, PlannedOptions)
+
+    try:
+        policy = load_policy(path, catalogue, source=source, root=root, alter=alter)
+    except PolicyError as error:
+        unknown = used[-1].hinted if used else lambda problem: problem
+        raise PolicyError([unknown(p) if p.code == "RR210" else p for p in error.problems]) from error
+    if before is not None and isinstance(policy.mechanism.options, PlannedOptions):
+        policy = replace(policy, mechanism=replace(policy.mechanism, options=before.mechanism.options))
+    return OpenedPolicy(policy, used[-1])
+
+
+def reopen_policy(policy: PolicyLike, handed: InputTable | None = None, root: Path | None = None) -> OpenedPolicy:
+    """Open a policy's file, or one that was loaded already.
+
+    Args:
+        policy: the file, or the policy.
+        handed: the table that the caller names or holds in place of the policy's own; None for that one.
+        root: see `open_policy`; a policy that was loaded needs none.
+
+    Raises:
+        PolicyError: as `open_policy`.
+        RefusedError: as `open_policy`.
+    """
+    if isinstance(policy, Policy):
+        return OpenedPolicy(policy, load_registry(policy.plugins)).reading(handed)
+    source = None if handed is None else handed.uri
+    return open_policy(Path(policy), source=source, root=root).reading(handed)

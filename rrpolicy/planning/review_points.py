@@ -1,0 +1,189 @@
+"""What of a table needs a person's judgement: values of one record alone, and what the design of a survey lacks.
+
+The numbers are statistics of the original: they stand in the plan and in audit/, never in public/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rrpolicy.canonical_json import category_text
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.base import Channel
+from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.escaping.printable import shortened_names
+from rrpolicy.finding import Measure
+from rrpolicy.mechanism import Outline, Remark
+from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.source.sampling_units import SamplingUnits
+from rrpolicy.source.uniques import UniqueValueCounter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.privacy.dependence import Columns, Dependence
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+ASSOCIATION_REMARK = "association"
+GIVEAWAY_REMARK = "given-away"
+UNIQUE_VALUE_REMARK = "held-by-one"
+SURVEY_DESIGN_REMARK = "survey-design"
+"""The names of these remarks."""
+
+
+@runtime_checkable
+class _SinglesCounter(Protocol):
+    """An original that counts them where its rows pass anyway."""
+
+    def singles(self, name: str) -> int: ...
+
+
+@runtime_checkable
+class _WeightSummer(Protocol):
+    """An original that sums the survey's weights."""
+
+    def weighted(self) -> Mapping[str, Array] | None: ...
+
+
+def unique_value_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+    """Yield a warning for every column released unchanged that has values of one record alone.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn.
+        original: the table.
+    """
+    kept = {name for d in channel.decoders() if isinstance(d, IdentityDecoder) for name in d.attributes}
+    changed = {name for d in channel.decoders() if not isinstance(d, IdentityDecoder) for name in d.attributes}
+    for attribute in policy.released:
+        if attribute.name in kept or (not attribute.categorical and attribute.name not in changed):
+            singles = _unique_value_count(attribute, original)
+            if singles:
+                yield Remark(
+                    UNIQUE_VALUE_REMARK,
+                    f"'{attribute.name}' is released unchanged; values that one record alone has: {singles:,}. An "
+                    "attacker who knows such a value of a person finds the person's record",
+                    Measure(float(singles)),
+                    attribute.name,
+                )
+
+
+def _unique_value_count(attribute: Attribute, original: Original) -> int:
+    """Return how many values of an attribute one record alone has; nulls are no value."""
+    from rrpolicy.channels.product.draw import distinct_row_counts
+
+    if isinstance(original, _SinglesCounter):
+        return original.singles(attribute.name)
+    if attribute.categorical:
+        return int((original.counts(attribute.name).n == 1).sum())
+    found = UniqueValueCounter()
+    for batch in distinct_row_counts(original, [], [attribute.name]):
+        found.take(batch.column(0), as_numpy(batch.column(1)))
+    return found.count()
+
+
+def association_warnings(policy: Policy, channel: Channel | Outline, original: Original) -> Iterator[Remark]:
+    """Yield which columns released as they are give randomised ones away, then a warning of those that go with some.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn; or what a mechanism will plan.
+        original: the table.
+    """
+    from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
+
+    columns = (
+        _planned_columns(policy, channel) if isinstance(channel, Outline) else exact_and_randomised(policy, channel)
+    )
+    found = find_dependences(policy, columns, original)
+    for one in found:
+        if one.gives_away:
+            text = (
+                f"'{one.exact}' is released unmodified and gives the randomised '{one.randomised}' away: "
+                f"{_dependence_text(one)}"
+            )
+            yield Remark(GIVEAWAY_REMARK, text, one.v, one.exact, one.randomised)
+    rest = [one for one in found if not one.gives_away]
+    if not rest:
+        return
+    worst = max(rest, key=lambda one: (one.v.value, one.share))
+    others = dict.fromkeys(one.exact for one in rest if one.exact != worst.exact)
+    text = (
+        f"'{worst.exact}' is released unmodified and goes with the randomised '{worst.randomised}': "
+        f"{_dependence_text(worst)}"
+    )
+    also = f"; so do, less strongly, {shortened_names([*others])}" if others else ""
+    yield Remark(ASSOCIATION_REMARK, text + also, worst.v)
+
+
+def _planned_columns(policy: Policy, outline: Outline) -> Columns:
+    """Return which columns will be released as they are and which randomised, as far as no data are needed."""
+    drawn = {name for names, axis in outline.axes if not issubclass(axis, (Identity, Recode)) for name in names}
+    return [*outline.unchanged(policy)], [a for a in policy.released if a.name in drawn and a.categorical]
+
+
+def _dependence_text(found: Dependence) -> str:
+    """Return in words how a column depends with a randomised one."""
+    v = f"Cramér's V, corrected for bias, {found.v.value:.2f}"
+    share = f"{100 * found.share:.1f} % of the records ({found.following:,} of {found.records:,})"
+    with_others = f" with {shortened_names(found.others)}" if found.others else ""
+    follows = f"the value follows from it{with_others} for {share}"
+    return "; ".join([v] * bool(found.v.value) + [follows] * bool(found.following))
+
+
+def survey_design_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
+    """Yield what needs a person's judgement of a survey's design.
+
+    Args:
+        policy: resolved.
+        channel: as it will be drawn.
+        original: the table.
+    """
+    changed = {n for d in channel.decoders() if not isinstance(d, IdentityDecoder) for n in d.attributes}
+    strata, clusters = ([a for a in policy.released if a.design == part] for part in ("stratum", "cluster"))
+    strata = [a for a in strata if a.name not in changed]
+    if strata and changed.isdisjoint(a.name for a in clusters):
+        rows = _distinct_values((*strata, *clusters), original)
+        for text in SamplingUnits.counted(rows, len(strata), len(clusters)).told():
+            yield Remark(SURVEY_DESIGN_REMARK, text)
+    if policy.weights_inside and isinstance(original, _WeightSummer):
+        yield from _coverage_warnings(original)
+
+
+def _distinct_values(attributes: tuple[Attribute, ...], original: Original) -> Iterator[pa.RecordBatch]:
+    """Yield the distinct values of some attributes, in their order, with how many records have them."""
+    from rrpolicy.channels.product.draw import distinct_row_counts
+
+    names = [a.name for a in attributes]
+    coded = [a.name for a in attributes if a.categorical]
+    for batch in distinct_row_counts(original, coded, [name for name in names if name not in coded]):
+        yield batch.select([*names, batch.schema.names[-1]])
+
+
+def _coverage_warnings(original: Original) -> Iterator[Remark]:
+    """Yield how far the shares that analysts can estimate are from those of the population, at most."""
+    import numpy as np
+
+    sums = original.weighted() if isinstance(original, _WeightSummer) else None
+    people = max((float(s.sum()) for s in (sums or {}).values()), default=0.0)
+    if not sums or not people:
+        return
+    worst, apart, name = "", -1.0, ""
+    for attribute in original.policy.released:
+        if attribute.name in sums:
+            plain = original.counts(attribute.name).dense() / original.records
+            off = np.abs(sums[attribute.name] / people - plain)
+            place = int(off.argmax())
+            if off[place] > apart:
+                name, apart = attribute.name, float(off[place])
+                worst = category_text((attribute.domain or ())[place])
+    yield Remark(
+        SURVEY_DESIGN_REMARK,
+        "the survey's weights are kept inside: analysts estimate shares of these records, which are off those of the "
+        f"population by up to {100 * apart:.1f} percentage points ('{name}', {worst})",
+        attribute=name,
+    )

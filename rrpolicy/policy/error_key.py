@@ -1,0 +1,19 @@
+"""Which option of an entry a plugin's reason speaks of, so that the problem points there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+
+def offending_key(told: str, keys: Collection[str]) -> str | None:
+    """Return the key that an error speaks of: that which it begins with, else the first that it names; None if none.
+
+    Args:
+        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". Past its beginning a key is one only
+            in quotes, or with a digit or an underscore: else it may be a word like others.
+        keys: of the table.
+    """
+    first = told.removeprefix("a ").split(" ", 1)[0].strip("`'\":,")
+    named = re.findall(r"`([^`]+)`|'([^']+)'|\b(\w*[0-9_]\w*)\b", told)
+    return next((word for word in (first, *("".join(groups) for groups in named)) if word in keys), None)

@@ -1,0 +1,232 @@
+"""How the columns of a release were protected, in plain words: read from the decoders, so that no plugin is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.channels.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    MatrixDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+    WithheldDecoder,
+)
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import Role
+from rrpolicy.report_blocks import Fact, figure, percent
+from rrpolicy.reports.attributes import (
+    GENERALISED,
+    PARTLY_GENERALISED,
+    UNCHANGED,
+    column_coarseness,
+)
+from rrpolicy.reports.wording import columns_phrase
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.decoders import Decoder
+    from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
+
+EXACT = (
+    "Values are released as they are: every one is exact. An attacker who finds the row of a person reads them there."
+)
+COARSER = (
+    "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
+    "Of the categories inside a label only bounds are known."
+)
+COARSER_OR_HIDDEN = (
+    "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
+    "Records may have a label that stands for every category."
+)
+HIDDEN = (
+    "A value is exact, or it is hidden: released as a label that stands for every category. Records with hidden values "
+    "are no random sample, so that results without them are biased."
+)
+DEALT = (
+    "Published apart from the records, by groups of at least {size}: a record is known to have one of the values of "
+    "its group. Which value of a group belongs to which record was left to chance and is not released."
+)
+SETS = (
+    "Released as a set of {size} values: the true one and {more} drawn at random. A set always holds the true value, "
+    "and rules out for certain the {others} that it does not hold."
+)
+SILENT = "Released as the set of all values. It shows nothing of the record, and nothing can be estimated of it."
+WITHHELD = (
+    "Each value was kept or replaced at random, with probabilities that the publisher withholds. Counts cannot be "
+    "corrected; withholding protects nobody, as every requirement is held against somebody who has the probabilities."
+)
+ROW = "No single row can be taken at its word; estimates are right on average."
+NOTHING = "The released values say nothing of the original ones, and nothing can be estimated."
+
+
+@frozen
+class _ColumnTreatment:
+    """What was done to some columns.
+
+    Attributes:
+        columns: that were released.
+        how: in a few words, for the headline.
+        told: in two sentences.
+    """
+
+    columns: tuple[str, ...]
+    how: str
+    told: str
+
+
+def protection_facts(manifest: Manifest) -> tuple[Fact, ...]:
+    """Return the columns that were treated alike, and how, in two sentences; what is exact comes last."""
+    done = _column_treatments(manifest)
+    exact = _exact_column_names(manifest, done)
+    told = [Fact(columns_phrase(each.columns), each.told) for each in done]
+    return (*told, Fact(columns_phrase(exact), EXACT)) if exact else tuple(told)
+
+
+def protection_headline(manifest: Manifest) -> str:
+    """Return what was done to which columns, and which are exact, in one sentence."""
+    alike: dict[str, list[str]] = {}
+    for each in (done := _column_treatments(manifest)):
+        alike.setdefault(each.how, []).extend(each.columns)
+    if not alike:
+        return "Every value is released as it is: nothing was changed."
+    called = _ColumnNaming(manifest.attributes)
+    said = [called.so(columns, how) for how, columns in alike.items()]
+    exact = _exact_column_names(manifest, done)
+    if exact:
+        dealt = any(isinstance(decoder, AnatomyDecoder) for decoder in manifest.decoders)
+        said.insert(0 if dealt else len(said), called.so(exact, "exact"))
+    if not any(decoder.drawn for decoder in manifest.decoders):
+        said.append("nothing was changed at random")
+    whole = "; ".join(said)
+    return f"{whole[0].upper()}{whole[1:]}."
+
+
+def exact_columns(manifest: Manifest) -> tuple[str, ...]:
+    """Return the columns whose values are released as they are, in the order of the policy."""
+    return _exact_column_names(manifest, _column_treatments(manifest))
+
+
+def _exact_column_names(manifest: Manifest, done: Sequence[_ColumnTreatment]) -> tuple[str, ...]:
+    """Return the columns whose values are released as they are, in the order of the policy."""
+    changed = {column for each in done for column in each.columns}
+    return tuple(name for name in manifest.of_column if name not in changed)
+
+
+def _column_treatments(manifest: Manifest) -> list[_ColumnTreatment]:
+    """Return what was done to the columns that are not as they were, each way once."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for decoder in manifest.decoders:
+        for columns, how, told in _decoder_treatments(decoder):
+            alike.setdefault((how, told), []).extend(columns)
+    kept = _keep_probability_texts(manifest.decoders)
+    return [
+        _ColumnTreatment(tuple(columns), how, told.replace(_KEPT, kept.get(told, "")))
+        for (how, told), columns in alike.items()
+    ]
+
+
+_KEPT = "{kept}"
+ONE_BY_ONE = (
+    f"Each value was kept with a probability of {_KEPT}, otherwise replaced by one of the other categories, equally "
+    f"likely. {ROW}"
+)
+INSIDE_BLOCKS = (
+    f"Each value was kept with a probability of {_KEPT}, otherwise replaced by another category of its block, equally "
+    f"likely. {ROW}"
+)
+TOGETHER = (
+    f"Randomised together: a combination of values was kept with a probability of {_KEPT}, otherwise replaced by "
+    f"another one. {ROW}"
+)
+MATRIX = f"Each value was kept or replaced at random, by a published table of probabilities. {ROW}"
+PUBLISHED = "randomised with published probabilities"
+
+
+def _retention_text(decoder: RetentionDecoder) -> str:
+    if all(block.keep == block.move for block in decoder.blocks if block.size > 1):
+        return f"Each value was drawn anew, whatever it was. {NOTHING}"
+    if len(decoder.columns) > 1:
+        return TOGETHER
+    return INSIDE_BLOCKS if len(decoder.blocks) > 1 else ONE_BY_ONE
+
+
+def _keep_probability_texts(decoders: Iterable[Decoder]) -> Mapping[str, str]:
+    """Return with which probability values are kept, by what is told of them."""
+    found: dict[str, list[float]] = {}
+    for decoder in decoders:
+        if isinstance(decoder, RetentionDecoder) and decoder.drawn:
+            found.setdefault(_retention_text(decoder), []).extend(float(b.keep) for b in decoder.blocks if b.size > 1)
+    return {told: _percentage_range(min(keeps), max(keeps)) for told, keeps in found.items()}
+
+
+def _percentage_range(least: float, most: float) -> str:
+    ends = tuple(percent(end, 0 if 0.01 <= end < 0.99 else 2) for end in (least, most))  # noqa: PLR2004 percent
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _decoder_treatments(decoder: Decoder) -> Iterator[tuple[Sequence[str], str, str]]:
+    """Yield columns of a decoder, and what was done to them: in a few words, and in two sentences."""
+    match decoder:
+        case RecodeDecoder():
+            yield from _recode_treatments(decoder)
+        case AnatomyDecoder(size=size):
+            yield (
+                decoder.columns,
+                f"known only by groups of {figure(size)} or more records",
+                DEALT.format(size=figure(size)),
+            )
+        case AdditionDecoder(set_size=size, labels=labels) if decoder.drawn:
+            if decoder.silent:
+                yield decoder.columns, "released as sets that say nothing", SILENT
+                return
+            told = SETS.format(size=figure(size), more=figure(size - 1), others=figure(len(labels) - size))
+            yield decoder.columns, f"released as sets of {figure(size)} values that hold the true one", told
+        case RetentionDecoder() if decoder.drawn:
+            yield decoder.columns, PUBLISHED, _retention_text(decoder)
+        case MatrixDecoder() if decoder.drawn:
+            yield decoder.columns, PUBLISHED, MATRIX
+        case WithheldDecoder():
+            yield decoder.columns, "randomised with probabilities that are withheld", WITHHELD
+        case _:
+            return
+
+
+def _recode_treatments(decoder: RecodeDecoder) -> Iterator[tuple[Sequence[str], str, str]]:
+    pairs = zip(decoder.attributes, decoder.columns, decoder.original, decoder.groups, strict=True)
+    for name, column, domain, groups in pairs:
+        kind = column_coarseness(decoder, name)
+        if kind == GENERALISED:
+            own = any(1 <= len(group) < len(domain) for group in groups)
+            whole = own and any(len(group) == len(domain) for group in groups)
+            told = COARSER_OR_HIDDEN if whole else COARSER
+            yield (column,), "coarser", told
+        elif kind == PARTLY_GENERALISED:
+            yield (column,), "exact or hidden", HIDDEN
+        else:
+            assert kind == UNCHANGED
+
+
+class _ColumnNaming:
+    """Names columns by their role, where they are all that have it."""
+
+    def __init__(self, attributes: Sequence[ReleasedAttribute]) -> None:
+        self._roles: dict[frozenset[str], str] = {}
+        for name, roles in (
+            ("insensitive column", {Role.INSENSITIVE}),
+            ("sensitive column", {Role.SENSITIVE}),
+            ("quasi-identifier", {Role.QUASI_IDENTIFIER}),
+            ("quasi-identifiers and sensitive column", {Role.QUASI_IDENTIFIER, Role.SENSITIVE}),
+        ):
+            self._roles[frozenset(a.release_as for a in attributes if a.role in roles)] = name
+        self._all = frozenset(a.release_as for a in attributes)
+
+    def so(self, columns: Collection[str], how: str) -> str:
+        """Return that columns are so."""
+        chosen = frozenset(columns)
+        if chosen == self._all:
+            return f"all columns are {how}"
+        one = len(chosen) == 1
+        role = self._roles.get(chosen, "")
+        called = f"{role}{'' if one else 's'} ({columns_phrase(columns)})" if role else columns_phrase(columns)
+        return f"{'the ' if role and one else ''}{called} {'is' if one else 'are'} {how}"

@@ -1,0 +1,209 @@
+"""What an attacker attains without a release and with it, in words: one wording for the plan, the pages and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from rrpolicy.escaping.printable import shortened_names
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.privacy.protection.grade import CHANCE, ProtectionGrade
+from rrpolicy.report import ProtectionPanel, RiskRow
+from rrpolicy.report_blocks import figure, percent, sentence
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding as Requirement
+    from rrpolicy.mechanism import Remark
+    from rrpolicy.privacy.protection.result import ColumnInference, RecordLinkage, ReleaseProtection
+
+RECORD_LINKING = "Finding a person's record"
+ONE_IN = 0.01
+"""Chances below it are reported as 1 in so many."""
+ROUNDED = 1e-6
+
+
+def protection_panel(
+    found: ReleaseProtection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
+) -> ProtectionPanel | None:
+    """Return how strong a release is, as pages show it; None where that was not assessed.
+
+    Args:
+        found: of the release.
+        findings: of its requirements.
+        remarks: on them.
+    """
+    if found is None:
+        return None
+    rows = tuple(map(_reading_row, found.ladders))
+    if found.linking is not None:
+        rows += (_linking_row(found.linking),)
+    vacuous, assumed = has_no_limit(findings, remarks), _linking_assumption_note(found)
+    heading = " ".join([f"Protection: {found.grade.value}.", *_weaker_grade_notes(found, vacuous), *assumed])
+    tone = _panel_tone(found, vacuous, bool(assumed))
+    return ProtectionPanel(found.grade.value, tone, heading, sentence(found.rule), rows)
+
+
+def _panel_tone(found: ReleaseProtection, vacuous: bool, assumed: bool) -> Literal["good", "plain", "care", "bad"]:
+    """Return how a page is headed: never better where an attacker attains more."""
+    if found.grade is ProtectionGrade.NONE:
+        return "bad"
+    worse = worse_linking_grade(found) or found.grade
+    if vacuous or worse.rank >= ProtectionGrade.WEAK.rank:
+        return "care"
+    return "good" if worse is ProtectionGrade.STRONG and not assumed else "plain"
+
+
+def has_no_limit(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> bool:
+    """Return whether no requirement limits anything, such as k = 1 alone."""
+    vacuous = {remark.vacuous for remark in remarks if remark.vacuous}
+    return all(finding.identity in vacuous for finding in findings if finding.limit is not None)
+
+
+def worse_linking_grade(found: ReleaseProtection | None) -> ProtectionGrade | None:
+    """Return the grade of finding a person's record where it is worse than that of the whole; else None."""
+    if found is None or found.linking is None or found.linking.grade.reaches(found.grade):
+        return None
+    return found.linking.grade
+
+
+def _weaker_grade_notes(found: ReleaseProtection, vacuous: bool) -> list[str]:
+    """Return what is worse than the grade of the whole, in sentences."""
+    notes = ["No privacy requirement limits anything."] if vacuous else []
+    worse = worse_linking_grade(found)
+    return notes if worse is None else [*notes, f"{RECORD_LINKING}: {worse.value}."]
+
+
+def _linking_assumption_note(found: ReleaseProtection) -> list[str]:
+    """Return the assumption without which re-identification has a worse grade, in a sentence."""
+    assumed = None if found.linking is None else found.linking.assumption
+    if found.linking is None or assumed is None or CHANCE.grade(assumed.worst.value) is found.linking.grade:
+        return []
+    return [f"Assumed, not checked: no attacker knows {shortened_names(assumed.columns)}."]
+
+
+def change_text(before: float, after: float) -> str:
+    """Return a success without a release and with it: `95.0 % -> 99.5 %`."""
+    return f"{percent(before)} → {percent(after)}"
+
+
+def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
+    """Yield the grade, and for each sensitive column how many guesses are right without and with the release."""
+    if found is None:
+        return
+    yield f"protection: {found.grade.value}"
+    for one in found.ladders:
+        guessed = change_text(one.statistics.guess.value, one.person.guess.value)
+        yield f"{one.of}: {guessed} guessed rightly ({one.grade.value})"
+
+
+def chance_text(value: float) -> str:
+    """Return a chance as it is read: a percentage, or 1 in so many."""
+    if 0 < value < ONE_IN:
+        return f"1 in {int(1 / value + ROUNDED):,}"
+    return percent(value)
+
+
+def _reading_row(ladder: ColumnInference) -> RiskRow:
+    overall, statistics, person, record = (
+        rung.guess for rung in (ladder.overall, ladder.statistics, ladder.person, ladder.record)
+    )
+    helped = f" It is read with the help of `{ladder.reads}`, which is released exactly." if ladder.reads else ""
+    told = (
+        f"Of 100 values of `{ladder.of}` an attacker guesses {_measure_out_of_hundred(overall)} rightly from overall "
+        f"shares, {_measure_out_of_hundred(statistics)} from statistics of people with the same quasi-identifiers, and "
+        f"{_bounded_measure_text(person)} with the released records. If he knows which record is the person's: "
+        f"{_bounded_measure_text(record)}."
+    )
+    before, most = ladder.statistics.worst, ladder.person.worst
+    worst = (
+        f"Worst off is a person with `{ladder.worst}`: the probability given to that value rises from "
+        f"{percent(before.value)} to {_standing_prefix(most)}{percent(most.value)}."
+    )
+    return RiskRow(
+        f"Reading {ladder.of}",
+        ladder.grade.value,
+        overall.value,
+        statistics.value,
+        person.value,
+        record.value,
+        told + helped,
+        worst,
+        _certain_people_text(ladder),
+        sentence(ladder.rule),
+        f"{change_text(statistics.value, person.value)} guessed rightly; worst off (`{ladder.worst}`) "
+        f"{change_text(before.value, most.value)}; certain of {_people_count_text(ladder.person.certain.value)}.",
+        f"If the record is known: {_standing_prefix(record)}{percent(record.value)} guessed rightly; certain of "
+        f"{_people_count_text(ladder.record.certain.value)}.{helped}",
+    )
+
+
+def _certain_people_text(ladder: ColumnInference) -> str:
+    """Return of how many people the value is certain, for an attacker who knows the record and for one who does not."""
+    known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
+    groups = (
+        f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
+    )
+    text = f"An attacker who has to find the record first is certain of {_people_count_text(known)}{groups}"
+    if record > known:
+        return f"{text}; an attacker who knows which record is the person's, of {_people_count_text(record)}."
+    return f"{text}."
+
+
+def _people_count_text(number: float) -> str:
+    if not number:
+        return "nobody's value"
+    return "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
+
+
+def _linking_row(linking: RecordLinkage) -> RiskRow:
+    mean, worst = linking.mean, linking.worst
+    told = (
+        f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
+        f"{chance_text(mean.value)} on average; without them, "
+        f"{chance_text(linking.without.value)}.{_linking_assumption_text(linking)}"
+    )
+    found = linking.certain.value
+    certain = "Nobody's record is found for certain."
+    if found:
+        certain = f"{figure(found, 15)} {'record is' if found == 1 else 'records are'} found for certain."
+    return RiskRow(
+        RECORD_LINKING,
+        linking.grade.value,
+        linking.without.value,
+        None,
+        mean.value,
+        None,
+        told,
+        f"Worst off, a person is found with a chance of {_standing_prefix(worst)}{chance_text(worst.value)}.",
+        certain,
+        sentence(linking.rule),
+        f"{chance_text(linking.without.value)} → {chance_text(mean.value)} on average; worst off "
+        f"{chance_text(worst.value)}; {certain[0].lower()}{certain[1:]}",
+    )
+
+
+def _linking_assumption_text(linking: RecordLinkage) -> str:
+    """Return how well a record is found where columns link somebody after all, as a sentence; "" if none is assumed."""
+    found = linking.assumption
+    if found is None:
+        return ""
+    it = shortened_names(found.columns)
+    mean, most = (f"{_standing_prefix(each)}{chance_text(each.value)}" for each in (found.mean, found.worst))
+    return (
+        f" This assumes that no attacker knows {it} of a person, which nothing checks: one who does finds the record "
+        f"with a chance of {mean} on average, and worst off {most}."
+    )
+
+
+def _measure_out_of_hundred(measure: Measure) -> str:
+    """Return a share as a number out of 100."""
+    return percent(measure.value).removesuffix(" %")
+
+
+def _bounded_measure_text(measure: Measure) -> str:
+    """Return a share as a number out of 100, with its standing."""
+    return f"{_standing_prefix(measure)}{_measure_out_of_hundred(measure)}"
+
+
+def _standing_prefix(measure: Measure) -> str:
+    return {Standing.UPPER_BOUND: "at most ", Standing.ESTIMATE: "about "}.get(measure.standing, "")

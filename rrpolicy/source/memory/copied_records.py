@@ -1,0 +1,103 @@
+"""Records of any kind as a snapshot: bins, nulls, `outside`, sorting and tallying are done here once for all engines.
+
+A source that can hand over its records needs nothing else. They are copied into an engine of our own; the copy stays in
+memory as long as there is room, and only what the engine sorts goes to the scratch folder, as for files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.engine.column_types import StoredColumn
+from rrpolicy.engine.errors import translate_error
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import PLAIN, Reading
+from rrpolicy.source.duckdb.missing import with_missing_as_null
+from rrpolicy.source.duckdb.snapshot import Held, open_records_or_counts
+from rrpolicy.source.duckdb.source import confine_to_files, connect_private
+from rrpolicy.source.memory.stream import stream
+from rrpolicy.source.protocol import Snapshot
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+HELD = "held"
+"""The copy's name."""
+WORKING = 1 << 30
+"""Bytes for the engine's work beside the copy."""
+TWICE = 2
+"""The copy takes at most so many bytes for one of the table."""
+
+
+@frozen
+class CopyState:
+    """The state of a copy of our own."""
+
+    def unchanged(self) -> None:
+        """Return: nobody else has it."""
+
+
+@contextmanager
+def encoded(
+    records: Any,
+    name: str,
+    scratch: Path,
+    reading: Reading = PLAIN,
+    pinned: Held | None = None,
+    *,
+    kind: str = "Arrow stream",
+) -> Iterator[Snapshot]:
+    """Copy records and open the copy as a snapshot.
+
+    Args:
+        records: an Arrow table, a reader of record batches, or anything with `__arrow_c_stream__`.
+        name: of the table, for messages.
+        scratch: where DuckDB spills.
+        reading: the codes of missing values; how CSV is spelled is not looked at.
+        pinned: what the copy was made of, whose `unchanged` is asked when the table is read: see `pin` for files. By
+            default the copy is the table.
+        kind: what the records are, such as `pandas DataFrame`.
+
+    Raises:
+        DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none; RR342, RR347, RR348 as
+            `weighted`.
+        RefusedError: RR410 if `pinned` changed while they were copied; RR408 if a disk is full.
+    """
+    found, size = stream(records, kind, name)
+    connection = connect_private(scratch, f"{WORKING + TWICE * size}B" if size else "")
+    state = pinned or CopyState()
+    try:
+        confine_to_files(connection, scratch, ())
+        count = _copy_records(connection, found, name)
+        state.unchanged()
+        described = connection.execute(f"DESCRIBE {HELD}").fetchall()
+        columns = [StoredColumn(row[0], row[1]) for row in described]
+        source = with_missing_as_null(HELD, columns, reading)
+        yield open_records_or_counts(name, source, columns, count, state, connection, scratch, reading)
+    finally:
+        connection.close()
+
+
+def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatchReader, name: str) -> int:
+    """Copy records into a table and return how many there are.
+
+    Raises:
+        DataError: RR344 if they cannot be read to their end.
+        RefusedError: RR408 if a disk is full.
+    """
+    try:
+        connection.register("given", records)
+        connection.execute(f"CREATE TABLE {HELD} AS SELECT * FROM given")
+        connection.unregister("given")
+    except Exception as error:  # noqa: BLE001 another library's, and its message may hold values
+        ours = translate_error(name, error)
+        if ours.exit_status != DataError.exit_status:
+            raise ours from None
+        hint = "look at it where it was made; what it is made from may be closed, or its query fails"
+        raise DataError(Problem("RR344", f"{name} cannot be read to its end", hint=hint)) from None
+    return int(connection.execute(f"SELECT count(*) FROM {HELD}").fetchall()[0][0])

@@ -1,0 +1,57 @@
+"""What a caller hands over as a table: a uri, or a table in memory with the engine that reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.folder.multiplicity import counts_uri
+from rrpolicy.source.memory.kinds import (
+    MEMORY_SCHEME,
+    CountedTable,
+    Table,
+    table_kind,
+)
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Source
+
+
+@frozen
+class InputTable:
+    """A table as the caller names or holds it.
+
+    Attributes:
+        uri: that takes the place of the policy's own; None if that one stands.
+        engines: by its scheme the one that reads a table in memory; none where the uri tells the engine.
+    """
+
+    uri: str | None = None
+    engines: Mapping[str, Source] = field(default_factory=dict)
+
+
+def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
+    """Return what a caller handed over.
+
+    Args:
+        table: None for the policy's own.
+        scheme: of the uri that a table in memory gets; of two in one call each has its own.
+
+    Raises:
+        PolicyError: RR250 if it is no table.
+        DataError: RR345 if it can be read only once.
+    """
+    if table is None:
+        return InputTable()
+    if isinstance(table, CountedTable):
+        counts = input_table(table.table, scheme)
+        return InputTable(counts_uri(counts.uri or "", table.multiplicity), counts.engines)
+    if isinstance(table, (str, os.PathLike)):
+        return InputTable(os.fspath(table))
+    from rrpolicy.source.memory.source import MemorySource
+
+    kind = table_kind(table)
+    return InputTable(f"{scheme}:{kind}", {scheme: MemorySource(table, kind)})

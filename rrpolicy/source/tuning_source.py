@@ -1,0 +1,122 @@
+"""Another table in place of the original, for choosing parameters: its shares, and the original's number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import Policy
+from rrpolicy.source.counts import Counts, Ints, tabulate
+from rrpolicy.source.opening import open_original
+from rrpolicy.source.protocol import Original, Source
+from rrpolicy.source.units import Units
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.original import TableOriginal
+
+
+@contextmanager
+def open_tuning_table(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal | None]:
+    """Open the table that parameters are chosen on, and read it as the policy reads its source.
+
+    Args:
+        policy: resolved, with observed domains filled in: they are those of the source.
+        sources: engines by scheme or ending.
+        scratch: as for `open_original`.
+
+    Yields:
+        None if the policy names no such table.
+
+    Raises:
+        DataError: RR300 to RR339, if it cannot be read, or does not fit the policy.
+    """
+    uri = policy.mechanism.plan_on
+    if uri is None:
+        yield None
+        return
+    source = replace(policy.source, uri=uri, table=policy.mechanism.plan_on_table, min_rows=None)
+    places = {**policy.places}
+    if (place := policy.place("mechanism.plan_on")) is not None:
+        places["source.uri"] = place
+    with open_original(replace(policy, source=source, reference=None, places=places), sources, scratch) as original:
+        yield original
+
+
+@frozen(slots=False, eq=False)
+class ResizedOriginal:
+    """A table with as many records as another: each s-th record in canonical order, s a fraction; an `Original`.
+
+    Attributes:
+        table: whose records stand in for the other's.
+        records: N of the other.
+    """
+
+    table: Original
+    records: int
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy that the table was read under."""
+        return self.table.policy
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Return the table's engine types."""
+        return self.table.types
+
+    @property
+    def units(self) -> Units | None:
+        """Return as many units of each size as N records have in proportion, rounded down."""
+        units, whole = self.table.units, self.table.records
+        if units is None:
+            return None
+        return Units({size: n * self.records // whole for size, n in units.sizes.items() if n * self.records >= whole})
+
+    @property
+    def reference(self) -> None:
+        """Return none: no policy that names a population chooses parameters on another table."""
+        return
+
+    def counts(self, *attributes: str) -> Counts:
+        """Return the contingency table of categorical attributes."""
+        return self._joint.marginal(*attributes)
+
+    def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
+        """Yield N records in the canonical order of these columns."""
+        passed = 0
+        for batch in self.table.rows(*columns):
+            ends = self._rank(np.arange(passed, passed + batch.num_rows + 1))
+            yield batch.take(np.repeat(np.arange(batch.num_rows), np.diff(ends)))
+            passed += batch.num_rows
+
+    def sample(self, *columns: str) -> pa.Table:
+        """Return the table's own sample: its shares are what matters."""
+        return self.table.sample(*columns)
+
+    def content(self) -> bytes:
+        """Return the table's fingerprint."""
+        return self.table.content()
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table changed since it was opened."""
+        self.table.unchanged()
+
+    @cached_property
+    def _joint(self) -> Counts:
+        whole = self.table.counts(*(a.name for a in self.policy.released if a.categorical))
+        n = np.diff(self._rank(np.concatenate([[0], np.cumsum(whole.n)])))
+        return tabulate(whole.attributes, whole.shape, whole.codes[n > 0], n[n > 0])
+
+    def _rank(self, position: Ints) -> Ints:
+        """Return how many of the N records stand before a position: record i is the table's (2i + 1) M/(2N)th."""
+        ranks: Ints = (2 * self.records * position + self.table.records - 1) // (2 * self.table.records)
+        return ranks
