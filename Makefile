@@ -45,12 +45,13 @@ coverage: $(STAMP)  ## the test suite again, counting which lines it runs; slowe
 golden: $(STAMP)  ## compare bundles, plans, outputs, schemas and public names with what was frozen (two minutes)
 	$(BIN)/python -m tests.golden
 
-lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
+lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms, plain language
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/lint-imports --no-cache --config rooms.ini
+	$(BIN)/python -m tests.prose.lint
 
 format: $(STAMP)  ## put the code in the house style
 	$(BIN)/ruff check --fix .

@@ -164,6 +164,14 @@ def test_this_version_has_a_heading_in_the_changelog():
     assert headings == sorted(set(headings), key=Version, reverse=True)
 
 
+def test_the_changelog_is_short_and_has_the_sections_that_users_know():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    sections = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    assert set(sections) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert max(map(len, text.splitlines())) <= 160
+    assert all(len(version.encode()) < 15_000 for version in re.split(r"(?m)^## ", text))
+
+
 def test_windows_is_told_where_rrpolicy_runs():
     code = "import sys; sys.platform = 'win32'; import rrpolicy"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -24,7 +24,7 @@ from rrpolicy.discovery import load_registry
 from rrpolicy.report import Report
 from rrpolicy.reports.rerender import rerender_report
 from rrpolicy_reports.html import HtmlRenderer
-from tests.words import REPLACED
+from tests.prose.lint import REPLACED
 
 ALL = "Do not count rows: use the estimates."
 SOME = "Do not count rows by {}: use the estimates. By {} alone, counting rows is right."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from tests.words import REPLACED
+from tests.prose.lint import REPLACED
 
 ROOT = Path(__file__).resolve().parents[2]
 MET_ONCE = re.compile(REPLACED)
