@@ -26,7 +26,7 @@ REPLACED = "|".join(WORDS["sentences"])
 LONGEST = 30
 CODE = "·"
 """In the place of code: no word, but it may begin a sentence."""
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "rrpolicy/codes/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "rrpolicy/error_codes/*.md")
 MODULES = tuple(f"{room}/**/*.{end}" for room in ("rrpolicy", "plugins", "reports") for end in ("py", "pyi"))
 GENERATED = {"docs/explanation/coverage.md", "docs/explanation/results.md", "docs/reference/plugins.md"}
 REST_GENERATED = re.compile(r"<!-- what follows is written by .*", re.DOTALL)
