@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rrpolicy.cli.text.keys import ENTRIES, KeyTable, tables
+from rrpolicy.cli.text.name_descriptions import ENTRIES, KeyTable, tables
 from rrpolicy.discovery import load_registry
 from rrpolicy.policy.schema import json_schema
 

@@ -183,7 +183,7 @@ def inventory(
     day = review_options(today, waivers=True).today
     found = listed([Path(p) for p in policies], [Path(b) for b in bundles], day, plugins)
     if out is not None:
-        from rrpolicy.compliance.evidence_rendering import inventory_page
+        from rrpolicy.compliance.evidence_file import inventory_page
         from rrpolicy.safe_io.atomic_write import write_new
 
         path, page = Path(out), inventory_page(found)

@@ -147,7 +147,7 @@ def check(
         return decided
     from dataclasses import replace
 
-    from rrpolicy.planning.source_validation import validate_source
+    from rrpolicy.planning.policy_opening import validate_source
 
     records, seen = validate_source(found, decided.outline)
     return replace(decided, records=records, seen=seen)

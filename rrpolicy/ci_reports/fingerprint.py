@@ -12,7 +12,7 @@ from typing import Any
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.ci_reports.outcome import CommandOutcome, OutcomeEntry, OutcomeSubject
 from rrpolicy.errors import Place
-from rrpolicy.safe_io.file import read_regular
+from rrpolicy.safe_io.document import read_following_links
 
 NAME = "rrpolicy/v1"
 """What the fingerprints are called; another way to make them has another name."""
@@ -65,7 +65,7 @@ def _table_identity(item: Any) -> str:
 def _read_tables(file: str) -> dict[str, Any]:
     """Return what a policy's file states, if it can be read."""
     try:
-        return tomllib.loads(read_regular(Path(file), LARGEST).decode())
+        return tomllib.loads(read_following_links(Path(file), LARGEST).decode())
     except (OSError, ValueError):
         return {}
 

@@ -18,7 +18,7 @@ from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report_blocks import figure
 from rrpolicy.reports.attributes import treatment_counts
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.protection_panel import protection_panel
 
 RELEASE = "public/release.json"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.placeholders import PLACEHOLDER_MARK
+from rrpolicy.policy.load import PLACEHOLDER_MARK
 
 _SETS = "l-diversity"
 """The model that `anatomy` and `sensitive-addition` read the size of their groups and sets from."""

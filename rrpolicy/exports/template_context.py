@@ -5,19 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AnatomyDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.escaping import formulas
+from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.estimate.opening import with_engine_type
 from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
 from rrpolicy.estimate.uncorrected.release_validity import what_holds_of_columns
 from rrpolicy.estimate.uncorrected.validity_table import MEANING, NOTE
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.exports.missing import average_example
 from rrpolicy.exports.weights import WeightFile, decoder_weights, weight_files
 from rrpolicy.formats.format import CORE_FORMATS, Format
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
+
+
+@frozen
+class AverageExample:
+    """A column of numbers with a category of missing values.
+
+    Attributes:
+        column: its name.
+        view: its weights in estimate.sql.
+        absent: the category of missing values, as the weight table spells it.
+    """
+
+    column: str
+    view: str
+    absent: Value
+
+
+def average_example(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> AverageExample | None:
+    """Return the first column of numbers that has weights and missing values; None if there is none."""
+    for file in weights:
+        (column, *more), values = file.axis.columns, [cell[0] for cell in file.axis.original]
+        if more or column not in absent or file.sets or not file.axis.unbiased:
+            continue
+        if all(kind_of(value) == "number" or same_category(value, absent[column]) for value in values):
+            spelled = any(isinstance(value, str) for value in values)
+            return AverageExample(column, file.view, category_text(absent[column]) if spelled else absent[column])
+    return None
 
 
 @frozen

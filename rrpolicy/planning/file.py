@@ -25,7 +25,7 @@ from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.policy_decoding import mechanism_from_json
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.safe_io.appearing import appear, refuse_existing
+from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 from rrpolicy.safe_io.tempdirs import directory_identity

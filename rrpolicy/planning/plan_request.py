@@ -27,7 +27,7 @@ from rrpolicy.planning.plan_result import MarginalError, PlanResult, plan_and_as
 from rrpolicy.planning.policy_opening import OpenedPolicy, PolicyLike, reopen_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Policy
-from rrpolicy.safe_io.appearing import refuse_existing
+from rrpolicy.safe_io.atomic_write import refuse_existing
 from rrpolicy.source.memory.input_table import InputTable
 
 if TYPE_CHECKING:

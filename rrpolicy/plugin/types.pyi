@@ -1,7 +1,7 @@
 # Types that public signatures name, and where each stands: `types.py` reads this list.
 from rrpolicy.canonical_json import Json as Json
 from rrpolicy.channels.axes.matrix import Invariance as Invariance
-from rrpolicy.channels.axes.mixture import MixedIn as MixedIn
+from rrpolicy.channels.axes.sets import MixedIn as MixedIn
 from rrpolicy.channels.axes.partition import (
     Boxes as Boxes,
     Cut as Cut,

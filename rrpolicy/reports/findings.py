@@ -18,9 +18,9 @@ from rrpolicy.finding import (
     Verdict,
 )
 from rrpolicy.policy.governance import Waiver
+from rrpolicy.privacy.model import EVERY_MODEL
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.report_blocks import Fact, rational
-from rrpolicy.reports.model_caveats import model_caveats
 from rrpolicy.reports.wording import (
     COMPANION_DIGITS,
     Direction,
@@ -30,6 +30,26 @@ from rrpolicy.reports.wording import (
     measure_words,
     used_share_of_limit,
 )
+
+UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.", *EVERY_MODEL)
+
+
+def model_caveats(model: str, offered: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what a finding does not say, as its model says it: see `rrpolicy.privacy.model.PrivacyModel`.
+
+    Args:
+        model: the privacy model's name, or one of its kinds, such as `l-diversity/entropy`; or what its assessors
+            measure besides.
+        offered: models by name.
+    """
+    family = model.partition("/")[0]
+    if family in offered:
+        one = offered[family]
+        own = getattr(one, "measures", {}).get(model, getattr(one, "not_covered", None))
+    else:
+        own = next((m[family] for o in offered.values() if family in (m := getattr(o, "measures", {}))), None)
+    return tuple(map(str, own)) if isinstance(own, tuple) and own else UNKNOWN
+
 
 MEASURED_LABEL = "measured"
 """The verdict of a finding without a limit."""

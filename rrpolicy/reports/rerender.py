@@ -17,7 +17,7 @@ from rrpolicy.errors import (
 )
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.safe_io.appearing import appear, refuse_existing
+from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 
 if TYPE_CHECKING:
     from rrpolicy.manifest.manifest import Manifest

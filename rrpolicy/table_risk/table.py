@@ -1,8 +1,16 @@
-"""Measuring a table that somebody else anonymised: equivalence classes counted in one pass, and what they reach."""
+"""Measuring a table that somebody else anonymised: equivalence classes counted in one pass, and what they reach.
+
+How `check-table` reads a table that somebody else wrote: as its policy says, else as the file itself shows.
+
+A policy describes the original; the table at hand may be a copy in the same spelling, or a release, which has commas
+and UTF-8. Where the columns are found as `[source.csv]` says, it holds; elsewhere the spelling is told from the file.
+"""
 
 from __future__ import annotations
 
+import csv
 import difflib
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,21 +18,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Json, Value, category_text
+from rrpolicy.drafting.detection import csv_path, detected_settings, is_csv
 from rrpolicy.engine.column_types import TypeFamily
-from rrpolicy.engine.quoting import literal
+from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import (
     DataError,
     GatedResult,
     PolicyError,
     Problem,
 )
+from rrpolicy.escaping import formulas
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.planning.gate import blocking_problems
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement, Role
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
+from rrpolicy.source.duckdb.plaintext import readable_text_file
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 from rrpolicy.table_risk.measure import Measurer, class_models
 from rrpolicy.table_risk.risks import (
@@ -37,11 +49,82 @@ from rrpolicy.table_risk.risks import (
     read_reference_people,
 )
 from rrpolicy.table_risk.survey import survey_design_remarks
-from rrpolicy.table_risk.table_reading import table_reading
-from rrpolicy.table_risk.unescaped_snapshot import unescaped_snapshot
 
 if TYPE_CHECKING:
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+
+def unescaped_snapshot(snapshot: TableSnapshot, uri: str) -> TableSnapshot:
+    """Return a table; of a CSV file beside the release.json that names it, what escapes text is taken off.
+
+    Args:
+        snapshot: the table, as its file holds it.
+        uri: of the file.
+    """
+    path = Path(uri.removeprefix("csv:"))
+    try:
+        manifest = read_release(path.parent)
+    except PolicyError:
+        return snapshot  # it lies in no bundle
+    stated = manifest.data.tables
+    here = (t for t in manifest.tables if t.name in stated and stated[t.name].files == (path.name,))
+    escaped = (c.name for table in here for c in table.columns if manifest.escaped(c))
+    names = [identifier(name) for name in escaped if name in snapshot.stored]
+    if not names:
+        return snapshot
+    replaced = ", ".join(f"{formulas.unescape_formula_sql(name)} AS {name}" for name in names)
+    return replace(snapshot, source=f"(SELECT * REPLACE ({replaced}) FROM {snapshot.source})")  # noqa: S608 quoted
+
+
+_TOLD = {"delimiter": "delimiter {!r}", "encoding": "encoding {}", "decimal": "decimal {!r}", "quote": "quotes {}"}
+
+
+def table_reading(
+    uri: str, policy: Policy | None, columns: Collection[str], scratch: Path
+) -> tuple[Reading, str | None]:
+    """Return how a table is to be read, and what must be said of it.
+
+    Args:
+        uri: of the table, its path resolved.
+        policy: that it is measured with.
+        columns: that the call or the policy names.
+        scratch: where a copy of the file may be made; the caller wipes it.
+    """
+    reading = PLAIN if policy is None else Reading(of=dict(_missing_codes_by_column(policy)))
+    if not is_csv(uri):
+        return reading, None
+    stated = CsvSettings() if policy is None else policy.source.csv
+    if stated != CsvSettings() and set(_csv_column_names(csv_path(uri), stated, scratch)) & set(columns):
+        return replace(reading, csv=stated), None
+    found = detected_settings(uri)
+    return replace(reading, csv=found), _csv_settings_text(found)
+
+
+def _missing_codes_by_column(policy: Policy) -> Iterator[tuple[str, tuple[Value, ...]]]:
+    """Yield the codes of missing values by column, under its old and its new name; a category is no code."""
+    for attribute in policy.attributes.values():
+        codes = policy.reading.codes(attribute.name)
+        told = tuple(code for code in codes if code not in (attribute.domain or ()))
+        yield from ((name, told) for name in dict.fromkeys((attribute.name, attribute.release_as)) if name and told)
+
+
+def _csv_column_names(path: str, settings: CsvSettings, scratch: Path) -> list[str]:
+    """Return the column names that a file has if it is spelled so; nothing if it cannot be."""
+    try:
+        return readable_text_file(path, settings, scratch).header()[0]
+    except (UnicodeError, csv.Error, OSError, EOFError, zlib.error, DataError):
+        return []
+
+
+def _csv_settings_text(found: CsvSettings) -> str | None:
+    """Return how a file is spelled where that is not plain."""
+    plain = CsvSettings()
+    told = [
+        words.format(getattr(found, key)) for key, words in _TOLD.items() if getattr(found, key) != getattr(plain, key)
+    ]
+    told += [f"{found.skip} lines before the header"] if found.skip else []
+    return f"read as the file shows, with {', '.join(told)}" if told else None
+
 
 LOOKED_AT = 2048
 """Records of which all must look like lists for a column of text to be taken for lists."""

@@ -20,10 +20,9 @@ from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.writing import plain
-from rrpolicy.testing.assertions import convert_to_assertion, demand
+from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
 from rrpolicy.testing.channels import channel_round_trip, check_channel, json_round_trip
 from rrpolicy.testing.memory import TableInMemory, similar_tables
-from rrpolicy.testing.options import check_options
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

@@ -16,8 +16,7 @@ from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.privacy.model import Order, PrivacyModel
 from rrpolicy.report_blocks import figure, percent
-from rrpolicy.testing.assertions import convert_to_assertion, demand
-from rrpolicy.testing.options import check_options
+from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
 from rrpolicy.testing.policies import policy_of
 
 OPPOSITE = {Order.STRONGER: Order.WEAKER, Order.WEAKER: Order.STRONGER}

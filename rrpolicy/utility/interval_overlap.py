@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.share_table import ShareTable
+    from rrpolicy.utility.release_estimates import ShareTable
     from rrpolicy.utility.simulation import Figure, Range
 
 
@@ -58,7 +58,7 @@ class IntervalOverlap(TableMetric):
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the mean overlap as a function of the estimated table."""
         from rrpolicy.estimate.results.clipping import quantile
-        from rrpolicy.utility.share_table import ShareTable
+        from rrpolicy.utility.release_estimates import ShareTable
         from rrpolicy.utility.simulation import original_shares
 
         assert isinstance(options, OverlapOptions)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.estimate.results.variance import population_variance
+from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.metric import MOST_CELLS
-from rrpolicy.utility.share_table import ShareTable
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -17,6 +18,31 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+
+
+@frozen(slots=False)
+class ShareTable:
+    """Shares with the errors that are stated of them.
+
+    Attributes:
+        shares: one dimension an attribute; they sum to 1, and single ones may be negative.
+        records: N.
+        squares: returns the mean square of the weights of each cell, of the same shape; None where counts are spread
+            inside groups, which has no weights that are independent.
+    """
+
+    shares: Array
+    records: int
+    squares: Callable[[], Array] | None
+
+    def variance(self) -> Array:
+        """Return the variance of each share as an estimate of the population's.
+
+        Of shares that are spread inside groups: that of a table which has just these, as no release states one.
+        """
+        n = self.records
+        squares = self.shares.clip(0, 1) if self.squares is None else self.squares()
+        return population_variance(n * squares, n * self.shares, n) / n**2
 
 
 def estimate_shares(release: Release, original: Original, attributes: Sequence[str]) -> ShareTable | None:

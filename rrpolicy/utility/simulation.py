@@ -31,7 +31,7 @@ from rrpolicy.finding import ERRORS, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.draw_counts import CountedRowSink, count_draw_cells, count_group_cells
 from rrpolicy.utility.metric import MOST_CELLS
-from rrpolicy.utility.share_table import ShareTable
+from rrpolicy.utility.release_estimates import ShareTable
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value

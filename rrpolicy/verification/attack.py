@@ -12,12 +12,16 @@ import rrpolicy
 from rrpolicy.attacks.result import AttackReport
 from rrpolicy.attacks.run import run_across_releases, run_attacks, run_on_each
 from rrpolicy.attacks.target import OTHER_TABLE
+from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.plan import fingerprint
+from rrpolicy.registry import Registry
+from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
+from rrpolicy.verification.amend import amend_audit
 from rrpolicy.verification.attack_checks import attack_target
 from rrpolicy.verification.audit import verify_records
 from rrpolicy.verification.source_consistency import false_alarm_text, goodness_of_fit_finding, record_count_problem
@@ -28,6 +32,21 @@ if TYPE_CHECKING:
     from rrpolicy.registry import Registry
     from rrpolicy.source.memory.input_table import InputTable
     from rrpolicy.source.protocol import Original
+
+
+def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> None:
+    """Put a test into audit/ and print the audit report with it, in the place of an earlier test.
+
+    Args:
+        bundle: the folder, verified.
+        found: of it, and of it together with others; its digest is the first.
+        registry: of the plugins; the report's renderers among them.
+
+    Raises:
+        PolicyError: as `put_into`.
+        RefusedError: as `put_into`.
+    """
+    amend_audit(bundle, ATTACK_FILE, found.to_json(), lambda report: add_attack_results(report, found), registry)
 
 
 @frozen
@@ -67,7 +86,6 @@ def attack(
         progress: called with (what is being done, share done).
     """
     from rrpolicy.verification.amend import require_unsigned
-    from rrpolicy.verification.attack_results import amend_with_attack
 
     sure = len(tables) == len(bundles)
     if not sure and len(tables) > 1:

@@ -58,7 +58,7 @@ def reseal(bundle: Path, change: Any) -> None:
     """Change attack.json and fit the report and the record to it, as a forger would who has no source."""
     from rrpolicy.attacks.result import AttackReport
     from rrpolicy.discovery import load_registry
-    from rrpolicy.verification.attack_results import amend_with_attack
+    from rrpolicy.verification.attack import amend_with_attack
 
     document = load(bundle / "audit" / "attack.json")
     change(document)

@@ -130,7 +130,7 @@ def test_a_plan_that_appears_meanwhile_stays(tmp_path, capsys, monkeypatch):
 
 def test_without_links_a_file_appears_all_the_same(tmp_path, monkeypatch):
     from rrpolicy.errors import RefusedError
-    from rrpolicy.safe_io.appearing import appear
+    from rrpolicy.safe_io.atomic_write import appear
 
     def refused(*_, **__):
         raise PermissionError(1, "Operation not permitted")

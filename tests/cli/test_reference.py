@@ -68,7 +68,7 @@ def test_explain_knows_every_name_that_policies_use(capsys):
 
 
 def test_explain_knows_every_key_and_role_of_the_schema(capsys):
-    from rrpolicy.cli.text.keys import tables
+    from rrpolicy.cli.text.name_descriptions import tables
     from rrpolicy.discovery import load_registry
     from rrpolicy.policy.model import Role
     from rrpolicy.policy.schema import json_schema

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 import rrpolicy
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.association.fitting import contrasts, design_matrix, fit
-from rrpolicy.estimate.association.formula import model, parse_formula, reasons_not_preserved
+from rrpolicy.estimate.association.loglinear import (
+    contrasts,
+    design_matrix,
+    fit,
+    model,
+    parse_formula,
+    reasons_not_preserved,
+)
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.results.chart_layout import chart
 from rrpolicy.estimate.rules.errors import rule_errors

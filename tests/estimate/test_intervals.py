@@ -14,11 +14,10 @@ from scipy.optimize import minimize
 from scipy.stats import binom, norm
 
 from rrpolicy.channels.decoders import Block
-from rrpolicy.estimate.association.independence_distance import distance_to_independence
-from rrpolicy.estimate.association.measure_ranges import range_over_region
+from rrpolicy.estimate.association.measure_ranges import distance_to_independence, range_over_region
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.association.products import products
 from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.association.two_way_table import products
 from rrpolicy.estimate.results.intervals import FiellerRatios, count_ends
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights

@@ -17,9 +17,14 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.retention.objective import ExpectedError, RetentionVariable, marginal_error_term
-from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
+from rrpolicy.optimize.retention.optimizer import (
+    RAISES,
+    minimise_error,
+    pull_back,
+    raise_to_limit,
+    solve_common_retention,
+)
 from rrpolicy.optimize.retention.problem import Allocation
-from rrpolicy.optimize.retention.rounding import RAISES, pull_back, raise_to_limit
 from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective, needs_data
 from rrpolicy.optimize.retention.workload import Marginal
 from rrpolicy.policy.model import Attribute, Bins, Role

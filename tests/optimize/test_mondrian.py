@@ -17,7 +17,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.recode.generalise import multidimensional
 from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
-from rrpolicy.optimize.recode.mondrian_attribute import MondrianAttribute
+from rrpolicy.optimize.recode.mondrian import MondrianAttribute
 from rrpolicy.policy.model import Attribute, Bins, Role
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))

@@ -23,7 +23,7 @@ from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
 from rrpolicy.privacy.anatomy.guess_bounds import guess_bounds
 from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
-from rrpolicy.privacy.limits import bayes_vulnerability, best_guess
+from rrpolicy.privacy.limits import best_guess
 from rrpolicy.privacy.limits.best_guess import READ_OFF, protected_attribute_guesses
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
@@ -293,11 +293,9 @@ def test_of_sets_it_is_the_sum_over_all_sets(counts: list[int], data: Any) -> No
     expected = sum(
         (max(counts[u] for u in held) * chance for held in itertools.combinations(range(size), l)), Fraction(0)
     )
-    assert bayes_vulnerability.exact_bayes_vulnerability(counts, axis) == expected
+    assert best_guess.exact_bayes_vulnerability(counts, axis) == expected
     shares = np.array([counts]) / sum(counts)
-    assert bayes_vulnerability.bayes_vulnerability(shares, axis)[0] == pytest.approx(
-        float(expected / sum(counts)), abs=TINY
-    )
+    assert best_guess.bayes_vulnerability(shares, axis)[0] == pytest.approx(float(expected / sum(counts)), abs=TINY)
 
 
 def test_who_sees_all_records_of_a_tiny_group_and_knows_its_exact_counts_guesses_better() -> None:
@@ -315,7 +313,7 @@ def test_who_sees_all_records_of_a_tiny_group_and_knows_its_exact_counts_guesses
         }
         by_shares += max(sum(w for o, w in alone.items() if o[0] == u) for u in range(3))
     axis = Retention.uniform("s", ("x", "y", "z"), keep, "s")
-    assert bayes_vulnerability.exact_bayes_vulnerability([2, 1, 1], axis) / 4 == by_shares
+    assert best_guess.exact_bayes_vulnerability([2, 1, 1], axis) / 4 == by_shares
     assert by_counts > by_shares
 
 

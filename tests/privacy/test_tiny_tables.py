@@ -14,7 +14,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.disclosure import tiny_tables
+from rrpolicy.privacy.disclosure import identity
 from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import identity_disclosure
 from rrpolicy.testing import TableInMemory
@@ -69,9 +69,9 @@ def test_of_three_people_expected_shares_say_five_ninths_and_knowing_all_gives_s
     assert finding.achieved is not None
     assert finding.achieved.value == pytest.approx(5 / 9)
     assert enumerated([(0,), (1,), (1,)], law) == F(7, 11)
-    assert shown(finding)[tiny_tables.NAME] == float(F(7, 11))
+    assert shown(finding)[identity.NAME] == float(F(7, 11))
     assert shown(finding)["1/k"] >= float(F(7, 11))
-    (companion,) = [c for c in finding.companions if c.name == tiny_tables.NAME]
+    (companion,) = [c for c in finding.companions if c.name == identity.NAME]
     assert companion.basis is Basis.ORIGINAL
     assert "to be expected" in finding.adversary
 
@@ -112,7 +112,7 @@ def test_it_is_the_enumeration_over_all_releases(seed: int) -> None:
     exact = enumerated(rows, laws)
     found = shown(assessed(made.channel, original))
 
-    assert found[tiny_tables.NAME] == pytest.approx(float(exact), rel=1e-12)
+    assert found[identity.NAME] == pytest.approx(float(exact), rel=1e-12)
     assert found["1/k"] >= float(exact) - 1e-12
 
 
@@ -121,10 +121,10 @@ def test_tables_that_are_not_tiny_are_left_out_at_once() -> None:
     policy = policy_of({"a": ("quasi-identifier", ("0", "1"))})
     for records, there in ((20, True), (10_000, False)):
         original = TableInMemory.of(policy, {"a": [i % 2 for i in range(records)]})
-        assert (tiny_tables.NAME in shown(assessed(channel, original))) is there
+        assert (identity.NAME in shown(assessed(channel, original))) is there
     wide = tuple(map(str, range(3000)))
     policy = policy_of({"a": ("quasi-identifier", wide)})
     channel = Product((Retention.uniform("a", wide, F(1, 2)),), (), ("a",))
     original = TableInMemory.of(policy, {"a": [1, 2, 3]})
     evidence = gather_evidence(original, split_axes(channel, policy, None))
-    assert tiny_tables.finite_linkage_measure(evidence, np.arange(3)) == ()
+    assert identity.finite_linkage_measure(evidence, np.arange(3)) == ()

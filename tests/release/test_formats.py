@@ -144,7 +144,7 @@ def test_parquet_holds_no_metadata_and_only_its_own_labels(tmp_path):
 )
 def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
     """Arrow and DuckDB agree on every value, whatever the row groups."""
-    from rrpolicy.formats.grouping import RowGrouper
+    from rrpolicy.formats.parts import RowGrouper
 
     path = tmp_path_factory.mktemp("runs") / "data.parquet"
     spec = spec_of(category("a", AWKWARD), category("b", (10, 20, -30)), category("c", (0.5, -1.5)))

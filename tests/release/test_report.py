@@ -29,7 +29,7 @@ from rrpolicy.report_blocks import Fact, figure, significant
 from rrpolicy.reports import attributes as report_attributes
 from rrpolicy.reports import report_builder
 from rrpolicy.reports import wording as figures
-from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.report_builder import AuditPageInput, parse_report
 from rrpolicy.serialization.writing import plain
 

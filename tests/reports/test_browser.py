@@ -232,7 +232,7 @@ def test_axe_finds_nothing_on_the_inventory_and_nothing_is_wider_than_the_window
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    from rrpolicy.compliance.evidence_rendering import inventory_page
+    from rrpolicy.compliance.evidence_file import inventory_page
     from rrpolicy.compliance.inventory import Inventory, InventoryEntry
     from rrpolicy.report_blocks import Fact
 

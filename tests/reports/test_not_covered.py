@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.reports.model_caveats import model_caveats
+from rrpolicy.reports.findings import model_caveats
 
 WITHOUT_A_SUBJECT = ("It ", "This ", "He ", "Who ", "The number", "That is")
 

@@ -3,18 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.categories import category_column
-from rrpolicy.channels.axes.single_attribute import Single
+from rrpolicy.channels.axes.categories import category_column, check_labels
+from rrpolicy.channels.base import Axis
 from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.channels.table import Column
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.serialization.fields import document_key
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
+
+
+@frozen
+class Single(Axis):
+    """An axis of one attribute; the released categories are the original ones.
+
+    Attributes:
+        attribute: the original attribute.
+        released: the released column, with its categories in domain order.
+    """
+
+    attribute: str
+    released: Column = field(metadata=document_key("column"))
+
+    def __post_init__(self) -> None:
+        check_labels(self.attribute, self.labels)
+
+    @property
+    def labels(self) -> tuple[Value, ...]:
+        """Return the categories."""
+        return self.released.labels
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attribute."""
+        return (self.attribute,)
+
+    @property
+    def original_size(self) -> int:
+        """Return the number of categories."""
+        return len(self.labels)
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of categories."""
+        return len(self.labels)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the released column."""
+        return (self.released,)
+
+    def with_columns(self, columns: Sequence[Column]) -> Self:
+        """Return the axis with its column described otherwise, such as by an engine type."""
+        (released,) = columns
+        return replace(self, released=released)
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: domain and probabilities are described, no count."""
+        return ()
 
 
 @frozen

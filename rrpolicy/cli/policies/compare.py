@@ -68,7 +68,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.compare import lines
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.governance.compare.candidates import parse_vary
-    from rrpolicy.safe_io.appearing import refuse_existing
+    from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(Output(output), None, json=json)
     varied = dict(map(parse_vary, vary or ()))

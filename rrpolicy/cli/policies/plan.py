@@ -73,7 +73,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.planning.keys import file_passphrase
-    from rrpolicy.safe_io.appearing import refuse_existing
+    from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(output, also, json=json)
     day = None if today is None else today.date()

@@ -70,7 +70,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE_FORMATS
     from rrpolicy.planning.keys import file_passphrase
-    from rrpolicy.safe_io.appearing import refuse_existing
+    from rrpolicy.safe_io.atomic_write import refuse_existing
 
     used = key is not None and what.suffix != ".json" and Path(key).is_file()
     planned = Path(f"{what}.key") if key is None and Path(f"{what}.key").is_file() else Path()

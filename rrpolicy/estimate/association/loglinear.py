@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
-from rrpolicy.estimate.association.fitting import LoglinearFit, contrasts, fit
-from rrpolicy.estimate.association.formula import Model, parse_formula, reasons_not_preserved
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
@@ -32,6 +32,176 @@ from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+
+
+_ROUNDS = 10_000
+_CLOSE = 1e-12
+
+
+@frozen(slots=False)
+class LoglinearFit:
+    """A fitted table.
+
+    Attributes:
+        fitted: expected counts under the model, of the table's shape.
+        chi2: Pearson's statistic.
+        g2: the likelihood ratio statistic.
+        df: degrees of freedom.
+        converged: whether the margins agree to 1e-12 of the total.
+    """
+
+    fitted: Array
+    chi2: float
+    g2: float
+    df: int
+    converged: bool
+
+
+def fit(table: Array, terms: Sequence[Sequence[int]]) -> LoglinearFit:
+    """Fit by iterative proportional fitting (Deming and Stephan 1940): the maximum likelihood table of the model.
+
+    Args:
+        table: counts, none negative.
+        terms: dimensions of each highest-order term; the fitted table has the table's margins over each.
+    """
+    total = float(table.sum())
+    fitted = np.full(table.shape, total / table.size)
+    others = [tuple(i for i in range(table.ndim) if i not in term) for term in terms]
+    margins = [table.sum(axis=rest, keepdims=True) for rest in others]
+    worst = np.inf
+    for _ in range(_ROUNDS):
+        for rest, margin in zip(others, margins, strict=True):
+            now = fitted.sum(axis=rest, keepdims=True)
+            fitted = fitted * np.divide(margin, now, out=np.zeros_like(margin), where=now > 0)
+        gaps = [np.abs(fitted.sum(axis=rest, keepdims=True) - m).max() for rest, m in zip(others, margins, strict=True)]
+        worst = max(gaps)
+        if worst <= _CLOSE * total:
+            break
+    some = fitted > 0
+    chi2 = float(((table - fitted)[some] ** 2 / fitted[some]).sum())
+    both = (table > 0) & some
+    g2 = 2 * float((table[both] * np.log(table[both] / fitted[both])).sum())
+    design = design_matrix(table.shape, terms)
+    return LoglinearFit(fitted, chi2, g2, table.size - design.shape[1], bool(worst <= _CLOSE * total))
+
+
+def design_matrix(shape: Sequence[int], terms: Sequence[Sequence[int]]) -> Array:
+    """Return (cells, parameters), of full rank: effects coded by the first category, for every term within a term."""
+    within = {frozenset[int]()}
+    for term in terms:
+        for bits in range(1 << len(term)):
+            within.add(frozenset(d for i, d in enumerate(term) if bits >> i & 1))
+    blocks = []
+    for chosen in sorted(within, key=lambda s: (len(s), sorted(s))):
+        block: Array = np.ones((1, 1))
+        for dimension, size in enumerate(shape):
+            effect = np.eye(size)[:, 1:] if dimension in chosen else np.ones((size, 1))
+            block = np.asarray(np.kron(block, effect), dtype=np.float64)
+        blocks.append(block)
+    return np.concatenate(blocks, axis=1)
+
+
+def contrasts(shape: Sequence[int], terms: Sequence[Sequence[int]]) -> Array:
+    """Return (df, cells) orthonormal contrasts of log counts that vanish exactly under the model."""
+    X = design_matrix(shape, terms)
+    Q, _ = np.linalg.qr(X, mode="complete")
+    return np.asarray(Q[:, X.shape[1] :].T)
+
+
+Term: TypeAlias = tuple[str, ...]
+
+_TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<operator>[+*:]))", re.UNICODE)
+
+
+@frozen
+class Model:
+    """A hierarchical model: with a term, all terms within it.
+
+    Attributes:
+        terms: its highest-order terms (the generating class), none within another.
+        columns: every column, in order of appearance.
+    """
+
+    terms: tuple[Term, ...]
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " + ".join("*".join(map(_quote_name, term)) for term in self.terms)
+
+
+def parse_formula(text: str) -> Model:
+    """Read a formula: terms joined by `+`, each of columns joined by `*` or `:`, which mean the same here.
+
+    Raises:
+        PolicyError: RR275 if it cannot be read.
+    """
+    terms: list[list[str]] = [[]]
+    expecting, at = True, 0
+    stripped = text.rstrip()
+    while at < len(stripped):
+        match = _TOKEN.match(stripped, at)
+        name = (match["name"] or match["quoted"]) if match else None
+        if match is None or (name is None) == expecting:
+            raise _syntax_error(stripped, at)
+        if name is not None:
+            terms[-1].append(name)
+        elif match["operator"] == "+":
+            terms.append([])
+        expecting, at = name is None, match.end()
+    if expecting:
+        raise _syntax_error(stripped, at)
+    return model(terms)
+
+
+def model(terms: Iterable[Sequence[str]]) -> Model:
+    """Return the model generated by some terms; those within another are implied by it."""
+    unique = list(dict.fromkeys(tuple(dict.fromkeys(t)) for t in terms))
+    sets = [frozenset(t) for t in unique]
+    highest = [
+        t for i, t in enumerate(unique) if not any(sets[i] < s or (sets[i] == s and j < i) for j, s in enumerate(sets))
+    ]
+    return Model(tuple(highest), tuple(dict.fromkeys(c for t in unique for c in t)))
+
+
+def reasons_not_preserved(asked: Model, randomised: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return what keeps a model from surviving randomisation; empty if every table in it stays in it.
+
+    A hierarchical model survives iff no randomised variable occurs twice among its highest-order terms: two terms
+    that share a variable say that what they hold else is independent given its true value (Guo 2010, chapter 4).
+    Columns that were randomised together are one variable.
+
+    Args:
+        asked: the model.
+        randomised: the columns of each randomised axis.
+    """
+    reasons = []
+    for axis in randomised:
+        inside = [c for c in axis if c in asked.columns]
+        terms = [t for t in asked.terms if any(c in t for c in inside)]
+        names = " and ".join(map(_quote_name, inside))
+        if len(terms) > 1:
+            listed = ", ".join("*".join(map(_quote_name, t)) for t in terms)
+            reasons.append(f"{names} is randomised and occurs in {listed}")
+        elif terms and len(axis) > len(inside) and len(asked.terms) > 1:
+            missing = " and ".join(_quote_name(c) for c in axis if c not in inside)
+            reasons.append(f"{names} was randomised together with {missing}, which the model leaves out")
+    return tuple(reasons)
+
+
+def _quote_name(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
+
+
+def _syntax_error(text: str, at: int) -> PolicyError:
+    return PolicyError(
+        Problem(
+            "RR275",
+            f"the model cannot be read from character {at + 1}: {text!r}",
+            expected="columns joined by * or :, terms joined by +, such as sex*education + disease",
+            hint="other names in backticks: `age group`*sex",
+        )
+    )
+
 
 RELEASED = "likelihood ratio G2 of the model on the released table: valid because the model survives"
 WALD = "Wald, log contrasts of the corrected table that vanish under the model"

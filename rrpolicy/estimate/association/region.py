@@ -176,7 +176,7 @@ def score_region(
 
     Args:
         estimate: (rows, columns) corrected counts.
-        products: (cells, cells, cells) as `rrpolicy.estimate.association.products.products`.
+        products: (cells, cells, cells) as `rrpolicy.estimate.association.two_way_table.products`.
         cross: (cells, cells) sums over released records of the products of their weights.
         known: (rows, columns) cells that are known to be empty.
         records: N.

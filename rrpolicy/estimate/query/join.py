@@ -25,7 +25,7 @@ from rrpolicy.estimate.expression import Expression, Member
 from rrpolicy.estimate.query.aggregate import unsupported_query_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.safe_io.file import read_regular
+from rrpolicy.safe_io.document import read_following_links
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -196,7 +196,7 @@ def _column(table: OwnTable, name: str) -> str:
 
 def _read_table_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
     try:
-        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        text = read_following_links(path, LARGEST).decode("utf-8-sig")
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except OSError as error:
         raise _table_error(name, f"'{path}' cannot be read: {error.strerror}") from error

@@ -11,6 +11,7 @@ before the data were seen, not for the best of many.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -21,6 +22,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
@@ -40,7 +42,6 @@ from rrpolicy.estimate.rules.itemsets import (
     Weighing,
     search_rules,
 )
-from rrpolicy.estimate.rules.rule_syntax import RuleText, read_rule
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -52,6 +53,61 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.rules.errors import RuleErrors
+
+
+_PART = re.compile(
+    r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<name>[^"'=,]+?))\s*=\s*"""
+    r"""(?:'(?P<text>(?:[^']|'')*)'|(?P<plain>(?:(?!->)[^,'])+?))\s*(?P<end>,|->|$)"""
+)
+Part = tuple[str, str]
+
+
+@frozen
+class RuleText:
+    """A rule as it was asked for.
+
+    Attributes:
+        given: columns, each with a category as it is spelled.
+        then: the column and category that follow.
+    """
+
+    given: tuple[Part, ...]
+    then: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what is given, and what follows."""
+        return (*self.given, self.then)
+
+
+def read_rule(text: str) -> RuleText:
+    """Read a rule.
+
+    Raises:
+        PolicyError: RR277 if it is none.
+    """
+    parts: list[Part] = []
+    ends: list[str] = []
+    at = 0
+    while not ends or ends[-1]:
+        found = _PART.match(text, at)
+        if found is None:
+            raise _rule_syntax_error(text)
+        name = found["name"] or found["quoted"].replace('""', '"')
+        parts.append((name, found["plain"] if found["text"] is None else found["text"].replace("''", "'")))
+        ends.append(found["end"])
+        at = found.end()
+    if ends[-2:] != ["->", ""] or "->" in ends[:-2]:
+        raise _rule_syntax_error(text)
+    return RuleText(tuple(parts[:-1]), parts[-1])
+
+
+def _rule_syntax_error(text: str) -> PolicyError:
+    message = f"{visible(text)!r} is no rule"
+    expected = "columns with categories, and what follows: sex = f, region = north -> disease = asthma"
+    hint = "a name with other characters in double quotes, a category with a comma or a quote in single quotes"
+    return PolicyError(Problem("RR277", message, expected=expected, hint=hint))
+
 
 _Given: TypeAlias = tuple[Name, ...]
 

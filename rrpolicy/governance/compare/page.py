@@ -20,7 +20,7 @@ from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
 from rrpolicy.reports.protection_panel import guess_sentences
 from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
-from rrpolicy.safe_io.appearing import appear, refuse_existing
+from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0

@@ -9,7 +9,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from rrpolicy.safe_io.file import read_regular
+from rrpolicy.safe_io.document import read_following_links
 
 _SMALL, _PACKED = 4096, 64 * 2**20
 _DEEPEST = 5
@@ -76,10 +76,10 @@ def _resolve_ref(text: str, own: Path, shared: Path, depth: int) -> str | None:
         if (folder / name).is_file():
             return _resolve_ref(_read_git_text(folder / name), own, shared, depth + 1)
     packed = shared / "packed-refs"
-    lines = read_regular(packed, _PACKED).decode(errors="replace").splitlines() if packed.exists() else []
+    lines = read_following_links(packed, _PACKED).decode(errors="replace").splitlines() if packed.exists() else []
     found = next((line.split(" ")[0] for line in lines if line.endswith(f" {name}")), "")
     return found if _COMMIT.fullmatch(found) else None
 
 
 def _read_git_text(path: Path) -> str:
-    return read_regular(path, _SMALL).decode().rstrip("\r\n")
+    return read_following_links(path, _SMALL).decode().rstrip("\r\n")

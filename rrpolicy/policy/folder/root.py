@@ -7,7 +7,7 @@ from pathlib import Path
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.repository import repository_root
-from rrpolicy.safe_io.file import read_regular
+from rrpolicy.safe_io.document import read_following_links
 
 MAX_FILE_BYTES = 16 * 2**20
 """Bytes of a file that a policy names."""
@@ -49,7 +49,7 @@ class Root:
         real = path.resolve()
         if not real.is_relative_to(self.folder):
             raise OutsideError
-        return read_regular(real, MAX_FILE_BYTES)
+        return read_following_links(real, MAX_FILE_BYTES)
 
     def outside(self, written: str) -> tuple[str, str, str]:
         """Return message, expected and hint of a file that lies elsewhere."""

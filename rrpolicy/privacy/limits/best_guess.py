@@ -9,17 +9,32 @@ exact where the rest is released as it is, or there is none; else an upper bound
 the largest share in the group alpha, which guessing without the release attains. An insensitive column released as it
 is belongs to the rest: it is read off the record, and an attacker may not have known it. Attackers who did know all of
 them are measured as well, and the largest gain decides. V alone is largest for them.
+
+How often the likeliest value is the true one, for who sees what a record releases: Bayes vulnerability.
+
+    V(alpha) = sum over v of max over u of c_u P_S[v, u]
+
+for a person of the quasi-identifiers alpha, c the shares of the sensitive values in that group: the attacker knows
+which released record is the person's, and names the value that is then the likeliest. Never below max c_u, which he
+attains unseen; 1 where the value is released as it is. No function of what is released has a larger one (data
+processing), so that it falls with every retention probability.
+
+References:
+    Smith 2009, "On the foundations of quantitative information flow", definition 2 and theorem 1 (vulnerability);
+    Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi, Smith 2020, "The science of quantitative information flow",
+    equation 5.5 (posterior Bayes vulnerability) and definition 5.9 (its additive gain).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
@@ -33,6 +48,7 @@ from rrpolicy.privacy.disclosure.attribute import (
 )
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.exact_risks import snap_to_limit
+from rrpolicy.privacy.disclosure.inference_accuracy import max_product
 from rrpolicy.privacy.disclosure.related_measures import GROUP_INFERENCE, OTHERS_KNOWN
 from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
@@ -42,15 +58,45 @@ from rrpolicy.privacy.evidence import (
     gather_evidence,
     split_axes,
 )
-from rrpolicy.privacy.limits.bayes_vulnerability import bayes_vulnerability, exact_bayes_vulnerability
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.base import Axis
+    from rrpolicy.channels.base import Axis, GuessableAxis
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
+
+
+def bayes_vulnerability(shares: Array, axis: Axis) -> Array:
+    """Return V of every group, (groups,).
+
+    Args:
+        shares: (groups, categories) c.
+        axis: of the sensitive attribute.
+    """
+    if not isinstance(axis, Transition):
+        return cast("GuessableAxis", axis).best_guess(shares)
+    right: Array = max_product(axis, shares, 1).sum(axis=1)
+    return right
+
+
+def exact_bayes_vulnerability(counts: Sequence[int], axis: Axis) -> Fraction:
+    """Return V of one group times its number of people, exactly.
+
+    Args:
+        counts: (categories,) people by sensitive value.
+        axis: of the sensitive attribute.
+    """
+    if not isinstance(axis, Transition):
+        return cast("GuessableAxis", axis).exact_best_guess(counts)
+    most: dict[int, Fraction] = {}
+    for code, n in enumerate(counts):
+        if n:
+            for released, chance in axis.column(code).items():
+                most[released] = max(most.get(released, Fraction(0)), n * chance)
+    return sum(most.values(), Fraction(0))
+
 
 BEST = "the largest chance that the likeliest value is the true one, for who knows which record is the person's"
 READ_OFF = " (the insensitive columns read off the record)"

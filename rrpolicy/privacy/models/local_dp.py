@@ -18,7 +18,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.scope import (
+from rrpolicy.privacy.epsilon.ratio_assessor import (
     MEANING,
     Scope,
     compare_with_scope,

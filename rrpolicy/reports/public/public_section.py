@@ -2,31 +2,265 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.report import Published
-from rrpolicy.report_blocks import figure
+from rrpolicy.escaping.shell import command_line
+from rrpolicy.finding import CONDITION, Standing
+from rrpolicy.formats.format import CORE_FORMATS
+from rrpolicy.manifest.manifest import MANIFEST_FILE
+from rrpolicy.policy.model import Role
+from rrpolicy.report import AccuracyRow, Download, Promise, Published, Usage
+from rrpolicy.report_blocks import Fact, figure
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.method_description import protection_facts
-from rrpolicy.reports.public.accuracy import accuracy
-from rrpolicy.reports.public.counting_method import counting_methods
-from rrpolicy.reports.public.downloads import downloads
-from rrpolicy.reports.public.guarantees import guarantee_rows, not_guaranteed
-from rrpolicy.reports.public.usage import usage
+from rrpolicy.reports.method_description import exact_columns, protection_facts
+from rrpolicy.reports.public.counting_method import CountingMethod, column_precision, counting_methods
+from rrpolicy.reports.wording import columns_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.finding import Finding
     from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.report import FindingRow
+
+
+SHARES = (0.1, 0.5)
+METHOD_TEXT: Mapping[CountingMethod, str] = {
+    CountingMethod.EXACT: "Shares are exact.",
+    CountingMethod.NUMBERS: "Values are exact.",
+    CountingMethod.LABELS: "Shares of labels are exact; of the categories inside a label only bounds are known.",
+    CountingMethod.ESTIMATES: "Estimated, with a 95 % interval.",
+    CountingMethod.SETS: "Estimated, with a 95 % interval.",
+    CountingMethod.GROUPS: "Shares by itself are exact; together with other columns only bounds are known.",
+    CountingMethod.WITHHELD: "Nothing can be estimated.",
+    CountingMethod.NOTHING: "Nothing can be estimated.",
+}
+_TWO = Context(prec=2, rounding=ROUND_CEILING)
+
+
+def accuracy(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[AccuracyRow, ...]:
+    """Return what may be expected of shares: a row for each column with intervals, then those without, by what holds.
+
+    Args:
+        release: opened; its data are not read.
+        countings: of its columns.
+    """
+    measured = {name: row for name, how in countings.items() if (row := _accuracy_row(release, name, how)) is not None}
+    alike: dict[str, list[str]] = {}
+    for name, how in countings.items():
+        if name not in measured:
+            alike.setdefault(METHOD_TEXT[how], []).append(name)
+    rest = (AccuracyRow(columns_phrase(names), told, None, None, None) for told, names in alike.items())
+    return (*measured.values(), *rest)
+
+
+def _accuracy_row(release: Release, name: str, how: CountingMethod) -> AccuracyRow | None:
+    axis = release.columns.axes.get(name)
+    if how not in {CountingMethod.ESTIMATES, CountingMethod.SETS} or axis is None or not release.records:
+        return None
+    found = column_precision(axis, name)
+    if found is None:
+        return None
+    tenth, half = (half_width_points(found.half_width(share, release.records)) for share in SHARES)
+    standing = Standing.EXACT if found.exact else Standing.UPPER_BOUND
+    return AccuracyRow(columns_phrase([name]), METHOD_TEXT[how], tenth, half, standing.value)
+
+
+def half_width_points(half_width: float) -> str:
+    """Return a half width in percentage points: two significant digits, rounded up."""
+    return f"± {figure(float(_TWO.create_decimal(Decimal(100 * half_width))))} points"
+
+
+PAGE = "report.html"
+FILE_TEXT: Mapping[str, str] = {
+    "README.md": "how to count, in words, with SQL and R",
+    "estimate.sql": "tables to begin with, in SQL for DuckDB",
+    "questionnaire.json": "what was asked, how answers were randomised, and what people were promised",
+    "datapackage.json": "the columns and their categories, for tools (Frictionless)",
+    "croissant.json": "the same for catalogues and machine learning (Croissant)",
+    "dpv.jsonld": "purpose, recipients, measures and risks, for tools (Data Privacy Vocabulary)",
+}
+WEIGHTS = "weights/"
+_DIGITS = 12
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_STEP = 1000
+
+
+def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
+    """Return the files: the data, what describes them, and release.json, which holds the digests of all.
+
+    Args:
+        public: the folder.
+        manifest: of the release, with the digests of the files but the page's own.
+    """
+    return tuple(_download_rows(public, manifest))
+
+
+def _download_rows(public: Path, manifest: Manifest) -> Iterator[Download]:
+    data = dict(told for table in manifest.tables for told in _table_parts(manifest, table.name))
+    rest = {path: _file_description(path) for path in manifest.files if path not in {*data, PAGE}}
+    first = [path for path in FILE_TEXT if path in rest]
+    for path in (*data, *first, *(path for path in rest if path not in first)):
+        digest = manifest.files.get(path, "")
+        told = data.get(path) or rest[path]
+        yield Download(path, told, file_size_text(public / path), digest.partition(":")[2][:_DIGITS])
+    yield Download(MANIFEST_FILE, "the whole description, exactly, with the digest of every file", "", "")
+
+
+def _table_parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a table, and what each holds."""
+    told, stated = _table_description(manifest, name), manifest.data.tables[name]
+    if manifest.data.rows_per_file is None:
+        yield stated.files[0], told
+        return
+    for number, path in enumerate(stated.files):
+        first = number * manifest.data.rows_per_file
+        yield path, f"{told}: rows {first + 1:,} to {min(first + manifest.data.rows_per_file, stated.rows):,}"
+
+
+def _table_description(manifest: Manifest, name: str) -> str:
+    held = {"qit": "the records, each with the number of its group"}
+    values = [c.name for table in manifest.tables if table.name == name for c in table.columns if c.kind == "category"]
+    if name in held or name == "data":
+        return held.get(name, "the records")
+    return f"the values of {', '.join(values)}, by group"
+
+
+def _file_description(path: str) -> str:
+    if path.startswith(WEIGHTS):
+        return "what a record weighs in each count, of the column in its name"
+    return FILE_TEXT.get(path, "a file of the release")
+
+
+def file_size_text(path: Path) -> str:
+    """Return the size of a file; "" if it is not there."""
+    try:
+        number = float(path.stat().st_size)
+    except OSError:
+        return ""
+    for unit in _UNITS[:-1]:
+        if number < _STEP:
+            return f"{figure(number, 3)} {unit}"
+        number /= _STEP
+    return f"{figure(number, 3)} {_UNITS[-1]}"
+
+
+def guarantee_rows(findings: Sequence[Finding]) -> tuple[Promise, ...]:
+    """Return what is guaranteed, requirement by requirement."""
+    return tuple(map(_guarantee_row, findings))
+
+
+def _guarantee_row(finding: Finding) -> Promise:
+    verdict = "measured" if finding.verdict is None else finding.verdict.value
+    told = finding.promise
+    if told and finding.given:
+        told = f"{told.removesuffix('.')}, {CONDITION}."
+    return Promise(told, f"{finding.model}: {finding.requirement}", verdict)
+
+
+def not_guaranteed(manifest: Manifest, rows: Sequence[FindingRow], points: Sequence[str]) -> tuple[str, ...]:
+    """Return what is not guaranteed: what a person must judge first, then what no requirement covers.
+
+    Args:
+        manifest: of the release.
+        rows: of the findings, with what each does not cover.
+        points: that need a person's judgement.
+    """
+    return tuple(dict.fromkeys([*points, *_quasi_identifier_sentences(manifest), *_uncovered_sentences(rows)]))
+
+
+def _quasi_identifier_sentences(manifest: Manifest) -> Iterator[str]:
+    """Yield that rows can be found by quasi-identifiers that are exact."""
+    known = [name for name in exact_columns(manifest) if manifest.of_column[name].role is Role.QUASI_IDENTIFIER]
+    if known:
+        verb = "is" if len(known) == 1 else "are"
+        yield f"{columns_phrase(known)} {verb} exact: an attacker who knows that of a person finds the rows that fit"
+
+
+def _uncovered_sentences(rows: Sequence[FindingRow]) -> Iterator[str]:
+    """Yield what is not covered, the first of each requirement before the second of any."""
+    most = max((len(row.not_covered) for row in rows), default=0)
+    for place in range(most):
+        yield from (row.not_covered[place] for row in rows if place < len(row.not_covered))
+
+
+def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
+    """Return how the release is used.
+
+    Args:
+        release: opened; its data are not read.
+        countings: how records are counted by each of its columns.
+    """
+    by = _example_columns(release, countings)
+    form = release.manifest.data.format
+    plugins = () if form in CORE_FORMATS else release.manifest.made_with("rrpolicy_formats")
+    loading = f", plugins={list(plugins)!r}" if plugins else ""
+    asked = "what_holds()" if by is None else f"crosstab({list(by)!r})"
+    options = {"--by": by or (), "--plugin": plugins}
+    return Usage(
+        rule=counting_rule(countings),
+        counting=tuple(
+            Fact(columns_phrase(columns), how.value) for how, columns in _columns_by_method(countings).items()
+        ),
+        python=(
+            "import rrpolicy",
+            "",
+            f'release = rrpolicy.open_release("."{loading})',
+            f"found = release.{asked}",
+            "print(found.summary())",
+        ),
+        command=command_line("what-holds" if by is None else "estimate", ".", options=options),
+    )
+
+
+def counting_rule(countings: Mapping[str, CountingMethod]) -> str:
+    """Return whether rows may be counted: the sentence to know before anything else."""
+    alike = _columns_by_method(countings)
+    right = [name for name, how in countings.items() if how.rows]
+    wrong = [name for name, how in countings.items() if how.estimated]
+    lost = [name for name, how in countings.items() if not how.rows and not how.estimated]
+    if not wrong and not lost:
+        coarse = " by label" if CountingMethod.LABELS in alike else ""
+        return f"Counting rows{coarse} is right: nothing was changed at random."
+    said = []
+    if wrong and right:
+        said.append(f"Do not count rows by {columns_phrase(wrong)}: use the estimates.")
+    elif wrong:
+        said.append("Do not count rows: use the estimates.")
+    if lost:
+        said.append(f"Nothing can be counted by {columns_phrase(lost)}.")
+    if right:
+        said.append(f"By {columns_phrase(right)} alone, counting rows is right.")
+    return " ".join(said)
+
+
+def _columns_by_method(countings: Mapping[str, CountingMethod]) -> Mapping[CountingMethod, list[str]]:
+    """Return the columns by which records are counted in each way; what is estimated comes first."""
+    order = sorted(CountingMethod, key=lambda how: (how.rows, not how.estimated))
+    found = {how: [name for name, own in countings.items() if own is how] for how in order}
+    return {how: names for how, names in found.items() if names}
+
+
+def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[str, ...] | None:
+    """Return the columns of a table to begin with; None where no count can be estimated of what was randomised."""
+    estimated = [name for name, how in countings.items() if how.estimated]
+    exact = [name for name, how in countings.items() if how.rows and name in release.columns.axes]
+    if not estimated and CountingMethod.WITHHELD in countings.values():
+        return None
+    if estimated and countings[estimated[0]] is CountingMethod.GROUPS:
+        return (*exact[:1], estimated[0])
+    sensitive = [n for n in estimated if release.manifest.of_column[n].role.value == "sensitive"]
+    return tuple((sensitive or estimated or exact)[:1])
+
 
 COLLECTED = "Each record was randomised on the person's own machine before it was sent, and there is no original table."
 SERIES = (
     "It is one of a series: in all of its releases, a value of a person that has not changed is released alike, so "
     "that differences between releases are more certain."
 )
-TOLD = ("licence", "recipients", "release_model")
+INTRODUCTION_KEYS = ("licence", "recipients", "release_model")
 TEST = "It was drawn from a test's seed that anybody can know: it protects nobody."
 
 
@@ -72,4 +306,4 @@ def _about_sentences(manifest: Manifest) -> Iterator[str]:
     if manifest.series is not None:
         yield SERIES
     stated = declared_facts(manifest.governance.context)
-    yield from (f"{stated[key].name}: {stated[key].value}." for key in TOLD if key in stated)
+    yield from (f"{stated[key].name}: {stated[key].value}." for key in INTRODUCTION_KEYS if key in stated)

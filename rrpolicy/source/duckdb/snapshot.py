@@ -9,12 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import typed_array
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.sorting import double_bits_sql, doubles_from_sortable, sortable_integer_sql
+from rrpolicy.engine.scan import double_bits_sql, doubles_from_sortable, sortable_integer_sql
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
@@ -25,14 +27,111 @@ from rrpolicy.source.duckdb.encoding import (
     released_column_type,
 )
 from rrpolicy.source.duckdb.packing import PackedCodes, pack
-from rrpolicy.source.duckdb.rounding import with_rounded_weights
-from rrpolicy.source.duckdb.row_cache import RowCache
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
+
+
+_WHOLE = 1 << 52
+"""From here on doubles are whole numbers: such a weight, or an infinite one, is a multiple already."""
+
+
+def with_rounded_weights(
+    source: str, columns: Sequence[StoredColumn], reading: Reading
+) -> tuple[str, list[StoredColumn]]:
+    """Return SQL of a table with rounded columns, which are doubles then, and its columns; text stays as it is.
+
+    Args:
+        source: SQL that stands after FROM.
+        columns: the table's columns, in order.
+        reading: says which are rounded, and to multiples of what.
+    """
+    found = [_rounded_weight_sql(column, reading) for column in columns]
+    if all(sql is None for sql in found):
+        return source, [*columns]
+    selected = [
+        name if sql is None else f"{sql} AS {name}"
+        for column, sql in zip(columns, found, strict=True)
+        for name in [identifier(column.name)]
+    ]
+    kept = [
+        column if sql is None else replace(column, type="DOUBLE", spelled=False, comma=False)
+        for column, sql in zip(columns, found, strict=True)
+    ]
+    return f"(SELECT {', '.join(selected)} FROM {source})", kept
+
+
+def _rounded_weight_sql(column: StoredColumn, reading: Reading) -> str | None:
+    step = reading.rounding.get(column.name)
+    if step is None or column.family not in {TypeFamily.INTEGER, TypeFamily.REAL}:
+        return None
+    return rounding(f"({column.typed})::DOUBLE", step)
+
+
+def rounding(x: str, step: float) -> str:
+    """Return SQL of the multiple that is nearest to a double; of what is above 0 the least is `step`.
+
+    What is no weight stays as it is, and is refused as such: numbers below 0, infinite ones, nulls. In words that every
+    engine reads alike: no engine's own way of rounding halves.
+
+    Args:
+        x: SQL of a double.
+        step: above 0.
+    """
+    told = f"CAST({step!r} AS DOUBLE)"
+    nearest = f"floor({x} / {told} + 0.5) * {told}"
+    return (
+        f"(CASE WHEN {x} > 0 AND {x} < {told} THEN {told} WHEN {x} > 0 AND {x} / {told} < {_WHOLE} THEN {nearest} "
+        f"ELSE {x} END)"
+    )
+
+
+class RowCache:
+    """The rows of one statement, once they all have passed.
+
+    Attributes:
+        complete: whether they have.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Prepare.
+
+        Args:
+            path: of a file in the scratch folder, which the caller wipes.
+        """
+        self._path = path
+        self._writing = False
+        self.complete = False
+
+    def passing(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, writing them down as they pass; of two readings at once the first is written down."""
+        if self._writing or self.complete:
+            yield from reader
+            return
+        self._writing = True
+        try:
+            with pa.OSFile(str(self._path), "wb") as file, pa.ipc.new_file(file, reader.schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+                    yield batch
+            self.complete = True
+        finally:
+            self._writing = False
+
+    def again(self) -> pa.RecordBatchReader:
+        """Return the rows as they passed."""
+        file = pa.OSFile(str(self._path))
+        content = pa.ipc.open_file(file)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with file:
+                for place in range(content.num_record_batches):
+                    yield content.get_batch(place)
+
+        return pa.RecordBatchReader.from_batches(content.schema, batches())
+
 
 BATCH = 1 << 16
 MAX_ARRAY_BITS = 18
