@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.canonical_json import Json
     from rrpolicy.compliance.evidence_file import RenderedEvidence
     from rrpolicy.reports.rerender import RenderedReport
-    from rrpolicy.signing.signature_checks import AllowedSigners
+    from rrpolicy.signing.allowed_signers import AllowedSigners
     from rrpolicy.signing.signing import Signature
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.verification.outcome import Verification, VerificationLevel
@@ -231,9 +231,8 @@ def _allowed_signers(signers: PathLike | None, as_of: date | None, today: date |
     if signers is None:
         return None
     from rrpolicy.signing.allowed_signers import read_signers
-    from rrpolicy.signing.signature_checks import AllowedSigners
 
-    return AllowedSigners(read_signers(Path(signers)), as_of or review_options(today, waivers=True).today)
+    return read_signers(Path(signers), as_of or review_options(today, waivers=True).today)
 
 
 @attribute_errors_to_plugin

@@ -27,7 +27,8 @@ from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.model import Role
 from rrpolicy.reports.report_builder import DROPPED_ROLES
 from rrpolicy.safe_io.document import read_document
-from rrpolicy.signing.signature_checks import AllowedSigners, verify_signatures
+from rrpolicy.signing.allowed_signers import AllowedSigners
+from rrpolicy.signing.signature_checks import verify_signatures
 from rrpolicy.signing.signing_keys import TrustedKey
 from rrpolicy.verification.outcome import VerificationLevel
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER, verify

@@ -37,6 +37,10 @@ class SignerEntry(PolicyFileTable):
 class SignersFile(PolicyFileTable):
     """The allowed signers."""
 
+    require_roles: list[SingleLineText] = Field(
+        [],
+        description="Roles, in each of which another person must have signed, whatever the release itself requires.",
+    )
     signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
 
 
@@ -71,11 +75,30 @@ class Signer:
         return None
 
 
-def read_signers(path: Path) -> tuple[Signer, ...]:
+@frozen
+class AllowedSigners:
+    """The file of allowed signers, as of a day.
+
+    Attributes:
+        signers: the people's keys.
+        require_roles: in each of these another person must have signed, whatever the release itself requires.
+        day: as of which the keys are trusted.
+    """
+
+    signers: tuple[Signer, ...]
+    require_roles: tuple[str, ...]
+    day: date
+
+
+def read_signers(path: Path, day: date) -> AllowedSigners:
     """Read the file of allowed signers.
 
+    Args:
+        path: the file.
+        day: as of which its keys are trusted.
+
     Raises:
-        PolicyError: RR2xx, everything that is wrong with it, with its line.
+        PolicyError: RR2xx, everything that is wrong with it, with its line; RR203 for a required role of nobody.
     """
     root = read_document(path, str(path))
     try:
@@ -95,9 +118,14 @@ def read_signers(path: Path) -> tuple[Signer, ...]:
             problems.append(_shared_key_problem(owners[key.keyid], entry.name, place))
         roles = tuple(dict.fromkeys(entry.roles))
         signers.append(Signer(entry.name, roles, key, entry.since, entry.until, entry.revoked))
+    known = dict.fromkeys(role for signer in signers for role in signer.roles)
+    for at, role in enumerate(found.require_roles):
+        if role not in known and not problems:
+            place = root.table["require_roles"].items[at].place
+            problems.append(Problem("RR203", f"no signer has the role '{role}'", place, f"one of: {', '.join(known)}"))
     if problems:
         raise PolicyError(tuple(problems))
-    return tuple(signers)
+    return AllowedSigners(tuple(signers), tuple(dict.fromkeys(found.require_roles)), day)
 
 
 def _read_key(line: str) -> Key | None:

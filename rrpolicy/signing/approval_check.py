@@ -56,7 +56,7 @@ def _require_signatures(policy: Policy, file: Path, found: SignedEnvelope, day: 
     settings = policy.release
     if settings.signers is None:
         return
-    held = check_signers(found, read_signers(Path(policy.folder) / settings.signers), day)
+    held = check_signers(found, read_signers(Path(policy.folder) / settings.signers, day).signers, day)
     if held.lacking(settings.require_approval):
         raise _not_approved_error(policy, f"is not approved: {held.why(settings.require_approval)}", file)
 

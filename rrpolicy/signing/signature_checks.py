@@ -11,12 +11,11 @@ from pathlib import Path
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import canonical, file_digest
 from rrpolicy.errors import PolicyError, Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.report_blocks import Fact
 from rrpolicy.safe_io.document import UnreadableError
-from rrpolicy.signing.allowed_signers import Signer, SignerCheck, check_signers
+from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers
 from rrpolicy.signing.envelope import SignedEnvelope, read_envelope, verified_key_ids
 from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX
 from rrpolicy.signing.signing_keys import TrustedKey
@@ -40,19 +39,6 @@ from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 FOREIGN_STATEMENT = "RR137"
 VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
 """Names of the facts that statements add to the audit page."""
-
-
-@frozen
-class AllowedSigners:
-    """The allowed signers, as of a day.
-
-    Attributes:
-        signers: from their file.
-        day: as of which their keys are trusted.
-    """
-
-    signers: tuple[Signer, ...]
-    day: date
 
 
 def verify_signatures(
@@ -132,7 +118,9 @@ def _check_roles(
         "signed in the roles that the release requires": (manifest.require_roles, held),
         "approved in the roles that the release requires": (manifest.require_approval, approvals),
     }
-    if allowed is not None and not manifest.require_roles:  # who takes that line out of a release cannot sign it
+    if allowed is not None and allowed.require_roles:  # a release without this line must still have the signatures
+        asked["signed in the roles that the file of signers requires"] = (allowed.require_roles, held)
+    elif allowed is not None and not manifest.require_roles:
         why = f"the release is {held.why(())}"
         gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED_CODE, why)
     for name, (roles, who) in asked.items():

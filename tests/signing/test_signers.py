@@ -212,6 +212,21 @@ def test_with_a_file_of_signers_one_of_them_must_have_signed_whatever_the_releas
     assert verified(capsys, "--signers", "signers.toml").startswith("0 ")
 
 
+def test_the_file_of_signers_requires_roles_that_a_release_cannot_give_up(office, keys, capsys):
+    """One allowed signer takes the required roles out of the policy, releases, and signs alone."""
+    Path("policy.toml").write_text(SURVEY)
+    rrpolicy.release("policy.toml", "bundle")
+    signed(Path("bundle"), keys, "desk-c")
+    assert run("verify", "bundle", "--signers", "signers.toml", "--as-of", JANUARY) == 0
+    required = 'require_roles = ["steward", "approver"]\n'
+    Path("signers.toml").write_text(required + Path("signers.toml").read_text())
+    capsys.readouterr()
+    assert run("verify", "bundle", "--signers", "signers.toml", "--as-of", JANUARY) == 1
+    assert "nobody signed as approver" in " ".join(capsys.readouterr().out.split())
+    signed(Path("bundle"), keys, "desk-b")
+    assert run("verify", "bundle", "--signers", "signers.toml", "--as-of", JANUARY) == 0
+
+
 def test_a_rotated_and_a_stolen_key_are_trusted_as_of_the_days_that_the_file_says(bundle, keys, capsys):
     signed(bundle, keys, "desk-a", "desk-b")
     Path("signers.toml").write_text(
@@ -289,6 +304,7 @@ def test_roles_are_filled_if_and_only_if_different_people_can_fill_them(roles, p
         (lambda t: t.replace('key = "MC', 'key = "NC', 1), "RR250", "no public Ed25519 key"),
         (lambda t: t.replace('key = "MC', 'key = "?C', 1), "RR250", "no public Ed25519 key"),
         (lambda t: t.replace('name = "Desk A"', 'name = "Desk E"', 1) + t, "RR203", "have one key"),
+        (lambda t: 'require_roles = ["steward", "chief"]\n' + t, "RR203", "no signer has the role 'chief'"),
         (lambda t: "", "RR209", "empty"),
     ],
 )
@@ -296,7 +312,7 @@ def test_what_is_wrong_with_the_file_of_signers_has_its_line(office, change, cod
     text = Path("signers.toml").read_text()
     Path("signers.toml").write_text(change(text))
     with pytest.raises(rrpolicy.PolicyError, match=code) as caught:
-        read_signers(Path("signers.toml"))
+        read_signers(Path("signers.toml"), date(2027, 1, 1))
     assert says in str(caught.value)
     assert all(problem.place is not None for problem in caught.value.problems)
 
