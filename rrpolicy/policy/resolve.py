@@ -434,9 +434,9 @@ class Resolver:
                 message = (
                     f"unknown key '{key}' in {entry_text(node.place.key)}: {what} '{name.value}' has none of that name"
                 )
-                self.problems.append(
-                    Problem("RR205", message, at.key, choices_text(keys), home_table_hint(key) or suggest(key, keys))
-                )
+                expected = choices_text(keys) if keys else "no further key: it has no options"
+                hint = home_table_hint(key) or suggest(key, keys)
+                self.problems.append(Problem("RR205", message, at.key, expected, hint))
         try:
             options.model_validate_json(json.dumps(rest.plain(), default=_json_value), strict=True)
             validated = options.model_validate(rest.plain())

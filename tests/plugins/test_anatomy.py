@@ -311,3 +311,8 @@ def test_what_the_draw_came_to_stands_in_audit_alone_and_is_recomputed(write, tm
     capsys.readouterr()
     assert main(["verify", str(out), "--source", str(tmp_path / "people.csv")]) == 1
     assert "RR132" in capsys.readouterr().out
+
+
+def test_a_key_of_a_mechanism_without_options_is_refused_with_words(write: Write) -> None:
+    (found,) = problems(write(REST + "l = 2\n"))
+    assert (found.code, found.expected) == ("RR205", "no further key: it has no options")
