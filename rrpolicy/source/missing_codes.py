@@ -1,8 +1,8 @@
 """Numbers that look like codes of missing values: beyond a gap at an end of the other numbers, as surveys write them.
 
-At the high end these are the last numbers of a width (6 to 9, 96 to 99, 998, 9999) and repeated sevens and eights (77,
-88); at the low end the same and -1 to -5 below 0. A scale of 0 to 10 with 77, 88 and 99 has three; ages up to 99,
-percentages up to 100 and years have none, as no gap parts them.
+At the high end these are the last numbers of a width (6 to 9, 96 to 99, 998, 9999) and repeated fives to eights (555,
+66, 77, 88); at the low end the same and -1 to -5 below 0. A scale of 0 to 10 with 77, 88 and 99 has three; ages up to
+99, percentages up to 100 and years have none, as no gap parts them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 Number: TypeAlias = "int | float | Decimal"
 
-_LAST = re.compile(r"9*[6-9]|7+|8+")
-_BELOW = re.compile(r"-(9*[6-9]|7+|8+|[1-5])")
+_LAST = re.compile(r"9*[6-9]|5{3,}|6{2,}|7+|8+")
+_BELOW = re.compile(r"-(9*[6-9]|5{3,}|6{2,}|7+|8+|[1-5])")
 _STEP = 2
 """The least gap: a scale goes on by 1."""
 _APART = 0.25
