@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,15 @@ def test_no_room_is_crowded():
     for room in [Path(), *rooms()]:
         modules = [f for f in (PACKAGE / room).glob("*.py") if f.name != "__init__.py"]
         assert len(modules) <= MOST, room
+
+
+def test_no_two_classes_have_one_name():
+    names = Counter(
+        node.name
+        for room in ("rrpolicy", "plugins", "reports")
+        for path in (ROOT / room).rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert [name for name, times in names.items() if times > 1] == []
