@@ -172,9 +172,9 @@ _CORNERS = (1e-12, 0.02, 0.2, 0.5)
 _CORNERED = 6
 _UNBOUNDED = 1e11
 _EMPTY = 1e-9
-_ROUNDS = 3
+_ROUNDS = 40
 _GAIN = 1e-3
-_MORE_ROUNDS = 5
+"""Of an interval's length: a round that moves an end by less is the last one."""
 _SPACE = 3
 
 
@@ -234,7 +234,7 @@ def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: floa
     points = np.vstack([start[None], region.boundary(origin, np.vstack(rays), cut)])
     values = _values(region, measures, points)
     ends, rising = _range(values), np.arange(len(measures))
-    for _ in range(_ROUNDS if space <= _SPACE else _MORE_ROUNDS):
+    for _ in range(_ROUNDS):
         own = values[rising]
         best = np.stack([_replace_nan(own, np.inf).argmin(axis=1), _replace_nan(own, -np.inf).argmax(axis=1)], axis=1)
         slopes = _gradients(region, [measures[i] for i in rising.tolist()], points[best])
