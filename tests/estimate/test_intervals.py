@@ -112,7 +112,7 @@ def test_products_are_those_of_enumeration():
         np.testing.assert_allclose(found[2 * v + g], expected, atol=1e-12)
 
 
-def region_of(y, keeps, population, where=None, size=2, shape=None):
+def region_of(y, keeps, population, *, where=None, size=2, shape=None):
     shape = shape or (size, size)
     axes = [(retention(c, k, n), None) for c, k, n in zip("ab", keeps, shape, strict=True)]
     W = np.kron(axes[0][0].table, axes[1][0].table)
