@@ -1,4 +1,4 @@
-"""What a utility metric is."""
+"""The interface of a utility metric."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Options = TypeVar("Options", bound=BaseModel)
 
 Better: TypeAlias = Literal["smaller", "larger"]
-"""Which numbers of a metric are the better ones: a gate states `max` or `min` accordingly."""
+"""The better direction of a metric: a gate states `max` or `min` accordingly."""
 MOST_CELLS = 1_000_000
-"""Cells of the largest table that is estimated, in each simulated draw or of a release."""
+"""The most cells of a table that is estimated, in each simulated draw or of a release."""
 
 
 class UtilityMetric(Protocol[Options]):
@@ -45,27 +45,27 @@ class UtilityMetric(Protocol[Options]):
 
     @property
     def meaning(self) -> str:
-        """Return what the number says, in a sentence."""
+        """Return the meaning of the number, in a sentence."""
         ...
 
     def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why the metric can say nothing of what a mechanism will plan; None if it can.
+        """Return why the metric cannot be computed for a mechanism's channel; None if it can.
 
         Args:
             options: of the entry.
-            channel: the class of what will be planned.
-            axes: (attributes, class) of each of its axes; `lists_values` tells whether a class has a matrix.
+            channel: the class of the planned channel.
+            axes: (attributes, class) of each of its axes; `lists_values` returns whether a class has a matrix.
         """
         ...
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the expectation over draws; None if the channel and the number of records do not tell.
+        """Return the expectation over draws; None if the channel and the number of records do not determine it.
 
-        What is given for a number of records alone is the same for every table of so many: else the gate reads the
-        table, and that it passed is a statistic of it.
+        The result for a number of records alone is the same for every table of this size: otherwise the gate reads the
+        table, and its passing is a statistic of the table.
         """
         ...
 
     def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
-        """Return what one draw attained; audit only. A release is complete where this fails."""
+        """Return the actual value of one draw; audit only. A release is complete if this fails."""
         ...
