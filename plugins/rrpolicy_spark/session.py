@@ -99,7 +99,7 @@ def _start_session(scratch: Path) -> Iterator[SparkSession]:
     finally:
         gateway.shutdown()
         _wait_for_exit(gateway.proc)
-        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session asks an engine that is gone
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session calls an engine that is gone
 
 
 def _wait_for_exit(process: Any) -> None:

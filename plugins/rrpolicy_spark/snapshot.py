@@ -202,7 +202,7 @@ class SparkSnapshot:
             return _quote_identifier(attribute.name)
         try:
             return category_sql(attribute, codes, "spark")
-        except PolicyError:  # its own values tell its categories apart as well
+        except PolicyError:  # the unmodified values also keep its categories apart
             return _quote_identifier(attribute.name)
 
 

@@ -300,7 +300,7 @@ def draw_to_folder(  # noqa: PLR0917 each is another thing
         plan.channel.draw(original, streams, sink)
         return sink.finish()
     except BaseException:
-        with suppress(Exception):  # what went wrong first is what matters
+        with suppress(Exception):  # only the first error matters
             sink.abandon()
         raise
 

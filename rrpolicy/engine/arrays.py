@@ -67,7 +67,7 @@ def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
         try:
             return number_array(np.array(values, kind.to_pandas_dtype()))
         except OverflowError:
-            pass  # what is said of it is said there
+            pass  # the conversion below raises the error
     return pa.array(values, kind)
 
 

@@ -38,7 +38,7 @@ def _attribute_may_run(attribute: Attribute, policy: Policy) -> bool:
 
 
 def _column_runs(column: Column, policy: Policy) -> bool:
-    if column.labels:  # which stand in the weights, too, whatever the format of the data
+    if column.labels:  # which are in the weights, too, for every format of the data
         return formulas.any_formula(column.labels) or _name_runs(column.name, policy)
     carried = policy.release.format == "csv" and column.escapable
     return carried or _name_runs(column.name, policy)

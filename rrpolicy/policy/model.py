@@ -192,16 +192,16 @@ class Attribute:
 class Requirement(Generic[Options_co]):
     """One [[privacy]] entry.
 
-    What planners ask of it they read here, and know no model by name. Options of any model may state each of these as
-    an attribute or a property of that name; what they do not state has the default.
+    Planners read its properties here, and know no model by name. Options of any model may have each of these as an
+    attribute or a property of that name; missing ones have the default.
 
     Attributes:
         model: the privacy model's name.
         options: validated by that model's options class.
-        where: the subgroup it is limited to: attribute to category; empty for everyone.
-        max_records: the most records of a unit of protection, all of which it speaks of together; the policy states it
+        where: its subgroup: attribute to category; empty for everyone.
+        max_records: the most records of a unit of protection, all of which it covers together; the policy states it
             once, under [source].
-        place: where the entry stands.
+        place: of the entry in the policy.
     """
 
     model: str

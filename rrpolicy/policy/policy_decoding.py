@@ -112,6 +112,6 @@ def _options_from_json(known: Mapping[str, type[BaseModel]], name: str, options:
         raise MissingNameError(what, name)
     read = known[name].model_validate(options)
     defaults = {key: field.get_default(call_default_factory=True) for key, field in known[name].model_fields.items()}
-    # what stands at its default counts as not given: mechanisms refuse options that are given and have no use
+    # a value equal to its default counts as not given: mechanisms refuse options that are given and have no use
     read.model_fields_set.intersection_update(k for k, default in defaults.items() if getattr(read, k) != default)
     return read

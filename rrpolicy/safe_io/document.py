@@ -179,7 +179,7 @@ def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], pla
         meant = [other for other in schema["anyOf"] if _may_be(value, other)] or schema["anyOf"]
         tried = [list(_faults(value, other, named, place)) for other in meant]
         if all(tried):
-            # the alternative that got furthest tells most
+            # the alternative that got furthest is the most informative
             yield from max(tried, key=lambda found: max(len(where) for where, _ in found))
         return
     why = _wrong(value, schema)

@@ -60,7 +60,7 @@ def remove_folder(path: Path) -> None:
     """
     gone = path.with_name(path.name[:-TOKEN] + path.name[-TOKEN:][::-1])
     with suppress(OSError):
-        path.rename(gone)  # what is created in it under its own name fails from here on
+        path.rename(gone)  # creating files under its old name now fails
     for _ in range(_PASSES):
         for folder in (path, gone):
             shutil.rmtree(folder, ignore_errors=True)

@@ -47,7 +47,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
     unnamed = [name for name in columns if name not in policy.attributes]
     extra = [] if policy.source.other_columns != "refused" else [n for n in unnamed if not INDEX_COLUMN.fullmatch(n)]
     missing = [a for a in policy.attributes.values() if a.name not in columns]
-    if policy.source.multiplicity is not None:  # what is dropped need not be counted
+    if policy.source.multiplicity is not None:  # dropped columns need not be counted
         missing = [a for a in missing if not a.role.dropped]
     counts = _count_column_hint(policy, extra, columns)
     for name in extra:

@@ -22,15 +22,15 @@ MOST_CELLS = 1_000_000
 
 
 class UtilityMetric(Protocol[Options]):
-    """A number that says what the release is still good for; smaller is better, unless the metric has `better`.
+    """A measure of a release's utility; smaller is better, unless the metric has `better`.
 
-    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`. A metric that is not 0 of a release
-    that is the table itself has `absolute`, true.
+    `better`, "smaller" or "larger", determines whether a gate states `max` or `min`. A metric that is not 0 for a
+    release that is the table itself has `absolute`, true.
 
-    A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
+    A metric may also have `refuses(options, policy)`, as a privacy model has: why it does not apply to this policy, or
     None. No data are needed; the place shown is that of the first option which the reason names. And it may have
-    `beside(options, channel, original)`: companions, what must be read beside an expected number. They are asked for
-    where the table is at hand, and stand in audit/ alone.
+    `beside(options, channel, original)`: companions, related measures of an expected number. They are computed
+    if the table is available, and appear only in audit/.
     """
 
     @property

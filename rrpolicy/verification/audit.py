@@ -430,7 +430,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     as_drawn = documents_equivalent(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
-    uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
+    uncounted = plan.reference is not None and original.reference is None  # requirements on people stay undecided
     if assessment.tested != audit.stated.tested:  # counts may lack the column that identifies people
         uncounted |= not assessment.tested
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)

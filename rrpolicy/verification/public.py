@@ -172,7 +172,7 @@ def verify_public(
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = derived_public_files(manifest, side.folder, side.registry.formats) if present and known else {}
-    listed = regenerated or manifest.files  # what cannot be written again is not thereby foreign
+    listed = regenerated or manifest.files  # a file that cannot be written again need not be foreign
     check_files(log, public, manifest.files, MANIFEST_FILE, {*data, PAGE, *listed}, () if rows else data)
     log.undecided += [WITHOUT_ROWS] * (not rows and not present)
     for path, content in regenerated.items():
@@ -445,7 +445,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     settled = finding.verdict is not Verdict.UNDECIDED
     found, expected = stated.to_json(), finding.to_json()
     decisive = ["model", "limit_exact", "basis", *(["achieved", "limit", "verdict"] if settled else [])]
-    said = dict.fromkeys([*expected, *found])  # some are said only where there is something to say
+    said = dict.fromkeys([*expected, *found])  # some fields exist only if they are not empty
     wording = [key for key in said if key not in {*decisive, "place"}] if settled else ["requirement"]
     differ = [key for key in decisive if not documents_equivalent(found[key], expected[key])]
     failure = f"{name}: recomputed, {', '.join(differ)} differ from what {where} states"

@@ -1,4 +1,4 @@
-"""Whether a table is the released one: checked first, since all further results from it depend on this."""
+"""Whether a table is the released one: checked first, because later checks rely on it."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def verify(
             side = replace(side, registry=side.registry.opening(engines or {}))
             further = (folder, key, plan_on, reference, spilled.folder, progress)
             _verify_further_levels(log, bundle, side, level, source or "", *further)
-    achieved = min(level, log.level)  # what is too broken ends before
+    achieved = min(level, log.level)  # a broken bundle ends at a lower level
     log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
     lowest = (
         BELOW[VerificationLevel.PUBLIC] if collected else None

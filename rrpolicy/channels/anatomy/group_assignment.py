@@ -183,7 +183,7 @@ def _alternate_piles(first: Ints, begin: int, turns: int, out: SmallInts, stream
     order, step = first, max(1, _PILES // size)
     for low in range(0, piles, step):
         number = np.arange(low + 1, min(low + step, piles) + 1)
-        split = (number * size - begin) % turns  # how much of a group the pile before has given
+        split = (number * size - begin) % turns  # records of a group from the pile before
         dealt = compose_orders(order, _pile_reorderings(size, split, turns, stream))
         flat = dealt.reshape(-1)[: len(out) - taken]
         out[taken : taken + len(flat)] = flat

@@ -26,7 +26,7 @@ def _rank(rows: Sequence[Sequence[Fraction]], prime: int) -> int:
     for column in range(len(work[0])):
         found = next((i for i in range(rank, len(work)) if work[i][column]), None)
         if found is None:
-            return rank  # the caller asks for full column rank only
+            return rank  # the caller needs full column rank only
         work[rank], work[found] = work[found], work[rank]
         pivot = work[rank]
         inverse = pow(pivot[column], -1, prime)

@@ -175,7 +175,7 @@ class Sets(MixedIn, Several):
 
         size, row = self.original_size, np.arange(len(own))
         held = np.zeros((len(own), size), dtype=bool)
-        others = size - 1  # numbered without the record's own value, which stands at the end while drawing
+        others = size - 1  # numbered without the record's own value, which is at the end while drawing
         for last in range(others - (self.set_size - 1), others):
             drawn = stream.below(np.full(len(own), last + 1, dtype=np.int64))
             held[row, np.where(held[row, drawn], last, drawn)] = True

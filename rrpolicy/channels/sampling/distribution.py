@@ -20,7 +20,7 @@ from rrpolicy.source.counts import Codes, Ints
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max
-_GUIDE = 12  # digits that nearly always tell: a search for each number would take longer
+_GUIDE = 12  # digits that nearly always suffice: a search for each number would take longer
 
 Words = npt.NDArray[np.uint64]
 

@@ -58,7 +58,7 @@ def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: Cla
 
 @frozen(slots=False)
 class ClassTests:
-    """Requirements, as far as they are functions of classes.
+    """Requirements, in tests of classes where possible.
 
     Attributes:
         sensitive: the attributes whose histograms are read.

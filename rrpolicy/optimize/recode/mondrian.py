@@ -247,7 +247,7 @@ class MondrianPartition:
             dense = self._dense[test.joint]
             by_code = self._by_code(dense, here, place)
             inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
-            rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole stay as they are
+            rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole do not change
             mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
             if test.peaks is not None:
                 most = self._by_code(dense, here, place, np.maximum)

@@ -303,7 +303,7 @@ def _slsqp(
 
     least, accuracy = to
     search: Any = minimize  # its stubs want array shapes that no caller has
-    whole = rho >= 1  # what is not randomised stays so: a requirement may fail as soon as it is
+    whole = rho >= 1  # unrandomised attributes stay so: randomising one may fail a requirement
 
     def at(x: Array) -> Array:
         return np.where(whole, 1.0, np.exp(x))
@@ -358,7 +358,7 @@ def _rounded_solution(
     return replace(found, active=active, pulled_back=scale, raised=raised)
 
 
-def _build_solution(  # noqa: PLR0917 what it says
+def _build_solution(  # noqa: PLR0917 one argument for each field
     counted: CachedConstraints,
     end: _LocalSolution,
     keep: tuple[Fraction, ...],

@@ -100,7 +100,7 @@ def _comparable_keys(key: str, base: Node, child: Node) -> Iterator[_ComparedKey
             before = base.get("attributes", name)
             old = None if before is None else before.get(last)
             if old is None and table.get(last) is not None:
-                old = base.get("source", last)  # what holds of every column that says nothing of its own
+                old = base.get("source", last)  # the value for columns without one
             yield _ComparedKey(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
     elif section == "privacy":
         yield from _compared_entry_options(last, base, child)

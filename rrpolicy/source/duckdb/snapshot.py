@@ -317,7 +317,7 @@ class TableSnapshot:
         import pyarrow as pa
 
         key = (tuple(attributes), tuple(carried), order)
-        if key not in self._kept:  # a name of its own: other snapshots may share the folder
+        if key not in self._kept:  # a unique name: other snapshots may share the folder
             self._kept[key] = RowCache(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
         kept = self._kept[key]
         if kept.complete:

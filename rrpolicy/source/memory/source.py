@@ -29,7 +29,7 @@ class MemorySource:
     held: Any
     kind: str
 
-    def open(  # uri and table tell nothing: this is one table
+    def open(  # uri and table select nothing: this is one table
         self,
         uri: str,  # noqa: ARG002
         table: str | None,  # noqa: ARG002
