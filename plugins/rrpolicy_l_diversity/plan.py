@@ -66,7 +66,6 @@ def propose(options: GeneralisationOptions, task: Task) -> Proposal:
 
 
 def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayout) -> Proposal:
-    """Return the proposal of TP."""
     known = tuple(r.attribute for r in layout.attributes)
     sensitive, least = suppression_target(task.policy)
     found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)

@@ -30,7 +30,6 @@ def propose(options: PramOptions, task: Task) -> Proposal:
 
 
 def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
-    """Return the layout with observed marginals filled in."""
     task.require_domains()
     treatments: list[AttributeTreatment] = []
     for t in layout.treatments:

@@ -29,7 +29,7 @@ from rrpolicy_sensitive_addition.options import SensitiveAdditionOptions
 
 
 def larger_set_remarks(hidden: Sequence[HiddenGroup], channel: Product, task: Task) -> tuple[Remark, ...]:
-    """Return the l to require if a risk is over its limit with sets as large as l-diversity requires; else ().
+    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires.
 
     Args:
         hidden: the hidden attributes.

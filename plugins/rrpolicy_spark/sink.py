@@ -85,7 +85,6 @@ class SparkWriter:
         self._stack.close()
 
     def _end(self) -> None:
-        """End the open file."""
         self._waiting.append(ReleasedFileCells(self._begun, tuple(self._open)))
         self._held += sum(map(len, self._open))
         self._begun, self._here, self._open = self._begun + 1, 0, []

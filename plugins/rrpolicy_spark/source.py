@@ -96,7 +96,6 @@ class ParquetSource:
 def _open_snapshot(
     of: Callable[[SparkSession], DataFrame], name: str, table: str | None, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
-    """Open a Spark table as a snapshot."""
     if table is not None:
         hint = "take `table` out: the uri names the table"
         raise DataError(Problem("RR306", f"{name}: `table` is given beside a uri of Spark's", hint=hint))

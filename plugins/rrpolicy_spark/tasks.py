@@ -289,7 +289,6 @@ def _split_multiplicities(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
 
 
 def _single_row_batch(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
-    """Return a batch of one row."""
     import pyarrow as pa
 
     kinds = {"int": pa.int32(), "long": pa.int64(), "binary": pa.binary()}

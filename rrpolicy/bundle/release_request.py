@@ -171,7 +171,6 @@ def _named_sink(registry: Registry, name: str | None) -> FileSink:
 
 
 def _release_order(what: ReleaseInput, handed: InputTable, root: Path | None) -> ReleaseOrder:
-    """Return the order for a release of any input."""
     if isinstance(what, PlannedRelease):
         return _planned_order(what, handed, root or what.root)
     if isinstance(what, Policy):

@@ -176,7 +176,7 @@ class Account(Protocol):
         """Check a plan, with earlier releases, against their budget; nothing is written.
 
         Args:
-            plan: with its source tag, if it is to be drawn.
+            plan: settled, if it is to be drawn.
             original: the table, or the number of records.
             findings: of the plan by itself, one for each requirement.
             draw: see `draw_id`; None for a plan that is only inspected.

@@ -96,7 +96,6 @@ class WaivedProblem:
     waiver: Waiver
 
     def __str__(self) -> str:
-        """Return it in words."""
         return f"{self.message}; {self.waiver}"
 
 

@@ -70,7 +70,6 @@ class IntervalOverlap(TableMetric):
 
 
 def _interval_ends(table: ShareTable, z: float, held: Mask) -> tuple[Array, Array]:
-    """Return both ends of the intervals of some cells."""
     import numpy as np
 
     half = z * np.sqrt(table.variance()[held])

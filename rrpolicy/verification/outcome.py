@@ -76,7 +76,6 @@ class JudgementPoint:
     place: Place | None = None
 
     def __str__(self) -> str:
-        """Return it in words."""
         return self.message if self.waiver is None else f"{self.what} was {self.waiver}"
 
 

@@ -296,7 +296,6 @@ def _verify_further_levels(  # noqa: PLR0917 each level adds an input
 
 
 def _has_source_tag(held: KeyFile | SeriesKey, audit: AuditFolder, original: Original) -> bool:
-    """Return whether a table has the tag in the record."""
     stated: str = audit.record["source_tag"]
     return keyed_fingerprint(held.key, original, stated) == stated
 

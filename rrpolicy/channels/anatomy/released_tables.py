@@ -157,7 +157,6 @@ class _LowestGroupEntries:
         self._parts[column.attribute].append(part)
 
     def places(self, name: str) -> GroupEntries:
-        """Return the entries of a column."""
         group, code, n = (np.concatenate(arrays).astype(np.int64) for arrays in zip(*self._parts[name], strict=True))
         order = np.argsort(group, kind="stable")
         return GroupEntries(group[order], code[order], n[order])

@@ -160,7 +160,6 @@ class SamplingTrees:
     """
 
     def __init__(self, laws: Sequence[DiscreteDistribution]) -> None:
-        """Compile laws."""
         self._left: list[int] = []
         self._right: list[int] = []
         self._value: list[int] = []

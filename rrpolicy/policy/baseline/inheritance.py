@@ -205,7 +205,6 @@ def _fold_child(base: Node, child: Node) -> Node:
 
 
 def _without_key(node: Node, section: str, key: str) -> Node:
-    """Return a tree without a key of one of its tables."""
     table = node.get(section)
     if table is None or key not in table.table:
         return node

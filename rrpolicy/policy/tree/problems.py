@@ -223,7 +223,6 @@ def _named_fields(model: type[BaseModel], path: Sequence[str | int]) -> list[Fie
 
 
 def _example_toml(value: Any) -> str:
-    """Return an example as TOML."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_example_toml(item)}" for key, item in value.items()) + " }"
     return f"[{', '.join(map(_example_toml, value))}]" if isinstance(value, list) else short_toml(value)
