@@ -1,4 +1,4 @@
-"""A policy read for anatomy: the sensitive attributes and the size of the groups, or every problem with its place."""
+"""A policy read for anatomy: the sensitive attributes and the groups' size, or every problem with its place."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rrpolicy.plugin.solve import BY_FREQUENCY, group_size
 SMALLEST_GROUP = 2
 """A group of one record hides nothing."""
 MAX_SENSITIVE = 2
-"""Attributes in which the records of a group can differ at once."""
+"""The most attributes in which the records of a group can differ at once."""
 MAX_COMBINATIONS = 20_000
-"""Combinations of two domains for which groups that differ in both are found in seconds."""
+"""The most combinations of two domains for which groups that differ in both are found in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnatomyLayout:
-    """What goes into groups.
+    """The inputs of grouping.
 
     Attributes:
-        sensitive: the attributes that stand in tables of their own: one, or two.
+        sensitive: the attributes that are released in separate tables: one, or two.
         size: l, the records of a group.
-        requirement: the entry that asks for it.
+        requirement: the entry that requires it.
     """
 
     sensitive: tuple[Attribute, ...]
@@ -78,7 +78,7 @@ def _group_size_problems(attribute: Attribute, size: int, requirement: Requireme
 
 
 def _attribute_problems(policy: Policy) -> Iterator[Problem]:
-    """Yield why there are not one or two attributes to put into tables of their own, or nothing beside them."""
+    """Yield why there are not one or two attributes for separate tables, or no others to release with them."""
     sensitive = policy.with_role(Role.SENSITIVE)
     if not sensitive:
         hint = "give an attribute the role sensitive, or choose another mechanism"

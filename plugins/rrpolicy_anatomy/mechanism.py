@@ -1,4 +1,4 @@
-"""`anatomy`: outline without data; whether a table is eligible is seen with them."""
+"""`anatomy`: outline without data; a table's eligibility is checked with data."""
 
 from __future__ import annotations
 

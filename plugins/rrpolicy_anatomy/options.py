@@ -1,4 +1,4 @@
-"""The [mechanism] table of `anatomy`: nothing; how large the groups are stands in [[privacy]]."""
+"""The [mechanism] table of `anatomy`: empty; the groups' size is in [[privacy]]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning: is the table eligible, and what groups will it make?"""
+"""Planning: whether the table is eligible, and its groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
 
 
 def propose(task: Task) -> Proposal:
-    """Return the channel and what is to be said of it.
+    """Return the channel with remarks on it.
 
     Raises:
         PolicyError: RR298, RR299, RR571, RR255.

@@ -1,4 +1,4 @@
-"""Options read against a policy: what makes classes, at which levels, or every problem with its place."""
+"""Options read against a policy: class-defining attributes and their levels, or every problem with its place."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 
 @dataclass(frozen=True, slots=True)
 class GeneralisationLayout:
-    """What is generalised.
+    """The inputs of a generalisation.
 
     Attributes:
-        attributes: what makes classes, in the policy's order; observed domains may not be known yet.
-        goal: what decides among satisfying nodes.
+        attributes: the class-defining ones, in the policy's order; observed domains may be unknown yet.
+        goal: the criterion among satisfying nodes.
         boxes: whether the domain is cut into boxes.
     """
 
@@ -30,18 +30,18 @@ class GeneralisationLayout:
 
     @property
     def together(self) -> tuple[str, ...]:
-        """Return the attributes that one axis recodes together: all, where what one becomes depends on the others."""
+        """Return the attributes that one axis recodes together: all, if labels of one depend on the others."""
         return tuple(r.attribute.name for r in self.attributes) if self.boxes or self.goal.suppression else ()
 
     @property
     def fixed(self) -> bool:
-        """Whether the policy alone says at which level each attribute is released, and nothing is suppressed."""
+        """Return whether the policy alone determines the level of each attribute, and nothing is suppressed."""
         known_domains = all(r.attribute.domain for r in self.attributes)
         return known_domains and not self.together and all(len(r.chosen) == 1 for r in self.attributes)
 
 
 def read_layout(options: GeneralisationOptions, policy: Policy) -> GeneralisationLayout:
-    """Return what is generalised.
+    """Return the inputs of the generalisation.
 
     Raises:
         PolicyError: RR290 to RR292, all problems at once.
@@ -72,7 +72,7 @@ def _attribute_weight(options: GeneralisationOptions, attribute: Attribute) -> F
 
 
 def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
-    """Return what cannot make classes."""
+    """Return problems of attributes that cannot define classes."""
     if not policy.with_role(Role.QUASI_IDENTIFIER):
         hint = 'give what others may know of a person the role "quasi-identifier"'
         return [Problem("RR290", "the policy names no quasi-identifier", policy.place("mechanism"), hint=hint)]
@@ -86,7 +86,7 @@ def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> li
 
 
 def _option_problems(options: GeneralisationOptions, policy: Policy) -> list[Problem]:
-    """Return options that do not belong to the algorithm, or not to each other."""
+    """Return problems of options that do not belong to the algorithm, or contradict each other."""
     found = []
     given = [key for key in ONLY_FULL_DOMAIN if key in options.model_fields_set and getattr(options, key)]
     if options.algorithm != "full-domain":
@@ -123,7 +123,7 @@ def _level_problems(options: GeneralisationOptions, policy: Policy) -> list[Prob
 
 
 def _label_problems(policy: Policy) -> list[Problem]:
-    """Return categories named like what is suppressed."""
+    """Return problems of categories with the name of a suppressed value."""
     found = []
     for attribute in class_attributes(policy):
         levels = recoded(attribute).levels if attribute.domain else ()
@@ -135,5 +135,5 @@ def _label_problems(policy: Policy) -> list[Problem]:
 
 
 def fixed_channel(layout: GeneralisationLayout, policy: Policy) -> Product:
-    """Return the channel of a policy that says at which level each attribute is released."""
+    """Return the channel of a policy that determines the level of each attribute."""
     return Product.of(policy.released, axes_at(layout.attributes, (0,) * len(layout.attributes)))

@@ -58,7 +58,7 @@ class Generalisation:
 
 
 def _data_dependent_choices(layout: GeneralisationLayout, options: GeneralisationOptions) -> Iterator[Derived]:
-    """Yield what is chosen from the table."""
+    """Yield the choices that depend on the table."""
     if options.algorithm == "mondrian":
         yield CUTS
         return
@@ -69,7 +69,7 @@ def _data_dependent_choices(layout: GeneralisationLayout, options: Generalisatio
 
 
 def _outline_axes(layout: GeneralisationLayout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:
-    """Yield the axes of what is released with categories, in the policy's order."""
+    """Yield the axes of released attributes with categories, in the policy's order."""
     together = layout.together
     for attribute in policy.released:
         if attribute.name in together:

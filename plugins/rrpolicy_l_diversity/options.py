@@ -1,4 +1,4 @@
-"""The [mechanism] table of `generalisation`, as pydantic checks it before any attribute is looked at."""
+"""The [mechanism] table of `generalisation`, as pydantic checks it before any attribute is read."""
 
 from __future__ import annotations
 

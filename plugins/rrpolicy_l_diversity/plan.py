@@ -22,14 +22,14 @@ from rrpolicy_l_diversity.options import GeneralisationOptions
 from rrpolicy_l_diversity.tuple_suppression import suppression_target
 
 FEW = Fraction(1, 20)
-"""The share of records of which a plan says what suppressing them would save."""
+"""The share of records for which a plan reports the gain of suppressing them."""
 BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 
 MERGE = "give it a `hierarchy` that merges neighbours, as `rrpolicy init --mechanism generalisation` drafts it"
 
 
 def propose(options: GeneralisationOptions, task: Task) -> Proposal:
-    """Return the channel, where its levels come from, and what is to be said of the choice.
+    """Return the channel, the origins of its levels, and remarks on the choice.
 
     Raises:
         PolicyError: RR290 to RR292, RR255.
@@ -66,7 +66,6 @@ def propose(options: GeneralisationOptions, task: Task) -> Proposal:
 
 
 def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayout) -> Proposal:
-    """Return what TP suppresses."""
     known = tuple(r.attribute for r in layout.attributes)
     sensitive, least = suppression_target(task.policy)
     found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
@@ -80,7 +79,7 @@ def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayou
 
 
 def _level_origins(layout: GeneralisationLayout) -> dict[str, Origin]:
-    """Return where the level of each quasi-identifier comes from."""
+    """Return the origin of each quasi-identifier's level."""
     return {
         r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
         for r in layout.attributes
@@ -105,7 +104,7 @@ def _class_size_remarks(layout: GeneralisationLayout, found: Generalised, record
 def _suppression_remark(
     layout: GeneralisationLayout, finer: Generalised | None, loss: float, records: int
 ) -> Iterator[Remark]:
-    """Yield what suppressing a few records would save, where it is much."""
+    """Yield the gain of suppressing a few records, if it is large."""
     if finer is None:
         return
     gone, lost = finer.choice.suppressed, finer.choice.loss

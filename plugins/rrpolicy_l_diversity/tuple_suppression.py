@@ -1,4 +1,4 @@
-"""What TP can be asked for: one sensitive attribute, released beside what makes classes and nothing else."""
+"""The inputs of TP: one sensitive attribute, released with class-defining attributes only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rrpolicy.plugin.solve import BY_FREQUENCY, class_attributes
 
 
 def suppression_target(policy: Policy) -> tuple[Attribute, Fraction]:
-    """Return the sensitive attribute, and l of l-diversity by frequency that implies all that is required of it.
+    """Return the sensitive attribute, and the l of l-diversity by frequency that implies all its requirements.
 
     A class whose commonest value has at most n/l of its records has l different values, entropy log l and l records at
     least.
@@ -20,7 +20,7 @@ def suppression_target(policy: Policy) -> tuple[Attribute, Fraction]:
 
 
 def suppression_problems(policy: Policy) -> list[Problem]:
-    """Return what stands in TP's way (RR291)."""
+    """Return the problems that prevent TP (RR291)."""
     found: list[Problem] = []
     place = policy.place("mechanism.algorithm")
     sensitive = policy.with_role(Role.SENSITIVE)
@@ -36,7 +36,7 @@ def suppression_problems(policy: Policy) -> list[Problem]:
 
 
 def _stronger_requirements(policy: Policy) -> list[Problem]:
-    """Return requirements that l-diversity by frequency does not imply, as far as no data are needed to say it."""
+    """Return requirements that l-diversity by frequency does not imply, as far as this needs no data."""
     asked = [(r, r.implied_by) for r in policy.requirements if r.distinct is not None]
     most = max((ceil(l) for _, l in asked if l is not None), default=0)
     if not most:

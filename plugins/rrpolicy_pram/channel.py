@@ -17,15 +17,15 @@ from rrpolicy_pram.layout import (
 
 
 def build(layout: PramLayout, policy: Policy) -> Product:
-    """Return the channel; what is to be solved for stands in it with a keep probability of 1.
+    """Return the channel; unknown parameters have a keep probability of 1.
 
     Args:
-        layout: every rule complete but for what is to be solved for, every domain known.
+        layout: every rule complete except for unknown parameters, every domain known.
         policy: for the released attributes, in their order.
 
     Raises:
         PolicyError: RR236 if an invariant matrix cannot be written.
-        ValueError: if a domain or a marginal is not known.
+        ValueError: if a domain or a marginal is unknown.
     """
     return Product.of(policy.released, [_treatment_axis(t) for t in layout.treatments if t.exchanges])
 
@@ -49,7 +49,7 @@ def _attribute_domain(attribute: Attribute) -> Domain:
 
 
 def _explicit_axis(domains: list[Domain], rule: ExplicitRule) -> Matrix:
-    """Return the axis of a matrix; combinations of released categories that it does not name are never released."""
+    """Return the axis of a matrix; combinations of released categories without a row are never released."""
     cells = [label if isinstance(label, tuple) else (label,) for label in rule.released]
     labels = [tuple(dict.fromkeys(column)) for column in zip(*cells, strict=True)]
     rows = dict(zip(cells, rule.rows, strict=True))

@@ -1,4 +1,4 @@
-"""What is randomised as one: the groups of `together`, and what the policy may give of each."""
+"""Attributes randomised as one: the groups of `together`, and the options of each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MAX_COMBINATIONS = 4096
 def read_groups(
     options: PramOptions, policy: Policy, names: Sequence[str], complaints: ProblemCollector
 ) -> tuple[tuple[Attribute, ...], ...]:
-    """Return what is randomised as one, each attribute alone that no group names (RR530).
+    """Return groups of attributes randomised as one; attributes that no group names are alone (RR530).
 
     Args:
         options: their `together`.
         policy: its order of attributes is that of each group.
         names: of the randomised attributes.
-        complaints: takes what is wrong.
+        complaints: collects problems.
     """
     seen: set[str] = set()
     groups: list[tuple[Attribute, ...]] = []
@@ -51,7 +51,7 @@ def read_groups(
 
 
 def joint_retention(group: Sequence[Attribute], options: PramOptions, complaints: ProblemCollector) -> Fraction | None:
-    """Return the retention probability that the policy gives attributes together; None if it gives none (RR531)."""
+    """Return the retention probability of attributes together; None if the policy has none (RR531)."""
     for key, message in _single_attribute_options(group, options):
         complaints.add("RR531", message, key)
     stated = {a.name: rho for a in group if (rho := options.retention_probability.get(a.name)) is not None}
@@ -62,7 +62,7 @@ def joint_retention(group: Sequence[Attribute], options: PramOptions, complaints
 
 
 def _single_attribute_options(group: Sequence[Attribute], options: PramOptions) -> Iterator[tuple[str, str]]:
-    """Yield key and message of what only an attribute that is randomised by itself can be given."""
+    """Yield key and message of options that only a separately randomised attribute can have."""
     for a in group:
         if a.name in options.keep_probability:
             message = (
@@ -76,7 +76,7 @@ def _single_attribute_options(group: Sequence[Attribute], options: PramOptions) 
 
 
 def product_blocks(parts: Sequence[tuple[tuple[int, ...], ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return the blocks of combinations: those whose categories lie in the same block of each attribute.
+    """Return the blocks of combinations: those whose categories are in the same block of each attribute.
 
     Args:
         parts: of each attribute the codes of its blocks.

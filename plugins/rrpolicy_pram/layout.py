@@ -1,4 +1,4 @@
-"""What is done to each released attribute, as far as the policy says."""
+"""The treatment of each released attribute, as far as the policy determines it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rrpolicy_pram.options import Label
 
 
 def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
-    """Return the categories of an attribute, or the combinations of several; None while a domain is not known."""
+    """Return the categories of an attribute, or the combinations of several; None while a domain is unknown."""
     domains = [a.domain for a in attributes if a.domain is not None]
     if len(domains) < len(attributes):
         return None
@@ -23,7 +23,7 @@ def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class FixedProbability:
-    """What the policy says of one parameter, in either of two words; both None if it is to be solved for.
+    """One parameter in the policy, in either of two forms; both None if it is to be solved for.
 
     Attributes:
         keep: keep probability of every block of two categories or more.
@@ -35,7 +35,7 @@ class FixedProbability:
 
     @property
     def certain(self) -> bool:
-        """Whether every value is kept with certainty."""
+        """Return whether every value is kept with certainty."""
         return Fraction(1) in {self.keep, self.retention}
 
     def keep_of(self, size: int) -> Fraction:
@@ -50,7 +50,7 @@ class RetentionRule:
     """A retention matrix, in blocks or not.
 
     Attributes:
-        blocks: codes of the categories of each block; empty while the domain is not known.
+        blocks: codes of the categories of each block; empty while the domain is unknown.
         given: its parameter.
     """
 
@@ -59,12 +59,12 @@ class RetentionRule:
 
     @property
     def alone(self) -> bool:
-        """Whether every category stands alone, so that nothing is exchanged: an attribute of one category does."""
+        """Return whether every block is one category, so that nothing is exchanged."""
         return bool(self.blocks) and max(map(len, self.blocks)) == 1
 
     @property
     def open(self) -> bool:
-        """Whether the parameter is to be solved for."""
+        """Return whether the parameter is to be solved for."""
         return self.given == FixedProbability() and not self.alone
 
 
@@ -78,12 +78,12 @@ class ExplicitRule:
 
 @dataclass(frozen=True, slots=True)
 class InvariantRule:
-    """A matrix that leaves a marginal as it is, made in two stages from a retention matrix.
+    """A matrix that preserves a marginal, made in two stages from a retention matrix.
 
     Attributes:
-        given: the parameter of the retention matrix that it starts from.
+        given: the parameter of the initial retention matrix.
         marginal: exact shares in domain order; None while it is to be observed.
-        source: where the marginal comes from.
+        source: of the marginal.
     """
 
     given: FixedProbability
@@ -92,12 +92,12 @@ class InvariantRule:
 
 
 TreatmentRule: TypeAlias = "RetentionRule | ExplicitRule | InvariantRule | None"
-"""None: released as it is."""
+"""None: released unmodified."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeTreatment:
-    """A released attribute, or several as one, and what is done to it.
+    """A released attribute, or several as one, and its treatment.
 
     Attributes:
         attributes: more than one if they are randomised together.
@@ -114,12 +114,12 @@ class AttributeTreatment:
 
     @property
     def known(self) -> bool:
-        """Whether every domain is known, as far as there is one."""
+        """Return whether every domain is known, if there is one."""
         return all(a.domain is not None or not a.categorical for a in self.attributes)
 
     @property
     def exchanges(self) -> bool:
-        """Whether values are exchanged at all; else it is released as it is."""
+        """Return whether values are exchanged at all; otherwise it is released unmodified."""
         match self.rule:
             case RetentionRule(given=given) as rule:
                 return not rule.alone and not given.certain
@@ -140,13 +140,13 @@ class AttributeTreatment:
 
     @property
     def solved(self) -> bool:
-        """Whether the parameter is to be solved for."""
+        """Return whether the parameter is to be solved for."""
         return isinstance(self.rule, RetentionRule) and self.rule.open
 
 
 @dataclass(frozen=True, slots=True)
 class PramLayout:
-    """All released attributes, in the policy's order; those that are randomised together where the first one stands."""
+    """All released attributes, in the policy's order; attributes randomised together are at the first one's place."""
 
     treatments: tuple[AttributeTreatment, ...]
     allocation: Literal["equal", "optimal", "fixed"]
@@ -158,7 +158,7 @@ class PramLayout:
 
     @property
     def fixed(self) -> bool:
-        """Whether the policy alone determines the channel."""
+        """Return whether the policy alone determines the channel."""
         return all(
             not t.solved and t.known and not (isinstance(t.rule, InvariantRule) and t.rule.marginal is None)
             for t in self.treatments

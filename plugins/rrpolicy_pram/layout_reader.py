@@ -20,7 +20,7 @@ from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
 
 
 def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
-    """Return what is done to each released attribute.
+    """Return the treatment of each released attribute.
 
     Raises:
         PolicyError: RR230 to RR237, RR530, RR531, all problems at once.
@@ -46,7 +46,7 @@ def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
 
 
 def _randomised_names(options: PramOptions, policy: Policy, complaints: ProblemCollector) -> tuple[str, ...]:
-    """Return the names of the attributes to randomise that can be."""
+    """Return the names of the attributes that can be randomised as the options require."""
     asked = options.attributes
     if asked is None:
         asked = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
@@ -64,7 +64,7 @@ def _randomised_names(options: PramOptions, policy: Policy, complaints: ProblemC
 
 
 def _attribute_problem(policy: Policy, name: str) -> tuple[str, str] | None:
-    """Return why an attribute cannot be randomised and what to do, or None."""
+    """Return why an attribute cannot be randomised and a remedy, or None."""
     attribute = policy.attributes.get(name)
     if attribute is None:
         import difflib
@@ -93,7 +93,7 @@ def _refuse_leftovers(
 
 
 def _group_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: ProblemCollector) -> TreatmentRule:
-    """Return what is done to an attribute, or to several together; None if something is wrong."""
+    """Return the treatment of an attribute, or of several together; None if something is wrong."""
     if len(group) > 1:
         return _joint_rule(group, options, complaints)
     (attribute,) = group
@@ -120,7 +120,7 @@ def _group_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: 
 
 
 def _joint_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: ProblemCollector) -> TreatmentRule:
-    """Return what is done to attributes that are randomised as one; None if something is wrong."""
+    """Return the treatment of attributes that are randomised as one; None if something is wrong."""
     rho = joint_retention(group, options, complaints)
     written = [a.name for a in group if a.name in options.matrix]
     if written:
@@ -142,7 +142,7 @@ def _joint_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: 
 def _refuse_range(
     attribute: Attribute, given: FixedProbability, sizes: list[int], complaints: ProblemCollector
 ) -> None:
-    """Refuse a probability that is no better than drawing at random; of attributes together the first is named."""
+    """Refuse a probability that is no better than uniform; for attributes together the first is named."""
     smallest = min((size for size in sizes if size > 1), default=0)
     least = Fraction(1, smallest) if smallest else Fraction(0)
     for word, value, bound in (
@@ -162,7 +162,7 @@ def _refuse_range(
 def _code_blocks(
     attribute: Attribute, options: PramOptions, complaints: ProblemCollector
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the codes of each block; the whole domain without blocks, nothing while it is not known."""
+    """Return the codes of each block; the whole domain without blocks, () while it is unknown."""
     key, domain = f"blocks.{attribute.name}", attribute.domain
     if attribute.name not in options.blocks:
         return () if domain is None else (tuple(range(len(domain))),)

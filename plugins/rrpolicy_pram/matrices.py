@@ -24,9 +24,9 @@ def read_explicit(
 
     Args:
         attributes: one, or several that are randomised together.
-        name: under which the matrix stands.
-        matrix: as the policy says.
-        complaints: takes what is wrong.
+        name: key of the matrix.
+        matrix: as in the policy.
+        complaints: collects problems.
     """
     key, what = f"matrix.{name}", f"the matrix of {quoted_names(attributes)}"
     domain = labels_of(attributes)
@@ -53,7 +53,7 @@ def read_explicit(
 
 
 def _width_problem(width: int, matrix: ExplicitMatrix) -> str | None:
-    """Return that a category is no combination of the attributes, or a combination where there is one attribute."""
+    """Return why a label is no combination of the attributes, or is one though there is one attribute."""
     widths = {len(label) if isinstance(label, tuple) else 1 for label in (*matrix.released, *matrix.original)}
     lists = any(isinstance(label, tuple) for label in (*matrix.released, *matrix.original))
     if widths == {width} and lists == (width > 1):

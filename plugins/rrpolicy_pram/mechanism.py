@@ -20,7 +20,7 @@ def data_dependent_parameters(layout: PramLayout, options: PramOptions) -> Itera
     """Yield the marginals that are observed, and parameters whose least expected error depends on the data.
 
     Args:
-        layout: as the policy says.
+        layout: by the policy.
         options: its workload.
     """
     for t in layout.treatments:
@@ -32,7 +32,7 @@ def data_dependent_parameters(layout: PramLayout, options: PramOptions) -> Itera
 
 
 def _loss_depends_on_data(layout: PramLayout, options: PramOptions) -> bool:
-    """Return whether the table may weigh the expected error: by unequal blocks, or by matrices in several marginals."""
+    """Return whether the error depends on the table: by unequal blocks, or by matrices in several marginals."""
     rules = [t.rule for t in layout.treatments]
     uneven = any(isinstance(r, RetentionRule) and r.open and len({len(b) for b in r.blocks}) > 1 for r in rules)
     written = any(isinstance(r, (ExplicitRule, InvariantRule)) or _has_fixed_blocks(r) for r in rules)

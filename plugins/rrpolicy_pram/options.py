@@ -1,4 +1,4 @@
-"""The [mechanism] table of `pram`, as pydantic checks it before any attribute is looked at."""
+"""The [mechanism] table of `pram`, as pydantic checks it before any attribute is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rrpolicy.plugin import Rational, Value
 from rrpolicy.plugin.solve import Marginal
 
 Label: TypeAlias = Union[Value, tuple[Value, ...]]  # noqa: UP007 the name of a type has no |
-"""A category; of attributes that are randomised together a combination, one category each."""
+"""A category; for attributes that are randomised together a combination, one category each."""
 
 
 class ExplicitMatrix(BaseModel):

@@ -14,7 +14,7 @@ from rrpolicy_pram.options import PramOptions
 
 
 def propose(options: PramOptions, task: Task) -> Proposal:
-    """Return the channel, where its parameters come from, and what is to be said of the choice.
+    """Return the channel, the origins of its parameters, and remarks on the choice.
 
     Raises:
         PolicyError: RR230 to RR237, RR255.
@@ -30,7 +30,6 @@ def propose(options: PramOptions, task: Task) -> Proposal:
 
 
 def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
-    """Return the layout with observed marginals filled in."""
     task.require_domains()
     treatments: list[AttributeTreatment] = []
     for t in layout.treatments:
@@ -48,7 +47,7 @@ def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
 
 
 def _parameter_origins(layout: PramLayout) -> dict[str, Origin]:
-    """Return where the parameters come from that are not solved for."""
+    """Return the origins of parameters that are not solved for."""
     return {
         name: Origin.DATA if isinstance(t.rule, InvariantRule) and t.rule.source == "observed" else Origin.POLICY
         for t in layout.treatments

@@ -1,4 +1,4 @@
-"""What is wrong with the options, collected so that all of it is told at once."""
+"""Problems of the options, collected so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class ProblemCollector:
 
         Args:
             code: RR230 to RR237, RR530 or RR531.
-            message: what is wrong.
+            message: the problem.
             key: dotted, below [mechanism].
-            expected: what would have been right.
-            hint: what to do.
+            expected: a correct value.
+            hint: the remedy.
         """
         self.problems.append(Problem(code, message, self.policy.place(f"mechanism.{key}"), expected, hint))
 
 
 def quoted_names(attributes: Iterable[Attribute]) -> str:
-    """Return an attribute's name in quotes; of several that are randomised together all of them."""
+    """Return an attribute's name in quotes; for attributes that are randomised together all of them."""
     return " with ".join(f"'{a.name}'" for a in attributes)
 
 
 def quoted_labels(labels: Iterable[Label], most: int = 5) -> str:
-    """Return the first categories in quotes, and how many more there are."""
+    """Return the first categories in quotes, and the number of the others."""
     known = [" x ".join(f"'{v}'" for v in (label if isinstance(label, tuple) else (label,))) for label in labels]
     more = f" and {len(known) - most} more" if len(known) > most else ""
     return (", ".join(known[:most]) or "none") + more

@@ -29,7 +29,7 @@ from rrpolicy_rr.options import RandomizedResponseOptions
 
 
 class RandomizedResponse:
-    """Randomises every attribute of some roles by retention-replacement; all else is released as it is."""
+    """Randomises every attribute of some roles by retention-replacement; all others are released unmodified."""
 
     options = RandomizedResponseOptions
 
@@ -95,7 +95,7 @@ class RandomizedResponse:
         return [a.name for a in policy.released if a.categorical and self._axis(a) is Retention]
 
     def _axis(self, attribute: Attribute) -> type[Axis]:
-        """Return the class of an attribute's axis; one of a single category has nothing to exchange."""
+        """Return the class of an attribute's axis; a single category cannot be exchanged."""
         alone = attribute.domain is not None and len(attribute.domain) == 1
         return Retention if attribute.role in self.roles and not alone else Identity
 
@@ -115,7 +115,7 @@ class RandomizedResponse:
 
 
 def _unrandomised_remarks(channel: Product, policy: Policy) -> Iterator[Remark]:
-    """Yield which attributes come out with a keep probability of 1, and what then protects sensitive ones."""
+    """Yield the attributes whose solution is a keep probability of 1, and the protection left for sensitive ones."""
     sought = [a for a in channel.axes if isinstance(a, Retention) and a.original_size > 1]
     kept = [policy.attributes[n] for a in sought if all(block.keep == 1 for block in a.blocks) for n in a.attributes]
     if not kept:

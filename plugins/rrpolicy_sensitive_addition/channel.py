@@ -1,4 +1,4 @@
-"""From what is hidden to the product channel: sets for it, everything else as it is."""
+"""From hidden attributes to the product channel: sets for these, all others unmodified."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def build_channel(hidden: Sequence[HiddenGroup], policy: Policy) -> Product:
 
 
 def set_axis(hidden: HiddenGroup) -> Sets:
-    """Return the axis of what is hidden as one.
+    """Return the axis of attributes that are hidden as one.
 
     Raises:
-        ValueError: if a domain is not known.
+        ValueError: if a domain is unknown.
     """
     domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
     return Sets(domains, tuple(_list_column(a) for a in hidden.attributes), hidden.set_size)
 
 
 def outline_axes(hidden: Sequence[HiddenGroup], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
-    """Return (attributes, axis class) of every axis, in the order that the channel has them."""
+    """Return (attributes, axis class) of every axis, in the channel's order."""
     own = {a.name: tuple(a.name for a in each.attributes) for each in hidden for a in each.attributes}
     found: list[tuple[tuple[str, ...], type[Axis]]] = []
     for attribute in policy.released:

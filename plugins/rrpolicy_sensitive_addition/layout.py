@@ -1,4 +1,4 @@
-"""What is hidden in sets, as far as the policy says."""
+"""The attributes hidden in sets, as far as the policy determines them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class HiddenGroup:
 
     Attributes:
         attributes: in the policy's order.
-        l: as the requirement asks.
-        requirement: the entry that asks for it.
+        l: of the requirement.
+        requirement: the entry that requires it.
     """
 
     attributes: tuple[Attribute, ...]
@@ -25,12 +25,12 @@ class HiddenGroup:
 
     @property
     def set_size(self) -> int:
-        """Return the smallest whole number that reaches l."""
+        """Return the smallest whole number that is at least l."""
         return math.ceil(self.l)
 
     @property
     def values(self) -> int | None:
-        """Return S, the number of values or combinations; None while a domain is not known."""
+        """Return S, the number of values or combinations; None while a domain is unknown."""
         sizes = [None if a.domain is None else len(a.domain) for a in self.attributes]
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None

@@ -1,4 +1,4 @@
-"""Options and requirements read against a policy: what is hidden in sets, or every problem with its place."""
+"""Options and requirements read against a policy: the hidden attributes, or every problem with its place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_COMBINATIONS = 100_000
 
 
 def read_hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> tuple[HiddenGroup, ...]:
-    """Return what is hidden, in the policy's order.
+    """Return the hidden attributes, in the policy's order.
 
     Raises:
         PolicyError: RR295 to RR297, all problems at once.
@@ -39,7 +39,7 @@ def read_hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> tup
 
 
 def _hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[tuple[Attribute, ...]]:
-    """Yield what is hidden as one, in the order of the first attributes."""
+    """Yield attributes hidden as one, in the order of the first ones."""
     seen: set[str] = set()
     for attribute in policy.with_role(Role.SENSITIVE):
         if attribute.name in seen or not attribute.categorical:
@@ -51,7 +51,7 @@ def _hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> Iterato
 
 
 def _attribute_problems(policy: Policy) -> Iterator[Problem]:
-    """Yield why there is nothing to hide, or nothing to hide it among."""
+    """Yield why there is no attribute to hide, or no values to hide it among."""
     sensitive = policy.with_role(Role.SENSITIVE)
     if not sensitive:
         hint = "give an attribute the role sensitive, or choose another mechanism"
@@ -66,7 +66,7 @@ def _attribute_problems(policy: Policy) -> Iterator[Problem]:
 
 
 def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[Problem]:
-    """Yield what is wrong with `together`."""
+    """Yield problems of `together`."""
     sensitive = [a.name for a in policy.with_role(Role.SENSITIVE)]
     seen: set[str] = set()
     for index, group in enumerate(options.together):
@@ -102,7 +102,7 @@ def _missing_requirement(attribute: Attribute, policy: Policy) -> Problem:
 
 
 def _partial_group_problems(group: tuple[Attribute, ...], policy: Policy) -> Iterator[Problem]:
-    """Yield entries that ask for one of several attributes that are hidden as one: l counts combinations."""
+    """Yield entries that require l of one of several attributes that are hidden as one: l counts combinations."""
     names = {a.name for a in group}
     for requirement in policy.requirements:
         some = names & set(requirement.protects(policy) if requirement.frequency is not None else ())
@@ -117,7 +117,7 @@ def _partial_group_problems(group: tuple[Attribute, ...], policy: Policy) -> Ite
 
 
 def _set_size_problems(hidden: HiddenGroup) -> Iterator[Problem]:
-    """Yield why sets cannot be so large: they hold no more values than there are, and with l = 1 nothing is hidden."""
+    """Yield why sets cannot have this size: they hold at most all values, and with l = 1 nothing is hidden."""
     values = hidden.values
     if values is None or SMALLEST_GROUP <= hidden.set_size <= values:
         return

@@ -29,10 +29,10 @@ from rrpolicy_sensitive_addition.options import SensitiveAdditionOptions
 
 
 def larger_set_remarks(hidden: Sequence[HiddenGroup], channel: Product, task: Task) -> tuple[Remark, ...]:
-    """Return what to ask for if a risk is over its limit with sets as large as l-diversity asks; else nothing.
+    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires.
 
     Args:
-        hidden: what is hidden.
+        hidden: the hidden attributes.
         channel: as planned.
         task: the requirements.
     """
@@ -53,7 +53,7 @@ def _set_size_remark(
     task: Task,
     original: Original,
 ) -> Remark:
-    """Return the smallest sets with which the entries of a model hold; or that none are large enough."""
+    """Return the smallest sets with which the entries of a model hold; or that no sets are large enough."""
     fewest, most = 0, max((each.values or 0) - each.set_size for each in hidden)
     if not _satisfies_requirements(hidden, most, failing, task, original):
         text = "whatever the size of the sets: coarsen the quasi-identifiers, or choose a mechanism that hides them too"
@@ -80,13 +80,13 @@ def _satisfies_requirements(
     task: Task,
     original: Original,
 ) -> bool:
-    """Return whether sets with so many more values satisfy what fails."""
+    """Return whether sets with so many more values satisfy the failing entries."""
     channel = build_channel(_with_larger_sets(hidden, more), task.policy)
     return all(a.accepts(r, channel, original) for r, a in failing)
 
 
 def _with_larger_sets(hidden: Sequence[HiddenGroup], more: int) -> list[HiddenGroup]:
-    """Return what is hidden among so many more values, as far as there are any."""
+    """Return the hidden attributes with sets of so many more values, at most all."""
     return [replace(each, l=Fraction(min(each.set_size + more, each.values or 0))) for each in hidden]
 
 
@@ -108,7 +108,7 @@ class SensitiveAddition:
         return Outline(Product, outline_axes(hidden, policy), build_channel(hidden, policy) if known else None, kept)
 
     def plan(self, options: SensitiveAdditionOptions, task: Task) -> Proposal:
-        """Return the channel: sets as large as the requirements ask, and no larger.
+        """Return the channel: sets as large as required, and no larger.
 
         Raises:
             PolicyError: RR295 to RR297; RR255 if a domain is observed and only the number of records is given.

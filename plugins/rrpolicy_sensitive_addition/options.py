@@ -1,4 +1,4 @@
-"""The [mechanism] table of `sensitive-addition`; how large the sets are stands in [[privacy]]."""
+"""The [mechanism] table of `sensitive-addition`; the sets' size is in [[privacy]]."""
 
 from __future__ import annotations
 

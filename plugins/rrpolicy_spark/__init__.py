@@ -1,4 +1,4 @@
-"""Apache Spark as an engine: it counts tables where they lie, and writes the files of releases."""
+"""Apache Spark as an engine: it counts tables in place, and writes the files of releases."""
 
 from __future__ import annotations
 

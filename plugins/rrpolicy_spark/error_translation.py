@@ -1,4 +1,4 @@
-"""What Spark fails of, in words of ours: its messages may hold values."""
+"""Failures of Spark in rrpolicy's words: its messages may contain values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rrpolicy.plugin.engines import RefusedError
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Say in words of ours what Spark fails of: its messages may hold values.
+    """Turn failures of Spark into errors of rrpolicy: its messages may contain values.
 
     Raises:
-        DataError: RR356, or RR357 if the driver takes no more.
+        DataError: RR356, or RR357 if the driver's limit is exceeded.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The files that a table of Spark's is read from, held to the state in which it was opened."""
+"""The files of a Spark table, compared with their state when it was opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FileState = tuple[tuple[str, int, int, int], ...]
-"""Of each file its address, size in bytes, time of change in ns, and inode (0 where there is none)."""
+"""For each file its address, size in bytes, time of change in ns, and inode (0 if there is none)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PinnedFiles:
 
     Attributes:
         name: the table, for messages.
-        found: looks for the table anew.
+        found: finds the table again.
         state: its files.
     """
 
@@ -33,7 +33,7 @@ class PinnedFiles:
     state: FileState
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if a file changed, appeared or went away."""
+        """Raise `RefusedError` (RR410) if a file was changed, added or removed."""
         try:
             same = _current_state(self.found()) == self.state
         except Exception:  # noqa: BLE001 of Spark's, which may name values: a table that is not found is not the same
@@ -49,7 +49,7 @@ def pin_files(name: str, found: Callable[[], DataFrame], frame: DataFrame) -> Pi
 
     Args:
         name: the table, for messages.
-        found: looks for the table anew.
+        found: finds the table again.
         frame: the table as it will be read.
 
     Raises:
@@ -67,7 +67,7 @@ def pin_files(name: str, found: Callable[[], DataFrame], frame: DataFrame) -> Pi
 
 
 def _leaf_class(leaf: Any) -> str:
-    """Return the class of what a leaf of a query's plan reads."""
+    """Return the class of a leaf of a query's plan, which reads a source."""
     try:
         return str(leaf.relation().getClass().getSimpleName())
     except Exception:  # noqa: BLE001 py4j's, where it has no such member

@@ -1,4 +1,4 @@
-"""The Spark session: the caller's if there is one, else one of our own, which leaves nothing behind."""
+"""The Spark session: the caller's if there is one, else a private one, which leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jr
 
 @contextmanager
 def open_session(scratch: Path) -> Iterator[SparkSession]:
-    """Yield the session that is active, or one of our own that ends with the table.
+    """Yield the active session, or a private one that ends with the table.
 
     Args:
-        scratch: where a session of our own keeps what it spills and shuffles, encrypted; the caller wipes it.
+        scratch: folder for spills and shuffles of a private session, encrypted; the caller wipes it.
 
     Raises:
         DataError: RR355 if Spark is not installed, or does not start.
@@ -52,7 +52,7 @@ def _active_session() -> SparkSession | None:
 
 
 def session_settings(scratch: Path) -> Mapping[str, str]:
-    """Return what is set for a session of our own: it writes into the scratch folder alone, and encrypts it.
+    """Return the settings of a private session: it writes only into the scratch folder, and encrypts it.
 
     Args:
         scratch: absolute.
@@ -71,7 +71,7 @@ def session_settings(scratch: Path) -> Mapping[str, str]:
 
 @contextmanager
 def _start_session(scratch: Path) -> Iterator[SparkSession]:
-    """Start Spark in a folder of ours, with what SPARK_CONF_DIR and PYSPARK_SUBMIT_ARGS say besides, and end it."""
+    """Start Spark in a private folder, with the settings of SPARK_CONF_DIR and PYSPARK_SUBMIT_ARGS, and end it."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -99,18 +99,18 @@ def _start_session(scratch: Path) -> Iterator[SparkSession]:
     finally:
         gateway.shutdown()
         _wait_for_exit(gateway.proc)
-        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session asks an engine that is gone
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session calls an engine that is gone
 
 
 def _wait_for_exit(process: Any) -> None:
-    """Wait until the engine, which ends with its input, has."""
+    """Wait until the engine has ended, which it does with its input."""
     process.stdin.close()
     process.wait()
 
 
 @contextmanager
 def suppress_pandas_warnings() -> Iterator[None]:
-    """Leave out what pyspark says of pandas, which nothing here uses."""
+    """Suppress pyspark's warnings about pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         yield

@@ -32,8 +32,8 @@ class SparkSink:
         """Begin to write a table; see `FileSink.writer`.
 
         Args:
-            parts: how its rows become files; the folder must be one that all executors see.
-            scratch: where a session of our own keeps what it needs.
+            parts: the division of rows into files; all executors must have access to the folder.
+            scratch: folder for a private session.
 
         Raises:
             DataError: RR355 if Spark is not installed, or does not start.
@@ -70,28 +70,27 @@ class SparkWriter:
             self._here += int(times.sum())
 
     def close(self) -> None:
-        """Write what is left; every file then stands in its place.
+        """Write the remaining rows; every file is then complete.
 
         Raises:
-            RefusedError: RR593 if one does not.
+            RefusedError: RR593 if one is not.
         """
         self._end()
         self._send(0)
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go: what unfinished attempts have written is gone, and none of them can put a file in place any more."""
+        """Stop: files of unfinished attempts are removed, and no attempt can complete a file any more."""
         shutil.rmtree(self._attempts, ignore_errors=True)
         self._stack.close()
 
     def _end(self) -> None:
-        """End the file that is open."""
         self._waiting.append(ReleasedFileCells(self._begun, tuple(self._open)))
         self._held += sum(map(len, self._open))
         self._begun, self._here, self._open = self._begun + 1, 0, []
 
     def _send(self, most: int) -> None:
-        """Have the files written that wait, if their cells are more than so many bytes."""
+        """Write the waiting files, if their cells have more than so many bytes."""
         if self._held <= most:
             return
         context = self._spark.sparkContext

@@ -1,8 +1,8 @@
-"""One pinned state of a table that Spark reads: Spark counts, and the counts are read as a table of counts is.
+"""One pinned state of a table that Spark reads: Spark counts, and the counts are read as a table of counts.
 
-The engine groups by what the policy tells apart, in SQL; what comes to the driver are distinct combinations with how
-often each stands. From there on it is a table of counts like any other, so that the categories, the refusals and their
-words are those of reading the records.
+The engine groups by the distinctions of the policy, in SQL; the driver receives distinct combinations with their
+multiplicities. These are a table of counts like any other, so that the categories, the refusals and their messages are
+those of reading the records.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 _REAL = frozenset({"FloatType", "DoubleType"})
 _WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
 MAX_HELD_ROWS = 1 << 22
-"""Distinct rows that the driver holds; more are sorted in Spark, and pass through the driver a part at a time."""
+"""The most distinct rows that the driver holds; more are sorted in Spark, and pass through the driver in parts."""
 Selected = tuple[tuple[str, str], ...]
-"""Of each column its name and SQL."""
+"""The name and SQL of each column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,12 @@ class SparkSnapshot:
     Attributes:
         name: the table, for messages.
         frame: the table.
-        shape: the same table without a record, which tells columns and types.
-        held: the files that it is held to.
+        shape: the same table without a record, with its columns and types.
+        held: the files with which it is compared.
         count: the number of records.
-        scratch: where our own engine spills.
+        scratch: folder for the local engine's spills.
         reading: the codes of missing values.
-        open: what ends with the snapshot.
+        open: contexts that end with the snapshot.
     """
 
     name: str
@@ -112,11 +112,11 @@ class SparkSnapshot:
         records: int,
         call: Callable[[RecordBlock], DrawnBlock],
     ) -> Iterator[DrawnBlock]:
-        """Yield what a call makes of each block of so many records, in turn, each in a task; see `Distributed`."""
+        """Yield the results of a call for each block of so many records, in turn, each in a task; see `Distributed`."""
         yield from self._ordered(attributes, carried).in_blocks(columns, records, call)
 
     def units(self, column: str) -> Units:
-        """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
+        """Return the number of distinct values by their number of rows; see `Snapshot.units`."""
         task = UnitSizeTask(DistinctRowCounts((column,), self.name, self.reading))
         with suppress_pandas_warnings():
             each = self.grouped(((column, _quote_identifier(column)),)).mapInArrow(task, task.schema)
@@ -125,7 +125,7 @@ class SparkSnapshot:
         return Units({size: n for size, n in zip(sizes, units, strict=True) if n}, sum(missing))
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        """Raise `RefusedError` (RR410) if the table is no longer in the pinned state."""
         self.held.unchanged()
 
     def grouped(self, selected: Selected) -> DataFrame:
@@ -137,16 +137,16 @@ class SparkSnapshot:
         return recoded.groupBy(*names).agg(functions.count(functions.lit(1)).alias("n"))
 
     def selected(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Selected:
-        """Return the columns that tell apart what the attributes and the carried columns tell apart."""
+        """Return columns with the distinctions of the attributes and the carried columns."""
         kinds = {f.name: f.dataType for f in self.frame.schema}
         told = [(a.name, self._recoded(a, kinds[a.name])) for a in attributes]
         return (*told, *((name, _quote_identifier(name)) for name in carried))
 
     def fetched(self, frame: DataFrame) -> pa.Table:
-        """Return what a query of few rows returns; the table must then still be the same.
+        """Return the result of a query of few rows; the table must then be unchanged.
 
         Raises:
-            DataError: RR356 if Spark fails, RR357 if the rows are more than the driver takes.
+            DataError: RR356 if Spark fails, RR357 if there are more rows than the driver accepts.
             RefusedError: RR410 if the table changed.
         """
         self.unchanged()
@@ -156,7 +156,7 @@ class SparkSnapshot:
         return table
 
     def _many(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> bool:
-        """Return whether the distinct rows are more than are held on the driver."""
+        """Return whether there are more distinct rows than the driver holds."""
         selected = self.selected(attributes, carried)
         if self.count <= MAX_HELD_ROWS or selected in self._counted:
             return False
@@ -169,7 +169,7 @@ class SparkSnapshot:
     def _ordered(
         self, attributes: Sequence[Attribute], carried: Sequence[str], *, by_codes: bool = False
     ) -> SortedRows:
-        """Return the rows as tasks hold them, in order; sorted once."""
+        """Return the rows held by tasks, in order; sorted once."""
         from pyspark.sql.pandas.types import to_arrow_type
 
         key = self.selected(attributes, carried), by_codes
@@ -187,7 +187,7 @@ class SparkSnapshot:
         return self._sorted[key]
 
     def _counts(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> Snapshot:
-        """Return what the attributes and the carried columns tell apart as a table of counts; counted once."""
+        """Return the distinct values of the attributes and the carried columns as a table of counts; counted once."""
         selected = self.selected(attributes, carried)
         if selected not in self._counted:
             table = self.fetched(self.grouped(selected))
@@ -196,13 +196,13 @@ class SparkSnapshot:
         return self._counted[selected]
 
     def _recoded(self, attribute: Attribute, kind: DataType) -> str:
-        """Return SQL of a column, recoded as the policy says where that is certain to keep the categories apart."""
+        """Return SQL of a column, recoded by the policy if that certainly preserves its categories."""
         codes = self.reading.codes(attribute.name)
         if not _recodes_equally(attribute, kind, codes):
             return _quote_identifier(attribute.name)
         try:
             return category_sql(attribute, codes, "spark")
-        except PolicyError:  # its own values tell its categories apart as well
+        except PolicyError:  # the unmodified values also keep its categories apart
             return _quote_identifier(attribute.name)
 
 
@@ -214,14 +214,14 @@ def open_snapshot(
 
     Args:
         spark: the session.
-        found: looks for the table.
+        found: finds the table.
         name: the table, for messages.
-        scratch: where our own engine spills.
+        scratch: folder for the local engine's spills.
         reading: the codes of missing values.
 
     Raises:
-        DataError: RR308, RR344, RR356 if it cannot be read, RR358 if nothing pins it.
-        RefusedError: RR410 if it changes meanwhile.
+        DataError: RR308, RR344, RR356 if it cannot be read, RR358 if it cannot be pinned.
+        RefusedError: RR410 if it changes during reading.
     """
     del spark
     with translate_errors(name):
@@ -249,7 +249,7 @@ def _recodes_equally(attribute: Attribute, kind: DataType, codes: Sequence[Value
 
 
 def _empty_table(schema: StructType) -> pa.Table:
-    """Return a table without a record whose columns have the types in which Spark hands them over."""
+    """Return a table without a record whose columns have the types in which Spark returns them."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
 
@@ -263,7 +263,7 @@ def _empty_table(schema: StructType) -> pa.Table:
 
 
 def _column_sql(name: str, kind: DataType, reading: Reading) -> str:
-    """Return SQL of a column whose texts are told apart by their bytes; of a weight that is rounded, as it is then."""
+    """Return SQL of a column whose texts are compared by their bytes; of a rounded weight, after rounding."""
     column, step = _quote_identifier(name), reading.rounding.get(name)
     spelled = type(kind).__name__
     if step is not None and (spelled in _REAL | _WHOLE or spelled == "DecimalType"):

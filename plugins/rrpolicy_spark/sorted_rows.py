@@ -1,7 +1,7 @@
-"""The distinct rows of a table in Spark, in canonical order: they are cut into blocks and drawn where they lie.
+"""The distinct rows of a table in Spark, in canonical order: they are cut into blocks and drawn in place.
 
-Where a row stands in the order is known from how many records the partitions before it have; so a block is the same
-rows whatever the partitions are, and a task that is run again makes the same of it.
+A row's position in the order is known from the number of records in the partitions before it; so a block has the same
+rows for all partitions, and a repeated task has the same result.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SortedRows:
 
     Attributes:
         frame: codes, carried values and counts; kept on the executors' disks.
-        codes: what made the codes: names and types of the columns.
-        held: what the table is held to.
+        codes: the task that made the codes: names and types of the columns.
+        held: the files with which the table is compared.
     """
 
     frame: DataFrame
@@ -51,14 +51,14 @@ class SortedRows:
         return pa.RecordBatchReader.from_batches(self.codes.schema, counted(self._batches()))
 
     def rows(self) -> pa.RecordBatchReader:
-        """Return every row as often as it stands, some at a time."""
+        """Return every row repeated by its multiplicity, some at a time."""
         schema = self.codes.schema
         return pa.RecordBatchReader.from_batches(schema.remove(len(schema) - 1), repeated(self._batches()))
 
     def in_blocks(
         self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
     ) -> Iterator[DrawnBlock]:
-        """Yield what a call makes of each block of so many records, in turn."""
+        """Yield the results of a call for each block of so many records, in turn."""
         draw = DrawTask(self.codes, tuple(columns), call)
 
         def one(pieces: pa.Table) -> pa.Table:  # Spark looks at hints, and counts `self` among the arguments
@@ -78,7 +78,7 @@ class SortedRows:
             yield self.codes.named(batch, n)
 
     def _passing(self, frame: DataFrame) -> Iterator[tuple[int, int, bytes]]:
-        """Yield rows a partition at a time; the table must then still be the same."""
+        """Yield rows a partition at a time; the table must then be unchanged."""
         self.held.unchanged()
         with translate_errors(self.held.name):
             for row in frame.toLocalIterator(prefetchPartitions=True):
@@ -87,7 +87,7 @@ class SortedRows:
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """Return how many records come before each partition."""
+        """Return the number of records before each partition."""
         with suppress_pandas_warnings(), translate_errors(self.held.name):
             sizes = self.frame.mapInArrow(PackTask(alone=True), PackTask.schema).toArrow()
         found = dict.fromkeys(range(self.frame.rdd.getNumPartitions()), 0)
@@ -105,9 +105,9 @@ def sort_distinct_rows(grouped: DataFrame, codes: CodesTask, held: PinnedFiles, 
 
     Args:
         grouped: distinct rows with their counts, the last column.
-        codes: what makes codes of them.
-        held: what the table is held to.
-        by_codes: whether the codes come first in the order; else what is carried does.
+        codes: the task that makes codes of them.
+        held: the files with which the table is compared.
+        by_codes: whether the codes come first in the order; else carried columns do.
     """
     from pyspark import StorageLevel
     from pyspark.sql import functions

@@ -32,11 +32,11 @@ class TableSource:
         Args:
             uri: `spark:` and the table's name, as Spark's SQL has it: `people`, `db.people`, `catalog.db.people`.
             table: not given: the uri names the table.
-            scratch: where a session of our own spills and shuffles.
+            scratch: folder for spills and shuffles of a private session.
             reading: the codes of missing values.
 
         Raises:
-            DataError: RR306 if `table` is given; RR355 to RR358 if Spark cannot read it, or nothing pins it; RR308,
+            DataError: RR306 if `table` is given; RR355 to RR358 if Spark cannot read it, or it cannot be pinned; RR308,
                 RR344 as `encoded`.
             RefusedError: RR410 if it changes while it is opened.
         """
@@ -62,7 +62,7 @@ class ParquetSource:
         Args:
             uri: `spark-parquet:` and a path on this computer, or an address such as `s3a://bucket/people`.
             table: not given: a folder is one table.
-            scratch: where a session of our own spills and shuffles.
+            scratch: folder for spills and shuffles of a private session.
             reading: the codes of missing values.
 
         Raises:
@@ -96,7 +96,6 @@ class ParquetSource:
 def _open_snapshot(
     of: Callable[[SparkSession], DataFrame], name: str, table: str | None, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
-    """Open what Spark reads as a snapshot."""
     if table is not None:
         hint = "take `table` out: the uri names the table"
         raise DataError(Problem("RR306", f"{name}: `table` is given beside a uri of Spark's", hint=hint))

@@ -1,6 +1,6 @@
-"""What Spark's tasks do: they read a few distinct rows with the engine of our own, as the driver would.
+"""The tasks of Spark: they read a few distinct rows with the local engine, as the driver would.
 
-These are classes, so that Spark sends what they hold, and each worker imports what they do from its own rrpolicy.
+These are classes, so that Spark sends their fields, and each worker imports their code from its rrpolicy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TABLE_KIND = "Spark DataFrame"
 MIN_BATCH_ROWS = 1 << 20
-"""Rows that are handed to our own engine at a time, at the least."""
+"""The least number of rows that are passed to the local engine at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class DistinctRowCounts:
         """Open them as a snapshot.
 
         Args:
-            table: of distinct rows; what its columns are called does not matter.
-            scratch: where our own engine spills.
+            table: of distinct rows; the names of its columns do not matter.
+            scratch: folder for the local engine's spills.
         """
         counts = table.rename_columns([*self.names, MULTIPLICITY])
         counting = replace(self.reading, multiplicity=MULTIPLICITY)
@@ -56,17 +56,17 @@ class DistinctRowCounts:
 
 @dataclass(frozen=True, slots=True)
 class UnitSizeTask:
-    """Counts the sizes of units, of which each stands in one row.
+    """Counts the sizes of units, one row a unit.
 
     Attributes:
-        counts: of the column that tells units apart.
+        counts: of the column that identifies units.
     """
 
     counts: DistinctRowCounts
     schema = "size long, units long, missing long"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield, of each batch, how many units have so many records, and how many records have no unit."""
+        """Yield, for each batch, the number of units by number of records, and of records without a unit."""
         import pyarrow as pa
 
         for batch in batches:
@@ -86,8 +86,8 @@ class ReleasedFileCells:
 
     Attributes:
         number: of the file.
-        batches: distinct rows, the last column how often each stands; each an Arrow stream of its own, as the
-            dictionaries of two may differ.
+        batches: distinct rows, the last column their multiplicities; each a separate Arrow stream, as the dictionaries
+            of two may differ.
     """
 
     number: int
@@ -95,7 +95,7 @@ class ReleasedFileCells:
 
     @staticmethod
     def unpacked(packed: bytes) -> tuple[pa.RecordBatch, Ints]:
-        """Return what `packed` made bytes of."""
+        """Return the rows of bytes by `packed`."""
         ((rows, n),) = ReleasedFileCells(0, (packed,)).rows()
         return rows, n
 
@@ -127,8 +127,8 @@ class FileTask:
     """Writes one file of a release.
 
     Attributes:
-        parts: how rows become files.
-        attempts: where files stand that are not finished.
+        parts: the division of rows into files.
+        attempts: folder of unfinished files.
     """
 
     parts: FileParts
@@ -144,9 +144,9 @@ class CodesTask:
     """Makes codes of distinct rows with their counts: the columns a0, a1, …, c0, c1, …, and n.
 
     Attributes:
-        counts: how the rows are read.
-        attributes: of which there are codes.
-        carried: name, Spark's type and Arrow's of the columns that are carried.
+        counts: reads the rows.
+        attributes: with codes.
+        carried: name, Spark's type and Arrow's of the carried columns.
     """
 
     counts: DistinctRowCounts
@@ -155,31 +155,31 @@ class CodesTask:
 
     @property
     def columns(self) -> str:
-        """Return the columns as Spark's SQL declares them."""
+        """Return the columns in Spark's SQL."""
         codes = [f"a{i} int" for i in range(len(self.attributes))]
         return ", ".join([*codes, *(f"c{i} {kind}" for i, (_, kind, _) in enumerate(self.carried)), "n long"])
 
     @property
     def names(self) -> list[str]:
-        """Return the columns as the table has them."""
+        """Return the names of the columns in the table."""
         return [*(a.name for a in self.attributes), *(name for name, *_ in self.carried), MULTIPLICITY]
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the columns as Arrow has them, by the table's own names."""
+        """Return the columns in Arrow, by the table's names."""
         import pyarrow as pa
 
         kinds = [*[pa.int32()] * len(self.attributes), *(kind for _, _, kind in self.carried), pa.int64()]
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
     def ordered(self, *, by_codes: bool) -> list[str]:
-        """Return Spark's names of the columns in the order that rows are sorted by."""
+        """Return Spark's names of the columns in sorting order."""
         codes = [f"a{i}" for i in range(len(self.attributes))]
         values = [f"c{i}" for i in range(len(self.carried))]
         return [*codes, *values] if by_codes else [*values, *codes]
 
     def named(self, rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
-        """Return rows with their multiplicities under the table's own names."""
+        """Return rows with their multiplicities under the table's names."""
         import pyarrow as pa
 
         return pa.RecordBatch.from_arrays([*rows.columns, pa.array(n, pa.int64())], schema=self.schema)
@@ -202,7 +202,7 @@ class PackTask:
     """Packs rows, each batch with the number of its partition and of its records.
 
     Attributes:
-        alone: whether the numbers are all that is wanted.
+        alone: whether only the numbers are needed.
     """
 
     alone: bool = False
@@ -223,7 +223,7 @@ class BlocksTask:
     """Cuts rows in order where a block of records begins.
 
     Attributes:
-        starts: how many records come before each partition.
+        starts: number of records before each partition.
         records: of a block.
     """
 
@@ -248,7 +248,7 @@ class DrawTask:
     """Draws a block.
 
     Attributes:
-        codes: what made the rows.
+        codes: the task that made the rows.
         columns: in the order in which the call takes them.
         call: draws.
     """
@@ -259,7 +259,7 @@ class DrawTask:
     schema = "block long, place long, rows binary"
 
     def __call__(self, pieces: pa.Table) -> pa.Table:
-        """Return what is released of a block, a row for each batch of it."""
+        """Return the released rows of a block, a row for each batch of it."""
         import numpy as np
         import pyarrow as pa
 
@@ -289,7 +289,6 @@ def _split_multiplicities(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
 
 
 def _single_row_batch(schema: str, first: int, second: int, packed: bytes) -> pa.RecordBatch:
-    """Return a batch of one row."""
     import pyarrow as pa
 
     kinds = {"int": pa.int32(), "long": pa.int64(), "binary": pa.binary()}
@@ -300,7 +299,7 @@ def _single_row_batch(schema: str, first: int, second: int, packed: bytes) -> pa
 
 
 def _merge_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield tables of many rows: our own engine takes its time to begin."""
+    """Yield tables of many rows: the local engine takes time to start."""
     import pyarrow as pa
 
     waiting: list[pa.RecordBatch] = []

@@ -1,1 +1,1 @@
-"""Attacks on written releases, each beside the success that its channel predicts."""
+"""Attacks on written releases, each compared with the success predicted by the channel."""

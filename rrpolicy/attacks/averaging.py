@@ -1,4 +1,4 @@
-"""Averaging over releases: how much of the noise of one release the other repeats.
+"""Averaging over releases: the share of the noise of one release that the other repeats.
 
 Rows of two releases cannot be matched: each file is sorted by what it releases. An attacker averages their counts, and
 what remains of the noise depends on whether both were drawn independently. With the deviations of the first release
@@ -8,18 +8,18 @@ from its expectation, E1 = P1 c, as weights
 
 is 0 in expectation for an independent second draw, whatever the first one is, and 1 where both were drawn with the same
 streams. Given the first release f is fixed, and sum f . o2 a sum over independent records, with an exact mean and
-variance. The more cells the releases have, the surer is one told from the other: the deviation of the same draw is
-about as many standard deviations as the square root of their number.
+variance. The more cells the releases have, the more certain is the distinction: the deviation of the same draw is about
+as many standard deviations as the square root of their number.
 
-Releases that agree in every cell are found where there are few cells, too. Given what all other people release, the n
+Releases that agree in every cell are found with few cells, too. Given the released values of all other people, the n
 people of one original cell alpha must release one certain combination of counts, so that for every alpha
 
     Pr(o2 = o1 | o1) <= max_x Multinomial(x; n, P[., alpha])
                      <= prod_beta max_k Poisson(k; n P[beta, alpha]) / Poisson(n; n)
 
-and the least of these bounds holds. Both tests are looked at together: each tail counts twice (Bonferroni).
+and the least of these bounds holds. Both tests are combined: each tail counts twice (Bonferroni).
 
-Two releases of one series promise the same values for the same records: of one table the same file (share 1).
+Two releases of one series have the same values for the same records: of one table the same file (share 1).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _test_independence(words: AttackResult, first: AttackCells, second: AttackCe
 
 
 def coincidence_bound(counted: AttackCells) -> float:
-    """Return an upper bound of the chance that a draw gives the counts of another one in every cell; see the module."""
+    """Return an upper bound of the chance that a draw has the counts of another in every cell; see the module."""
     least = 0.0
     for cell in np.argsort(-counted.original, axis=None)[:_LARGEST]:
         n = float(counted.original.flat[cell])
@@ -142,7 +142,7 @@ def _log_mode(mean: float) -> float:
 
 
 def _shared_axes(one: Product, other: Product) -> list[Axis]:
-    """Return the axes of the first that the second has as well: those that are randomised, others while they fit."""
+    """Return the axes of the first that the second has as well: the randomised ones, then others while they fit."""
     alike = [axis for axis in one.axes if can_list_axes(axis) and _has_equivalent_axis(other, axis)]
     chosen = [axis for axis in alike if not is_deterministic(axis)]
     while chosen and joint_table_size(chosen) > MAX_ATTACK_CELLS:

@@ -1,10 +1,10 @@
-"""Homogeneity and background knowledge: what classes of released records tell of those who stand in them.
+"""Homogeneity and background knowledge: guesses of sensitive values from classes of released records.
 
-Where the release tells of each person which class holds the record, the attacker guesses the most frequent sensitive
-value of the class (homogeneity). Who besides knows of each person the j most frequent values that the person does not
-have, guesses the most frequent of the others (background knowledge; Machanavajjhala et al. 2007, section 2.2): he is
-right where the value is among the j + 1 most frequent ones of its class. Both are counts of the written release, and
-leave nothing to chance: they must be those that the original and the channel give.
+If the release shows for each person which class holds the record, the attacker guesses the most frequent sensitive
+value of the class (homogeneity). An attacker who also knows of each person the j most frequent values that the person
+does not have, guesses the most frequent of the others (background knowledge; Machanavajjhala et al. 2007, section 2.2):
+the guess is right if the value is among the j + 1 most frequent ones of its class. Both are counts of the written
+release, and deterministic: they must equal those computed from the original and the channel.
 
 In a release of `anatomy` no group holds a value twice, so that of each group exactly one guess is right: N/l, rounded
 down, are predicted.
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 HOMOGENEITY, BACKGROUND = "homogeneity", "background knowledge"
 KNOWN_FACT_COUNTS = {HOMOGENEITY: 0, BACKGROUND: 1}
-"""How many values the attacker knows a person not to have."""
+"""The number of values that the attacker knows a person not to have."""
 COUNTS = "people whose sensitive value is guessed from their class"
 EXACT_BASIS = "counts that the original and the channel leave no choice of"
 
 
 def attack_classes(target: AttackTarget) -> Iterator[AttackResult]:
-    """Run both attacks on every sensitive attribute of a product channel whose known axes leave nothing to chance."""
+    """Run both attacks on every sensitive attribute of a product channel with deterministic known axes."""
     product = target.channel
     assert isinstance(product, Product)
     for name, attribute in target.policy.attributes.items():
@@ -110,32 +110,32 @@ def attack_groups(target: AttackTarget) -> Iterator[AttackResult]:
 
 
 def most_frequent_count(counts: Array, facts: int) -> int:
-    """Return how many people have one of the most frequent values of their class.
+    """Return the number of people with one of the most frequent values of their class.
 
     Args:
         counts: (…, values) records by class and value.
-        facts: how many values are known not to be a person's; as many more than one are counted.
+        facts: number of values known not to be a person's; one more than that are counted.
     """
     return round(float(np.sort(counts, axis=-1)[..., -(facts + 1) :].sum()))
 
 
 def class_knowledge(names: list[str]) -> str:
-    """Return what who knows the class of everybody knows."""
+    """Return the knowledge of an attacker who knows everybody's class, in words."""
     return f"the class of everybody, by {in_words(names) or 'nothing'}"
 
 
 def exact_attack(  # noqa: PLR0917 each is another number
     target: AttackTarget, name: str, sensitive: str, knows: str, found: int, predicted: int, blind: int
 ) -> AttackResult:
-    """Return an attack whose number leaves nothing to chance.
+    """Return an attack with a deterministic number.
 
     Args:
         target: the release.
-        name: of the attack, one of `FACTS`.
+        name: of the attack, one of `KNOWN_FACT_COUNTS`.
         sensitive: the attribute that is guessed.
-        knows: what the attacker knows, without facts about persons.
+        knows: the attacker's knowledge, without facts about persons.
         found: people whose value is guessed rightly, counted in the release.
-        predicted: the same, of the original and the channel.
+        predicted: the same, from the original and the channel.
         blind: the same, without a release.
     """
     facts = KNOWN_FACT_COUNTS[name]

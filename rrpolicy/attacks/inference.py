@@ -1,23 +1,24 @@
-"""Attribute inference: what is read of a sensitive attribute, from released records and the shares in the table.
+"""Attribute inference: guesses of a sensitive attribute, from released records and the shares in the table.
 
 *By record*: for a released record (beta, v) the attacker names the sensitive value that its original most likely has.
-With n_alpha,u people of combination alpha and value u, he is right of this record with the chance
+With n_alpha,u people of combination alpha and value u, the guess for this record is right with the chance
 
     f(beta, v) = max_u B(beta, u) P_S[v, u] / Lambda(beta, v),    B(beta, u) = sum_alpha P_QI[beta, alpha] n_alpha,u
 
 Lambda the expected released counts; expected are sum over (beta, v) of max_u B(beta, u) P_S[v, u] successes. No guess
 from one record and the table's shares is better (Bayes).
 
-A record shows more than what the attacker is taken to know of everybody: columns that are released as they are and go
-with the sensitive attribute (`rrpolicy.privacy.dependence`). He reads them as well: further axes that change nothing.
+A record shows more than the attacker is assumed to know of everybody: unmodified columns that are associated with the
+sensitive attribute (`rrpolicy.privacy.dependence`). They are read as well: further axes that change nothing.
 
-*By person*: he draws a person by posterior weight for the record, reads v by posterior under the shares of that
-person's combination, and is right if that is the person's value, as the original tells: with lambda(beta) the expected
+*By person*: the attacker draws a person by posterior weight for the record, reads v by posterior under the shares of
+    that person's combination, and is right if that is the person's value in the original: with lambda(beta) the
+    expected
 counts of the combinations
 
     f(beta, v) = sum_alpha n_alpha P_QI[beta, alpha] / lambda(beta) sum_u c_u^2 P_S[v, u] / (P_S c)_v
 
-whose expectation a record is the mean over people of `value read correctly`, which stands beside every risk.
+whose expectation a record is the mean over people of `value read correctly`, which is reported with every risk.
 
 References:
     Guo, Ying, Wu 2011, eq. 6-9, for the posterior weights.
@@ -100,9 +101,9 @@ def _infer_attribute(target: AttackTarget, product: Product, sensitive: str) -> 
 def _associated_columns(
     target: AttackTarget, product: Product, axes: tuple[Axis, ...]
 ) -> tuple[list[Axis], list[GroupedColumn]]:
-    """Return what a record shows unmodified and goes with the sensitive attribute, though assessments leave it out.
+    """Return unmodified columns that are associated with the sensitive attribute, though assessments leave them out.
 
-    The most telling columns, as long as the joint table is not too large.
+    The most strongly associated columns, as long as the joint table is not too large.
     """
     *known, sensitive = axes
     (name,) = sensitive.attributes
@@ -148,7 +149,7 @@ def record_accuracy(counted: AttackCells) -> Array:
 
 
 def person_accuracy(counted: AttackCells) -> Array:
-    """Return (released sizes) the chance that a drawn person's value is read rightly from a released record."""
+    """Return (released sizes) the chance that a drawn person's value is read correctly from a released record."""
     *known, sensitive = counted.axes
     people = counted.original.sum(axis=-1, keepdims=True)
     shares = np.divide(counted.original, people, out=np.zeros_like(counted.original), where=people > 0)

@@ -1,13 +1,13 @@
-"""Intersection: two releases of sets of one table, read together where rows can be told to be one person's.
+"""Intersection: two releases of sets of one table, combined for rows that can be linked to one person.
 
-Whose quasi-identifiers nobody shares, and are released as they are, has a row in each release that anybody finds. The
-value of that person is in both sets, and is told where they have no other in common. Given the first set, of l values
-out of S, the second, of m, holds none of its l - 1 others with the chance
+A person with unique, unmodified quasi-identifiers has a row in each release that any attacker finds. The value of that
+person is in both sets, and is revealed if they have no other in common. Given the first set, of l values out of S, the
+second, of m, holds none of its l - 1 others with the chance
 
     C(S - l, m - 1) / C(S - 1, m - 1)
 
-for each such person, independent of all others: what is told is binomial. Releases that share their draws have whole
-sets in common, and tell nobody.
+for each such person, independent of all others: the number of revealed values is binomial. Releases that share their
+draws have whole sets in common, and reveal nobody.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _intersect_attribute(
 
 
 def _set_memberships(counted: AttackCells, alone: Mask) -> Array:
-    """Return (people, values) whether the set that each of those who stand alone released holds a value."""
+    """Return (people, values) whether the released set of each unique person holds a value."""
     axis = counted.axes[-1]
     assert isinstance(axis, ListedSets)
     found: Array = axis.holds[np.argmax(counted.released[alone], axis=-1)]

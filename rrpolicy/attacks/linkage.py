@@ -1,13 +1,13 @@
-"""Record linkage: for every released record a person is named, by who knows everybody's originals.
+"""Record linkage: for every released record a person is named, by an attacker who knows everybody's originals.
 
-He names, at random, one of the people of the combination alpha that is most likely released as the record's, beta. That
-is the record's person with the chance
+The attacker names, at random, one of the people of the combination alpha that is most likely released as the record's,
+beta. That is the record's person with the chance
 
     f(beta) = max_alpha P_QI[beta, alpha] / lambda(beta),    lambda(beta) = sum_alpha n_alpha P_QI[beta, alpha]
 
-alpha over the combinations that occur. Whose record it is stands in no file: the successes are the sum of these chances
-over the written records, the number of right links that is to be expected of them one by one. Their expectation over
-all draws, sum over beta of max_alpha P_QI[beta, alpha], is that of the right links themselves.
+alpha over the combinations that occur. The record's person is in no file: the successes are the sum of these chances
+over the written records, the expected number of right links. Their expectation over all draws, sum over beta of
+max_alpha P_QI[beta, alpha], is that of the right links themselves.
 
 References:
     Teng, Du 2006, section 3, for the chance that a record is a person's; the best guess instead of a drawn one.
@@ -69,7 +69,7 @@ def link(target: AttackTarget) -> Iterator[AttackResult]:
 
 
 def linkage_accuracy(counted: AttackCells, known: tuple[Axis, ...]) -> Array:
-    """Return (released sizes) the chance that the person who is named for a released record is the right one."""
+    """Return (released sizes) the chance that the person named for a released record is the right one."""
     best = (counted.original > 0).astype(np.float64)
     for place, axis in enumerate(known):
         best = max_product(axis, best, place)

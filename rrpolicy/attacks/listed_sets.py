@@ -1,4 +1,4 @@
-"""Sets of l values as one released value each, where there are few: then an axis of sets is a matrix like any other.
+"""Sets of l values as one released value each, if there are few: an axis of sets is then a matrix like any other.
 
 Of S values there are C(S, l) sets, in the order of their members. A record of value u releases each of the sets that
 hold u with the same chance, 1 / C(S-1, l-1).
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22
-"""Entries of the largest matrix of sets and values."""
+"""The most entries of a matrix of sets and values."""
 
 
 @frozen(slots=False)
@@ -63,11 +63,11 @@ class ListedSets:
         return held
 
     def decoder(self) -> Decoder:
-        """Return what undoes the axis."""
+        """Return the decoder of the axis."""
         return self.sets.decoder()
 
     def rank(self, members: Ints) -> Ints:
-        """Return (records,) the place of each set among all, of its (records, l) ascending members."""
+        """Return (records,) the position of each set in the list, of its (records, l) ascending members."""
         size, drawn = self.original_size, self.sets.set_size
         rank = np.zeros(len(members), dtype=np.int64)
         before = np.zeros(len(members), dtype=np.int64)

@@ -1,20 +1,20 @@
-"""Membership: of two people, the one whose record a released record is.
+"""Membership: the one of two people to whom a released record belongs.
 
-A released record is shown to who knows all originals, with two people of the table: the record's own and another, drawn
-at random, in random order. He names the one that is the likelier released so. Somebody's place in the table is always
-taken by somebody, as the number of records is public: that a record is of this person and not of that one is what
-membership is.
+A released record is shown to an attacker who knows all originals, with two people of the table: the record's own and
+another, drawn at random, in random order. The attacker names the one for whom this release is likelier. As the number
+of records is public, a person who is not in the table is replaced by another: membership means that a record belongs to
+this person and not to that one.
 
 With x the original of one person and y that of the other, a record b is released of x with the chance P[b, x]; so that
-of all people whose record b may be, and of all others beside each,
+over all people whose record b may be, and all others paired with each,
 
     f(b) = (A(b) / lambda(b) - 1) / (2 (N - 1)),    A(b) = sum_x,y n_x n_y max(P[b, x], P[b, y]),    lambda = P n
 
 are right in expectation. Predicted are sum over b of lambda(b) f(b): for each record, over all pairs of people, the
-mean of (1 + TV(P[., x], P[., y])) / 2. The advantage is the total variation distance of what the two release: no guess
-from the record has a larger one, and of epsilon none is larger than tanh(epsilon / 2).
+mean of (1 + TV(P[., x], P[., y])) / 2. The advantage is the total variation distance of the two people's releases: no
+guess from the record has a larger one, and of epsilon none is larger than tanh(epsilon / 2).
 
-A(b) needs no pair to be looked at. On each axis the originals of a row b take a few different probabilities, two where
+A(b) needs no enumeration of pairs. On each axis the originals of a row b take a few different probabilities, two where
 an axis keeps a value or exchanges it evenly: A(b) is a sum over their combinations, in the order of their products.
 
 References:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 MEMBERSHIP = "membership"
 COUNTS = "released records of which the attacker tells, of two people, whose it is, as is to be expected of this file"
 MAX_COMBINATIONS = 1 << 24
-"""Combinations of a released record and of probabilities that are looked at."""
+"""The most combinations of a released record and of probabilities that are enumerated."""
 
 
 def infer_membership(target: AttackTarget) -> Iterator[AttackResult]:
@@ -102,7 +102,7 @@ class _ProbabilityLevels:
 
 
 def membership_accuracy(counted: AttackCells, levels: Sequence[_ProbabilityLevels]) -> Array:
-    """Return (released sizes) the chance that a released record's own person is told from another."""
+    """Return (released sizes) the chance that a released record's person is distinguished from another."""
     people = counted.original.sum()
     masses: Array = counted.original
     chances: Array = np.ones(())

@@ -1,17 +1,18 @@
-"""Inference over releases: rows of several releases that can be told to be one person's, read together.
+"""Inference over releases: rows of several releases that can be linked to one person, combined.
 
-Whose values that are released as they are nobody shares, has a row in each release that anybody finds. With c the
-shares of the sensitive values in the table, and P_t the matrix of release t, the attacker names, of a person whose rows
-show v_1, …, v_T,
+A person with unique unmodified values has a row in each release that any attacker finds. With c the shares of the
+sensitive values in the table, and P_t the matrix of release t, the attacker names, for a person whose rows show v_1, …,
+v_T,
 
     argmax_u c_u prod_t P_t[v_t, u]
 
-and no guess from those rows and these shares is better (Bayes). Of a person of value u he is right with the chance
+and no guess from those rows and these shares is better (Bayes). For a person of value u the guess is right with the
+chance
 
-    p_u = sum of prod_t P_t[v_t, u] over all v of which he names u
+    p_u = sum of prod_t P_t[v_t, u] over all v for which u is named
 
-independent of all others: his successes are a sum of Bernoulli variables. Of equal retention matrices and even shares
-he names the majority. Releases that share their draws tell no more than one, and fall short of what is predicted.
+independent of all others: the successes are a sum of Bernoulli variables. For equal retention matrices and even shares
+the majority is named. Releases that share their draws reveal no more than one, and fall short of the prediction.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _infer_from_releases(targets: Sequence[AttackTarget], numbers: Sequence[int]
 def _infer_attribute(
     chosen: Sequence[AttackTarget], products: Sequence[Product], axes: Sequence[tuple[Axis, ...]], of: str
 ) -> AttackResult:
-    """Return the attack by the axes of each release that are known and shared, and the one that is attacked."""
+    """Return the attack by the known and shared axes of each release, and the one that is attacked."""
     *shared, _ = axes[0]
     names = in_words([name for axis in shared for name in axis.attributes])
     knows = f"{names} of everybody, the shares of the values in the table, and the channels"
@@ -120,7 +121,7 @@ def _infer_attribute(
 
 
 def linking_axes(target: AttackTarget, products: Sequence[Product], sensitive: Axis) -> list[Axis]:
-    """Return the axes by which rows of several releases are told to be one person's: known, and released as they are.
+    """Return the axes by which rows of several releases are linked to one person: known, and unmodified.
 
     Args:
         target: the first release.
@@ -136,18 +137,18 @@ def linking_axes(target: AttackTarget, products: Sequence[Product], sensitive: A
 
 
 def equal_original_counts(counted: Sequence[AttackCells]) -> bool:
-    """Return whether several releases put the same records of the table into the same categories."""
+    """Return whether several releases sort the same records of the table into the same categories."""
     return all(np.array_equal(each.original, counted[0].original) for each in counted)
 
 
 def unique_combinations(counted: AttackCells) -> Mask:
-    """Return (released sizes but the last) where one record stands, which anybody finds who knows the person."""
+    """Return (released sizes but the last) the cells of one record, found by any attacker who knows the person."""
     alone: Mask = apply_channel(counted.axes[:-1], counted.original.sum(axis=-1)) == 1
     return alone
 
 
 def best_guesses(shares: Array, matrices: Sequence[Array]) -> tuple[Ints, Array]:
-    """Return the value that is named of each combination of shown ones, and how often that is right, by value.
+    """Return the value named for each combination of shown ones, and its chance to be right, by value.
 
     Args:
         shares: (values,) in the table.

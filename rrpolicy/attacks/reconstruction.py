@@ -1,16 +1,16 @@
-"""Reconstruction: how much of the original's joint table the released one gives back to who undoes the channel.
+"""Reconstruction: the share of the original's joint table recovered from the release by inverting the channel.
 
-The moment estimate of the original counts, P^-1 o, is unbiased. What it gives back is looked at along the one direction
-that matters, the deviations of the original from an even table: with n the original counts and m their mean,
+The moment estimate of the original counts, P^-1 o, is unbiased. Its recovery is measured along the one direction that
+matters, the deviations of the original from an even table: with n the original counts and m their mean,
 
     share = (n - m) . P^-1 o / |n - m|^2
 
-is 1 in expectation, whatever the table: a share above 1 is more structure than the channel lets through, one below 1
-is noise that was not promised. It is a sum of weights f = P^-T (n - m) / |n - m|^2 over the released records, with an
-exact mean and variance.
+is 1 in expectation, whatever the table: a share above 1 is more structure than the channel permits, one below 1 is more
+noise than in the channel. It is a sum of weights f = P^-T (n - m) / |n - m|^2 over the released records, with an exact
+mean and variance.
 
-What is released with certainty is not undone: of recoded attributes n counts the groups. P of a matrix with more
-released than original categories, or of sets, is undone by the shortest weights f that solve P^T f = w.
+Deterministic axes are not inverted: of recoded attributes n counts the groups. P of a matrix with more released than
+original categories, or of sets, is inverted by the shortest weights f that solve P^T f = w.
 
 References:
     Guo, Ying, Wu 2011, section 2, for the moment estimate.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 RECONSTRUCTION = "reconstruction"
 COUNTS = "the share of how the joint table differs from an even one that reconstructed counts show"
 LARGEST = 1 << 11
-"""Categories of the largest matrix that is solved."""
+"""The most categories of a matrix that is solved."""
 
 
 def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
@@ -82,7 +82,7 @@ def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
 
 
 def record_weights(counted: AttackCells) -> Array | None:
-    """Return (released sizes) what each record adds to the share; None if the original is even."""
+    """Return (released sizes) each record's contribution to the share; None if the original is even."""
     f = counted.original
     for place, axis in enumerate(counted.axes):
         if is_deterministic(cast("Axis", axis)):

@@ -1,4 +1,4 @@
-"""What an attack came to, beside what was predicted of it; counts and shares alone, never a row or a value."""
+"""The result of an attack, with its prediction; counts and shares only, never a row or a value."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SCHEMA = "rrpolicy.attack/1"
 
 
 ORIGINAL_FIT = "fit to the table"
-"""Names what stays undecided of a release that is taken for one of another table: none of its attacks is run."""
+"""The name of an undecided release that is probably of another table: none of its attacks is run."""
 
 
 class AttackOutcome(StrEnum):
-    """How the success of an attack stands to its prediction."""
+    """The comparison of an attack's success with its prediction."""
 
     AS_PREDICTED = "as predicted"
     NOT_AS_PREDICTED = "not as predicted"
@@ -36,22 +36,21 @@ class AttackResult:
 
     Attributes:
         name: of the attack, such as `record linkage`.
-        of: what it is run on: the sensitive attribute, or two releases; "" if there is but one thing.
-        knows: what the attacker knows, in words.
-        counts: what a success is, in words.
-        outcome: how the success stands to its prediction.
-        reason: why it stays undecided; "" if it does not.
-        trials: how often the attacker tries: as often as there are records, or 1 where a share is looked at.
+        of: its target: the sensitive attribute, or two releases; "" if there is only one.
+        knows: the attacker's knowledge, in words.
+        counts: the meaning of a success, in words.
+        outcome: the comparison of the success with its prediction.
+        reason: why it is undecided; "" if it is not.
+        trials: number of attempts: the number of records, or 1 for a share.
         successes: the number of them that are expected to succeed, given the written release.
         predicted: the expectation of `successes` over all draws from the channel, exact up to rounding.
-        lowest: the least that is as predicted.
-        highest: the most that is as predicted.
-        tail: upper bound of the chance of successes as far from their expectation, in both directions; 1 where they
-            agree, 0 where the channel leaves nothing to chance and they differ.
-        basis: where prediction and bound come from, in words.
-        fault: what it means if it is not as predicted, where that is not that the file is no draw from its channel.
-        without: what is to be expected of an attacker who knows the same and has no release; None where that says
-            nothing.
+        lowest: the least number that agrees with the prediction.
+        highest: the largest number that agrees with the prediction.
+        tail: upper bound of the chance of successes as far from their expectation, in both directions; 1 if they agree
+            and 0 if they differ, for a deterministic channel.
+        basis: of prediction and bound, in words.
+        fault: the meaning of a disagreement, if it is another than that the file is no draw from its channel.
+        without: the expectation for an attacker who knows the same and has no release; None if that is meaningless.
     """
 
     name: str
@@ -72,7 +71,7 @@ class AttackResult:
 
     @property
     def problem(self) -> Problem | None:
-        """Return what is wrong if it did not come out as predicted."""
+        """Return the problem if the result is not as predicted."""
         if self.outcome is not AttackOutcome.NOT_AS_PREDICTED:
             return None
         of = f" ({self.of})" if self.of else ""
@@ -118,7 +117,7 @@ class AttackReport(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what did not come out as predicted; RR551 if nothing was decided, or nothing of a release."""
+        """Return results that are not as predicted; RR551 if nothing was decided, or nothing about a release."""
         if self.decided:
             unfit = (_inconsistency(attack) for attack in self.attacks if attack.name == ORIGINAL_FIT)
             return (*(attack.problem for attack in self.every if attack.problem is not None), *unfit)
@@ -149,7 +148,7 @@ class AttackReport(GatedResult):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> AttackReport:
-        """Read what `to_json` wrote; what follows from the attacks is not believed.
+        """Read the output of `to_json`; fields that follow from the attacks are recomputed.
 
         Raises:
             ValueError: if an attack lacks a field, or holds one that is unknown or of another type.

@@ -36,7 +36,7 @@ ATTACKS: Mapping[type[Channel], tuple[AttackFunction, ...]] = {
 
 
 def run_attacks(target: AttackTarget) -> Iterator[AttackResult]:
-    """Yield the attacks on one release; of one that is of another table, only that it is."""
+    """Yield the attacks on one release; for one of another table, only that it is one."""
     if target.unfit:
         yield undecided_attack(ORIGINAL_FIT, "", "", target.unfit)
         return
@@ -54,8 +54,8 @@ def run_on_each(targets: Sequence[AttackTarget], *, sure: bool = True) -> tuple[
 
     Args:
         targets: the releases.
-        sure: whether each is said to be of its table. If it is not, a release whose attacks are not as predicted is
-            taken for one of another table, and returned as such.
+        sure: whether the caller states that each is of its table. If not, a release whose attacks are not as predicted
+            is treated as one of another table, and returned as such.
     """
     known, every = [], []
     for number, target in enumerate(targets, 1):
@@ -70,7 +70,7 @@ def run_on_each(targets: Sequence[AttackTarget], *, sure: bool = True) -> tuple[
 
 
 def run_across_releases(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
-    """Yield the attacks on what some releases give away together; releases of different tables are not compared."""
+    """Yield the attacks on several releases together; releases of different tables are not compared."""
     yield from average(targets)
     yield from intersect(targets)
     yield from infer_together(targets)

@@ -1,13 +1,14 @@
-"""The success of an attack as a sum over released records, beside its exact law over all draws.
+"""The success of an attack as a sum over released records, with its exact law over all draws.
 
-Given the original, the released records are independent, each drawn from its own column of P. What an attacker attains
-who takes one released record after the other is T = sum over released records of f(record), where f is the chance that
-he succeeds with a record of these values, over his own choices. With o the released counts and c the original ones
+Given the original, the released records are independent, each drawn from its own column of P. The success of an
+attacker who takes one released record after the other is T = sum over released records of f(record), where f is the
+chance of success with a record of these values, over the attacker's choices. With o the released counts and c the
+original ones
 
     T = sum f . o,    E T = sum f . (P c),    V = sum_v c_v ((P^T f^2)_v - (P^T f)_v^2)
 
-exact up to rounding, and Bennett's inequality bounds each tail at every sample size. No number of the attacker's own is
-drawn: T is the mean over all of his choices.
+exact up to rounding, and Bennett's inequality bounds each tail at every sample size. The attacker's choices are not
+drawn: T is the mean over all of them.
 
 References:
     Bennett 1962, eq. 8b; Boucheron, Lugosi, Massart 2013, theorem 2.9.
@@ -36,13 +37,13 @@ _ENOUGH = 60  # halvings of an interval, down to the last digits of a double
 
 @frozen
 class ScoreDistribution:
-    """How a sum over released records is distributed.
+    """The distribution of a sum over released records.
 
     Attributes:
         mean: its expectation.
         variance: exact up to rounding.
-        width: how far a record's f may vary.
-        scale: what rounding errors are relative to.
+        width: the range of a record's f.
+        scale: of rounding errors.
     """
 
     mean: float
@@ -55,7 +56,7 @@ class ScoreDistribution:
         return min(1.0, 2 * math.exp(-self._surprise(total - self.mean)))
 
     def reach(self, chance: float) -> float:
-        """Return how far from its mean the sum may be, so that `tail` is not below a chance."""
+        """Return the largest distance of the sum from its mean for which `tail` is at least a chance."""
         low, high = 0.0, self.scale * 2 + 1
         for _ in range(_ENOUGH):
             middle = (low + high) / 2
@@ -68,14 +69,14 @@ class ScoreDistribution:
 
 
 def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
-    """Return P x, axis by axis; further axes of x stay as they are."""
+    """Return P x, axis by axis; further axes of x are unchanged."""
     for place, axis in enumerate(axes):
         x = axis.forward(x, place)
     return x
 
 
 def apply_transpose(axes: Sequence[Transition], x: Array) -> Array:
-    """Return P^T x, axis by axis; further axes of x stay as they are."""
+    """Return P^T x, axis by axis; further axes of x are unchanged."""
     for place, axis in enumerate(axes):
         x = axis.back(x, place)
     return x
@@ -85,9 +86,9 @@ def score_distribution(axes: Sequence[Transition], c: Array, f: Array) -> ScoreD
     """Return the law of the sum of f over the released records.
 
     Args:
-        axes: that f is a function of.
+        axes: the arguments of f.
         c: (original sizes) counts.
-        f: (released sizes) what each record adds.
+        f: (released sizes) the contribution of each record.
     """
     expected = np.maximum(apply_channel(axes, c), 0.0)
     variance = float((c * (apply_transpose(axes, f * f) - apply_transpose(axes, f) ** 2)).sum())
@@ -106,15 +107,15 @@ def compare_with_prediction(
     unit: float = 1.0,
     times: int = 1,
 ) -> AttackResult:
-    """Return an attack with what it came to, held to its law.
+    """Return an attack with its result, compared with its law.
 
     Args:
         attack: with its words; outcome, numbers and basis are filled in.
         successes: the sum over the written release.
         expected: its law.
-        impossible: whether the release holds what no original can become.
-        unit: what one success is of the sum.
-        times: attacks of this name that are looked at together (Bonferroni).
+        impossible: whether the release holds values that are impossible for every original.
+        unit: the sum of one success.
+        times: number of attacks of this name that are combined (Bonferroni).
     """
     tail = 0.0 if impossible else min(1.0, times * expected.tail(successes))
     reach = expected.reach(float(FALSE_ALARM) / times)

@@ -1,14 +1,15 @@
 """A release in which records are suppressed: linkage, homogeneity and background knowledge, counted.
 
-Nothing is drawn: of the n people of a combination alpha, k stand in the release as they are and m as `*`, so that each
-number must be the one that the original and the plan give.
+Nothing is drawn: of the n people of a combination alpha, k are in the release unmodified and m as `*`, so that each
+number must equal that of the original and the plan.
 
-*Linkage*: a record that shows alpha is anybody's of its n people, alike. Who knows everybody sees that m of them are
-missing: for a suppressed record he names one of the combination whose people are likeliest suppressed. Right are
+*Linkage*: a record that shows alpha belongs to any of its n people, equally likely. An attacker who knows everybody
+    sees that m of them are missing, and for a suppressed record names one of the combination whose people are likeliest
+    suppressed. Right are
 
     sum over alpha of k / n + max over alpha of m / n
 
-*Homogeneity*, *background knowledge*: the classes are the records that show the same, the suppressed ones among them.
+*Homogeneity*, *background knowledge*: the classes are the equal released records, including the suppressed ones.
 
 References:
     Teng, Du 2006, section 3, for the chance that a record is a person's; the best guess instead of a drawn one.
@@ -73,7 +74,7 @@ def _linkage_attack(target: AttackTarget, names: list[str], found: float, predic
 
 
 def expected_links(original: Counts, released: Counts) -> float:
-    """Return the right links that are to be expected of who names the likeliest person of each record."""
+    """Return the expected right links of an attacker who names the likeliest person of each record."""
     people, n = _distinct_rows(original.codes[:, :-1], original.n)
     shown, k = _distinct_rows(released.codes[:, :-1], released.n)
     kept = dict(zip(map(tuple, shown.tolist()), k.tolist(), strict=True))
@@ -82,7 +83,7 @@ def expected_links(original: Counts, released: Counts) -> float:
 
 
 def count_by_class(counts: Counts) -> Array:
-    """Return (classes, values) records of each value that show the same."""
+    """Return (classes, values) the records of each value in classes of equal released records."""
     which, classes = number_rows(counts.codes[:, :-1].T, len(counts.n))
     found = np.zeros((classes, counts.shape[-1]))
     np.add.at(found, (which, counts.codes[:, -1]), counts.n)
@@ -90,7 +91,7 @@ def count_by_class(counts: Counts) -> Array:
 
 
 def _distinct_rows(codes: Codes, n: Ints) -> tuple[Codes, Array]:
-    """Return distinct rows of codes, and how many records each has."""
+    """Return distinct rows of codes, and the number of records of each."""
     rows, which = np.unique(codes, axis=0, return_inverse=True)
     records = np.zeros(len(rows))
     np.add.at(records, which.ravel(), n)

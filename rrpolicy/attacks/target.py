@@ -1,4 +1,4 @@
-"""What attacks are run against: a written release, with the original and the channel that it was drawn from."""
+"""The target of attacks: a written release, with the original and the channel from which it was drawn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MAX_ATTACK_CELLS = 1 << 20
-"""Cells of the largest joint table that an attack counts."""
+"""The most cells of a joint table that an attack counts."""
 TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
 OTHER_TABLE = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record
@@ -39,17 +39,17 @@ _HALF = 0.5  # far above rounding, below a record
 
 @frozen
 class AttackTarget:
-    """A written release, as an evaluator sees it who has the original as well.
+    """A written release, for an evaluator who has the original as well.
 
     Attributes:
         name: as the caller named it.
         policy: resolved.
-        channel: that it was drawn from.
+        channel: of the draw.
         original: the table.
         read: opens distinct rows of a released table, with a column `MULTIPLICITY`.
         series: that the release belongs to; None if to none.
         table: the place of its original among the tables that were named.
-        unfit: why it is taken for a release of another table, and not attacked; "" if it is not.
+        unfit: why it is probably a release of another table, and not attacked; "" if it is not.
     """
 
     name: str
@@ -81,7 +81,7 @@ class ListedAxis(Transition, Protocol):
         ...
 
     def decoder(self) -> Decoder:
-        """Return what undoes the axis."""
+        """Return the decoder of the axis."""
         ...
 
 
@@ -101,7 +101,7 @@ class AttackCells:
 
     @property
     def impossible(self) -> bool:
-        """Whether a combination is released that no original can become, or not as often as it is with certainty."""
+        """Return whether a released combination is impossible for every original, or has a wrong certain count."""
         expected = self.original
         for place, axis in enumerate(self.axes):
             expected = axis.forward(expected, place)
@@ -112,12 +112,12 @@ class AttackCells:
 
 @frozen(slots=False, eq=False)
 class GroupedColumn:
-    """A column without categories that is released as it is, in groups of values.
+    """An unmodified column without categories, in groups of values.
 
     Attributes:
         name: the released column.
         attribute: the original one.
-        values: that it has in the table, each once.
+        values: in the table, each once.
         group: (values,) the group of each.
     """
 
@@ -133,11 +133,11 @@ class GroupedColumn:
 
     @property
     def axis(self) -> ListedAxis:
-        """Return its groups as an axis of attributes that are released as they are."""
+        """Return its groups as an axis of an unmodified attribute."""
         return Identity.of(self.attribute, range(self.size), self.name)
 
     def codes(self, values: pa.Array) -> Ints:
-        """Return (rows,) the group of each value; -1 of a value that the table does not have."""
+        """Return (rows,) the group of each value; -1 for a value that is not in the table."""
         import pyarrow.compute as pc
 
         places = pc.index_in(values.cast(self.values.type), value_set=self.values).fill_null(-1)
@@ -150,8 +150,8 @@ def group_column(original: Original, column: Column, most: int) -> GroupedColumn
 
     Args:
         original: the table.
-        column: as it is released.
-        most: how many groups there may be.
+        column: the released one.
+        most: number of groups.
     """
     import pyarrow as pa
 
@@ -164,7 +164,7 @@ def group_column(original: Original, column: Column, most: int) -> GroupedColumn
 
 
 def list_axis(axis: Axis) -> ListedAxis | None:
-    """Return an axis with all that it releases listed; None if that cannot be."""
+    """Return the axis with all its released values listed; None if they cannot be listed."""
     if isinstance(axis, Sets):
         return ListedSets(axis) if can_list_sets(axis) else None
     plain = isinstance(axis, Transition) and all(column.labels for column in axis.columns())
@@ -172,7 +172,7 @@ def list_axis(axis: Axis) -> ListedAxis | None:
 
 
 def can_list_axes(axis: Axis) -> bool:
-    """Return whether all that an axis releases can be listed."""
+    """Return whether all released values of an axis can be listed."""
     return list_axis(axis) is not None
 
 
@@ -188,7 +188,7 @@ def count_attack_cells(
     """Count both tables over some listed axes, and carried columns before the last of them.
 
     Raises:
-        RequirementError: RR125 if what was written cannot come from the channel, whatever the original is.
+        RequirementError: RR125 if the written rows cannot come from the channel for any original.
     """
     slots = tuple(product.axes.index(axis) for axis in axes)
     found = tuple(each for axis in axes if (each := list_axis(axis)) is not None)

@@ -1,1 +1,1 @@
-"""The bundle: a plan executed once, and what is written beside the data, whole or not at all."""
+"""The bundle: a plan executed once, the data and its documents, written whole or not at all."""

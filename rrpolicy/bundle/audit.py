@@ -1,4 +1,4 @@
-"""audit/audit.json: what was released from what, by which software and when. Refers to public/ by digest."""
+"""audit/audit.json: the record of a release's policy, plan, source, software and time. Refers to public/ by digest."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ AUDIT_FILE = "audit.json"
 POLICY_FILE_NAME = "policy.toml"
 FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
 ATTACK_FILE = "attack.json"
-"""The adversarial test, where one was written into audit/ after the release."""
+"""The adversarial test, if one was written into audit/ after the release."""
 COMPARISON_FILE = "comparison.json"
-"""What the release was compared with, where that was written into audit/."""
+"""The alternatives with which the release was compared, if written into audit/."""
 
 
 def audit_record(
@@ -45,19 +45,19 @@ def audit_record(
     draw: str | None = None,
     weighed: BudgetCheck | None = None,
 ) -> dict[str, Json]:
-    """Return audit.json without the digests of the files beside it.
+    """Return audit.json without the digests of the other files of audit/.
 
     Args:
         plan: that was executed, settled, with its source tag; collected records have none.
         public: release.json.
         public_file: digest of its bytes.
-        given_as: how the table was given; no address, no path.
+        given_as: the kind of the table; no address, no path.
         label: of the release.
-        custody: what becomes of the key; stated.
-        commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
-        policy_files: of the policy as written, that stand beside it, by path.
-        weighed: beside earlier releases of the same people; stated. A rerun is beside none.
-        draw: of a series, what binds its key to the plan and the source; see
+        custody: the key's storage; stated.
+        commit: that HEAD of the policy's repository names; stated, as only git can confirm that it holds this policy.
+        policy_files: of the policy as written, that are in audit/, by path.
+        weighed: with earlier releases of the same people; stated. A rerun has none.
+        draw: of a series, the binding of its key to the plan and the source; see
         `rrpolicy.planning.ledger_account.draw_id`.
     """
     return {
@@ -82,25 +82,25 @@ def audit_record(
 
 
 def policy_git_id(commit: str | None, toml: bytes | None) -> str | None:
-    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds just this file."""
+    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds these bytes."""
     return None if commit is None or toml is None else blob_id(toml, commit)
 
 
 def policy_file_contents(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
-    """Return the policy's files by their path in audit/: `policy.toml`, and what it reads from its own folder.
+    """Return the policy's files by their path in audit/: `policy.toml`, and the files that it reads from its folder.
 
     A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
     leaves the policy as written undecided.
 
     Args:
         toml: the policy file.
-        named: the files that it was read from.
+        named: the files from which it was read.
     """
     return {name: path.read_bytes() for name, path in policy_file_paths(toml, named).items()}
 
 
 def policy_file_paths(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
-    """Return where a policy's files lie, by their path in audit/; arguments as for `policy_as_written`."""
+    """Return the paths of a policy's files by their path in audit/; arguments as for `policy_file_contents`."""
     files = {POLICY_FILE_NAME: toml}
     own = Path(os.path.normpath(toml.absolute()))
     for name in named:
@@ -116,7 +116,7 @@ def policy_file_paths(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
 
 
 def findings_document(assessment: Assessment) -> dict[str, Json]:
-    """Return audit/findings.json: every number of the final assessment, and what the draw came to."""
+    """Return audit/findings.json: every number of the final assessment, and the draw's actual values."""
     return {
         "schema": FINDINGS,
         "findings": plain(assessment.findings),
@@ -128,7 +128,7 @@ def findings_document(assessment: Assessment) -> dict[str, Json]:
 
 
 def read_assessment(document: Mapping[str, Any]) -> Assessment:
-    """Read what `findings_document` wrote; it fits its schema. Of places it has the line and no file.
+    """Read the output of `findings_document`; it fits its schema. Places have the line and no file.
 
     Raises:
         ValueError: if a number or a word cannot be read.

@@ -1,4 +1,4 @@
-"""From randomised records that were collected to a release: nothing is drawn, and there is no original to look at."""
+"""From collected randomised records to a release: nothing is drawn, and no original is available."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 LIMITS = ("RR101", "RR104")
 """Codes of a requirement, or a utility gate, that is not met."""
 _RECORDS = 1 << 16
-"""Distinct rows handed on at a time."""
+"""Distinct rows written at a time."""
 
 
 def write_collected_release(  # noqa: PLR0917 each is another thing
@@ -64,7 +64,7 @@ def write_collected_release(  # noqa: PLR0917 each is another thing
 ) -> WrittenBundle:
     """Write the release of records that were collected; see `rrpolicy.collect` for the arguments and errors.
 
-    `accounts` opens the ledger that the policy names, `approve` asks whether the policy was approved.
+    `accounts` opens the ledger that the policy names, `approve` requires that the policy was approved.
     """
     given = read_plan(plan_file, source=handed.uri, root=root)
     if given.plan.source_tag is not None:
@@ -129,7 +129,7 @@ def _write_collected_bundle(  # noqa: PLR0917 likewise
 
 
 def _collected_decision(decision: Decision, expected: int, records: int) -> Decision:
-    """Return a decision on records that are randomised already: none of them can be hidden more."""
+    """Return a decision on records that are randomised already: none of them can be suppressed."""
     hint = (
         f"these {records:,} records are randomised already, and nothing can be hidden more: the plan counts on "
         f"{expected:,}. Collect more of them; if no more will come, they cannot be released under this policy"
@@ -141,7 +141,7 @@ def _collected_decision(decision: Decision, expected: int, records: int) -> Deci
 
 @contextmanager
 def _open_collected_table(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[Original]:
-    """Open a collected table; what does not fit is no matter of the policy's columns, but of what was sent.
+    """Open a collected table; a misfit is a problem of the collected records, not of the policy's columns.
 
     Raises:
         DataError: RR3xx.
@@ -159,7 +159,7 @@ def _open_collected_table(policy: Policy, sources: Mapping[str, Source], scratch
 
 
 def _load_collected_table(handed: InputTable) -> InputTable:
-    """Return a collected table; of a file of JSON lines, as `rrpolicy randomize` prints them, what it holds."""
+    """Return a collected table; for a file of JSON lines, as `rrpolicy randomize` prints them, its contents."""
     if handed.uri is None or not handed.uri.endswith((".jsonl", ".ndjson")):
         return handed
     from rrpolicy.collection.lines import read_records
@@ -179,7 +179,7 @@ def collected_policy(policy: Policy, product: Product) -> Policy:
 
     Args:
         policy: as its file states it, with the collected table in place of the source.
-        product: by which records were randomised, engine types filled in.
+        product: the channel of the randomisation, engine types filled in.
     """
     columns = [column for table in product.tables() for column in table.columns]
     attributes = {

@@ -1,4 +1,4 @@
-"""Executing a plan: assess again, gate, draw once, and write a bundle whole or not at all."""
+"""Execution of a plan: assess again, gate, draw once, and write a bundle whole or not at all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Progress = Callable[[str, float], None]
 log = logging.getLogger("rrpolicy")
 
 DRAWING = (0.2, 0.45)
-"""Where the draw begins, and its share, of all that a release takes."""
+"""The beginning of the draw in a release's progress, and its share."""
 
 
 def release(  # noqa: PLR0917 each is another thing
@@ -85,22 +85,22 @@ def release(  # noqa: PLR0917 each is another thing
     """Write a release.
 
     Args:
-        plan: what to execute; its channel is drawn from exactly as it stands.
+        plan: the plan to execute; its channel is drawn from without any change.
         policy: as the policy file states it now.
         registry: of the policy's plugins.
         original: the table.
         key: 32 bytes; the same key, plan and table give the same release.
         into: the bundle's folder; must not exist.
         label: of the release.
-        policy_file: copied into audit/ as written; None where only a plan is at hand.
+        policy_file: copied into audit/ as written; None if only a plan is available.
         staging: of the same target, if the caller has opened it (the original may spill into its scratch).
-        streams: of a test's seed; the release then says so and `verify` refuses it.
-        elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
-        terms: on which day it is judged, and whether waivers count; today's and yes by default.
+        streams: of a test's seed; the release is then marked and `verify` refuses it.
+        elsewhere: the table on which the plan's parameters were chosen, if it was not the source.
+        terms: the day on which it is judged, and whether waivers count; today's and yes by default.
         account: the ledger that the policy names, held; None if it names none.
-        custody: what becomes of the key.
-        progress: called with (what is being done, share done).
-        files: what writes the data files.
+        custody: the key's storage.
+        progress: called with (current step, share done).
+        files: the writer of the data files.
         replaces: digest of release.json of the release that it corrects.
 
     Returns:
@@ -109,7 +109,7 @@ def release(  # noqa: PLR0917 each is another thing
     Raises:
         RequirementError: RR101 to RR104, RR108, RR109; nothing is drawn.
         RefusedError: RR415, RR416 if a review is due or a waiver expired; RR441, RR442 if the ledger's budget forbids
-            it; RR444 if the series was begun otherwise; nothing is drawn. RR401 if the plan is stale, RR402 if the
+            it; RR444 if the series began differently; nothing is drawn. RR401 if the plan is stale, RR402 if the
             folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
@@ -154,7 +154,7 @@ def release(  # noqa: PLR0917 each is another thing
 
 
 def publish_bundle(executed: ExecutedPlan, account: Account | None) -> Path:
-    """Write what goes beside the data, enter the release in the ledger that the policy names, and let it appear.
+    """Write the other files of the bundle, enter the release in the policy's ledger, and publish the folder.
 
     Args:
         executed: the data are in their staging folder.
@@ -185,7 +185,7 @@ def publish_bundle(executed: ExecutedPlan, account: Account | None) -> Path:
 def check_ledger_budget(
     account: Account | None, plan: Plan, original: Original | int, assessment: Assessment, draw: str
 ) -> BudgetCheck | None:
-    """Hold a release against the ledger that its policy names; None if it names none.
+    """Check a release against its policy's ledger; None if it names none.
 
     Raises:
         RefusedError: RR441, RR442 if the budget forbids it.
@@ -199,7 +199,7 @@ def check_ledger_budget(
 
 
 def _checked_series(plan: Plan, original: Original, key: bytes, account: Account | None) -> ManifestSeries | None:
-    """Return the series that a draw under a key belongs to; refuse one that was begun otherwise."""
+    """Return the series of a draw under a key; refuse one that began differently."""
     series = table_series(plan.policy, original)
     if series is None or account is None:
         return None
@@ -211,7 +211,7 @@ def _checked_series(plan: Plan, original: Original, key: bytes, account: Account
 
 
 def _record_publication(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
-    """Note in the ledger what became of a release; one of which it cannot be noted goes on counting."""
+    """Record in the ledger whether a release was published; one that cannot be recorded continues to count."""
     try:
         account.settle(place, None if manifest is None else manifest.digest)
     except RefusedError as error:
@@ -255,7 +255,7 @@ def current_plan(  # noqa: PLR0917 each is another thing
 
 
 def policy_with_places(plan: Plan, stated: Policy) -> Policy:
-    """Return a plan's policy with the places of the policy file, which a plan's own file does not hold."""
+    """Return a plan's policy with the places of the policy file, which a plan's file does not hold."""
     pairs = zip(plan.policy.requirements, stated.requirements, strict=True)
     return replace(plan.policy, requirements=tuple(replace(planned, place=written.place) for planned, written in pairs))
 
@@ -278,7 +278,7 @@ def folder_sink(  # noqa: PLR0917 each is another thing
     passed: Callable[[int], None] = lambda _: None,
     files: FileSink = LOCAL_SINK,
 ) -> FolderSink:
-    """Return what writes the data files of a plan's release into a folder, as its policy wants them."""
+    """Return the writer of a plan's data files into a folder, by the settings of its policy."""
     settings = plan.policy.release
     handling, cut = settings.csv_formulas, settings.rows_per_file
     return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut, files)
@@ -294,13 +294,13 @@ def draw_to_folder(  # noqa: PLR0917 each is another thing
     passed: Callable[[int], None] = lambda _: None,
     files: FileSink = LOCAL_SINK,
 ) -> Mapping[str, WrittenTable]:
-    """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
+    """Draw once and write the data files into a folder; `passed` is called with the number of records drawn so far."""
     sink = folder_sink(plan, folder, scratch, formats, passed, files)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()
     except BaseException:
-        with suppress(Exception):  # what went wrong first is what matters
+        with suppress(Exception):  # only the first error matters
             sink.abandon()
         raise
 
@@ -331,7 +331,7 @@ def _draw_to_staging(  # noqa: PLR0917 likewise
 
 
 def manifest_without_ledger_place(executed: ExecutedPlan) -> Manifest:
-    """Return the manifest of a draw, without its place in a ledger and the digests of what is beside it."""
+    """Return the manifest of a draw, without its place in a ledger and the digests of other files."""
     return manifests.build_manifest(
         executed.plan,
         executed.assessment,
@@ -346,7 +346,7 @@ def manifest_without_ledger_place(executed: ExecutedPlan) -> Manifest:
 
 
 def write_public(executed: ExecutedPlan, place: LedgerPlace | None) -> Manifest:
-    """Write everything that goes beside the data, and return the manifest.
+    """Write the files of public/ other than the data, and return the manifest.
 
     Args:
         executed: the draw.
@@ -371,7 +371,7 @@ def write_public(executed: ExecutedPlan, place: LedgerPlace | None) -> Manifest:
 
 
 def derived_public_files(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
-    """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
+    """Return the files determined by the manifest and the data, by path; verify writes them again."""
     from rrpolicy.exports.files import public_files
 
     return {**public_files(manifest, formats), **metadata_files(manifest, public, formats)}

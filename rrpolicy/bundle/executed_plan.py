@@ -1,4 +1,4 @@
-"""What a draw leaves behind, for everything that is written beside the data."""
+"""The result of a draw, used for the other files of the bundle."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class ExecutedPlan:
         original: the table; None if its records were collected, each randomised before it was sent.
         staging: the bundle in the making.
         label: of the release, such as `2026-11`.
-        policy_file: the policy as written; None where only a plan is at hand.
-        custody: what becomes of the key.
+        policy_file: the policy as written; None if only a plan is available.
+        custody: the key's storage.
         series: that the release belongs to; None if it belongs to none.
         draw: see `rrpolicy.planning.ledger_account.draw_id`.
-        weighed: beside earlier releases of the same people; None if the policy names no ledger.
+        weighed: with earlier releases of the same people; None if the policy names no ledger.
         test: the draw came from a test's seed.
-        questionnaire: that its records were collected with; None if it was drawn from a table.
+        questionnaire: of its collected records; None if it was drawn from a table.
         replaces: digest of release.json of the release that it corrects; None if it corrects none.
     """
 
@@ -70,5 +70,5 @@ class ExecutedPlan:
 
     @property
     def joint(self) -> Counts | None:
-        """Return the released records of each combination of labels, where one table has them and they were counted."""
+        """Return the released records of each combination of labels, if one table has them and they were counted."""
         return self.written["data"].joint if "data" in self.written else None

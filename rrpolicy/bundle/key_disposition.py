@@ -1,4 +1,4 @@
-"""What is to become of a release's key."""
+"""The intended disposition of a release's key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rrpolicy.planning.keys import KeyFile, SeriesKey
 
 @frozen
 class KeyDisposition:
-    """What is to become of the key.
+    """The intended disposition of the key.
 
     Attributes:
-        at: the file that it is kept in, or the secret that it is derived from; None: it is destroyed.
-        protect: the passphrase that a new file is written under; None for none.
+        at: the file in which it is kept, or the secret from which it is derived; None: it is destroyed.
+        protect: the passphrase for a new file; None for none.
     """
 
     at: KeyLocation | None
@@ -39,16 +39,16 @@ class KeyDisposition:
 
     @property
     def secret(self) -> ExternalSecret | None:
-        """Return the secret elsewhere."""
+        """Return the external secret."""
         return self.at if isinstance(self.at, ExternalSecret) else None
 
     @property
     def exists(self) -> bool:
-        """Return whether there is a file already."""
+        """Return whether the file exists."""
         return self.path is not None and self.path.exists()
 
     def custody(self, drawn_with: KeyFile | SeriesKey) -> KeyStorage:
-        """Return what audit/ says became of the key that a release was drawn with."""
+        """Return the storage stated in audit/ of the key with which a release was drawn."""
         if self.secret is not None:
             return self.secret.custody
         if self.path is None:

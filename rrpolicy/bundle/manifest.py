@@ -1,4 +1,4 @@
-"""public/release.json, built once from what was planned, found and written; see `rrpolicy.manifest`."""
+"""public/release.json, built once from the plan, the findings and the written files; see `rrpolicy.manifest`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build_manifest(
     collected: str | None = None,
     replaces: str | None = None,
 ) -> Manifest:
-    """Return the manifest without the digests of the files beside it.
+    """Return the manifest without the digests of the other files of public/.
 
     Args:
         plan: that was executed, settled.
@@ -60,7 +60,7 @@ def build_manifest(
         test: the draw came from a test's seed; verify refuses it.
         governance: of the policy as its file states it now.
         series: that the release belongs to.
-        collected: digest of the questionnaire that its records were collected with.
+        collected: digest of the questionnaire of its collected records.
         replaces: digest of release.json of the release that it corrects.
     """
     policy, channel, settings = plan.policy, published_channel(plan), plan.policy.release
@@ -99,13 +99,13 @@ def build_manifest(
 
 
 def data_files_description(settings: ReleaseSettings, written: Mapping[str, WrittenTable]) -> Data:
-    """Return what a manifest says of data files that were written under a policy's settings."""
+    """Return a manifest's description of data files written under a policy's settings."""
     tables = {name: DataTable(w.files, w.rows, w.digest) for name, w in written.items()}
     return Data(settings.format, settings.csv_formulas, settings.rows_per_file, tables)
 
 
 def published_channel(plan: Plan) -> Channel:
-    """Return what release.json describes: the channel that is drawn from, or what is told of it without matrices."""
+    """Return the channel that release.json describes: that of the draw, or its public part without matrices."""
     return UndisclosedChannel.of(plan.channel) if plan.policy.release.withholds else plan.channel
 
 
@@ -115,30 +115,30 @@ def public_finding(finding: Finding, settings: ReleaseSettings) -> Finding:
 
 
 def public_utility(found: Sequence[UtilityFinding], settings: ReleaseSettings) -> tuple[UtilityFinding, ...]:
-    """Return what release.json states of the data's use.
+    """Return the utility findings for release.json.
 
-    What is to be expected is a statistic of the original. Where matrices are withheld, so are the limits that they may
-    be solved from.
+    Expected values are statistics of the original. If matrices are withheld, so are limits from which they may be
+    computed.
     """
     return () if settings.withholds else tuple(finding.public() for finding in found)
 
 
 def public_digest(plan: Plan) -> str:
-    """Return the digest that release.json names the policy by.
+    """Return the policy's digest for release.json.
 
-    Where matrices are withheld, nobody may confirm a guess of the policy by hashing it.
+    If matrices are withheld, hashing a guess of the policy must not confirm it.
     """
     own = plan.policy_digest
     return digest_with_tag(own, plan.source_tag) if plan.policy.release.withholds else own
 
 
 def digest_with_tag(told: str, source_tag: str | None) -> str:
-    """Return a digest together with the tag of the source, which nobody computes without the key."""
+    """Return a digest that includes the keyed hash of the source, so that it cannot be computed without the key."""
     return digest(canonical({"digest": told, "source_tag": source_tag}))
 
 
 def full_manifest(public: Manifest, plan: Plan) -> Manifest:
-    """Return the manifest with the matrices that public/ may withhold; for audit/, and what is measured for it."""
+    """Return the manifest with the matrices that public/ may withhold; for audit/, and for measurements."""
     if not public.withholds:
         return public
     described = plan.channel.to_public_json()
@@ -148,7 +148,7 @@ def full_manifest(public: Manifest, plan: Plan) -> Manifest:
 
 
 def stated_requirement(requirement: Requirement, *, withheld: bool = False) -> StatedRequirement:
-    """Return a requirement as a manifest states it; its options hold limits, which may be withheld."""
+    """Return a requirement as a manifest states it; its options contain limits, which may be withheld."""
     options = {} if withheld else plain(requirement.options)
     assert isinstance(options, dict)
     return StatedRequirement(requirement.model, options, requirement.where)

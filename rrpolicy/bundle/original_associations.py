@@ -1,4 +1,4 @@
-"""The strongest associations of the original table, beside what the release lets estimate of them: audit only."""
+"""The strongest associations of the original table, with their estimates from the release: audit only."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 COLUMNS = 12
-"""Columns whose pairs are looked at: the first of the policy that have categories."""
+"""The most columns whose pairs are examined: the first of the policy that have categories."""
 MOST = 3
 CELLS = 10_000
-"""Cells of a pair's table up to which it is looked at."""
+"""The most cells of a pair's table for which it is examined."""
 ESTIMATED = 256
-"""Cells of a pair's table up to which the release is asked about it: the likeliest table is found at once."""
+"""The most cells of a pair's table for which it is estimated: the likeliest table is found at once."""
 TOGETHER = 1 << 16
-"""Cells of several columns up to which they are counted together."""
+"""The most cells of several columns that are counted together."""
 DIGITS = 2
 
 
@@ -44,7 +44,7 @@ def strongest_associations(original: Original, release: Release) -> tuple[Associ
 
 
 def _original_associations(original: Original) -> Iterator[tuple[float, int, str, str]]:
-    """Yield V of pairs of attributes, with their cells and the names that they are released under."""
+    """Yield V of pairs of attributes, with their cells and their released names."""
     from rrpolicy.privacy.epsilon.association import exact_cramers_v
 
     known = [a for a in original.policy.released if a.domain is not None][:COLUMNS]

@@ -1,4 +1,4 @@
-"""The report's pages of a bundle, printed by whatever renderers are loaded."""
+"""The report's pages of a bundle, printed by the loaded renderers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SAMPLERS = {
     "records/2": "record by record, in blocks",
     "series": "record by record, by the lasting numbers of its person",
 }
-"""How a release was drawn, by what is public; it changes nothing of what may be released."""
+"""Names of the samplers, which are chosen by public facts and do not change the distribution."""
 
 
 def render_public_page(
@@ -61,7 +61,7 @@ def render_public_page(
         public: the folder with the data files.
         manifest: of the release; it need not be sealed yet.
         registry: of the plugins.
-        channel: as published, or as planned: both say the same of themselves without the original.
+        channel: as published, or as planned: both have the same sections without the original.
         released: column -> released records of each of its labels, if they are counted already.
     """
     from rrpolicy.reports.report_builder import public_report
@@ -112,20 +112,20 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
     compared: AlternativesRecord | None = None,
     joint: Counts | None = None,
 ) -> AuditPageInput:
-    """Return what the audit page shows beyond the public one.
+    """Return the contents of the audit page beyond the public one.
 
     Args:
         plan: that was executed.
         assessment: of its channel.
         registry: of the plugins.
         record: audit.json; its `files` and `digest` are not needed yet.
-        original: the table; without it what is counted of it is left out.
+        original: the table; without it its counts are left out.
         public: the public/ folder.
-        policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+        policy_file: the policy's file, as places name it; None if only a plan is available.
         written: the policy's files as written, by their path in audit/.
         attacked: the adversarial test; None if none was written.
-        compared: what it was compared with; None if that was not written.
-        joint: released records of each combination of labels, where whoever wrote the release has counted them.
+        compared: the alternatives; None if none were written.
+        joint: released records of each combination of labels, if the writer of the release has counted them.
     """
     from rrpolicy.report_blocks import Fact
     from rrpolicy.reports.marginals import original_category_shares
@@ -177,7 +177,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
 
 
 def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
-    """Return what to do with a release next, each with its command."""
+    """Return the next steps for a release, each with its command."""
     from rrpolicy.report_blocks import Fact
 
     policy = plan.policy
@@ -200,7 +200,7 @@ def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, J
 
 
 def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what no verification of a release can decide, each with what would have to be there: `--strict` fails."""
+    """Yield the checks that no verification of a release can decide, each with the missing input: `--strict` fails."""
     if plan.source_tag is None:
         yield f"{UNDECIDED}, since nobody has the collected table as it was"
         return
@@ -223,7 +223,7 @@ def _policy_file_names(names: Iterable[str]) -> list[str]:
 
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
-    """Yield what audit.json states of the release together with earlier ones of the same people."""
+    """Yield the sections on the release together with earlier ones of the same people, by audit.json."""
     from rrpolicy.report_blocks import Section
 
     stated = record.get("together")
@@ -247,7 +247,7 @@ _TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What i
 def _association_rows(
     plan: Plan, registry: Registry, public: Path, original: Original | None, joint: Counts | None
 ) -> tuple[AssociationRow, ...]:
-    """Return the strongest associations of the original, where it is at hand and its release can be counted."""
+    """Return the strongest associations of the original, if it is available and its release can be counted."""
     from rrpolicy.bundle.original_associations import strongest_associations
     from rrpolicy.estimate.opening import is_countable
     from rrpolicy.manifest.sealed_manifest import read_release
@@ -261,7 +261,7 @@ def _association_rows(
 
 
 def _reopened_release(plan: Plan, registry: Registry, public: Path, joint: Counts | None) -> Release:
-    """Return the release as who holds its plan opens it, its records counted where whoever wrote it did."""
+    """Return the release as opened with its plan, its records counted if the writer did."""
     from rrpolicy.bundle.manifest import full_manifest
     from rrpolicy.estimate.counts.scan import prime_cache
     from rrpolicy.estimate.opening import release_of
@@ -275,7 +275,7 @@ def _reopened_release(plan: Plan, registry: Registry, public: Path, joint: Count
 
 
 def _computed_or_empty(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
-    """Return what only informs; nothing where it cannot be computed, as of a plugin's axis that is not what it says."""
+    """Return an informative result; () if it cannot be computed, such as for an inconsistent plugin axis."""
     try:
         return compute()
     except Exception as error:  # noqa: BLE001 a release is complete without it
@@ -286,9 +286,9 @@ def _computed_or_empty(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple
 def _realised_measures(
     plan: Plan, registry: Registry, public: Path, original: Original, joint: Counts | None
 ) -> tuple[Measure | str | None, ...]:
-    """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again.
+    """Return this draw's actual values, after the fact: shown to the audit, and never a reason to draw again.
 
-    Text says why it is not known where a metric fails: a release is complete without it.
+    If a metric fails, text has the reason: a release is complete without it.
     """
     if not plan.policy.gates:
         return ()
@@ -300,7 +300,7 @@ def _realised_measures(
 def _realised_measure(
     metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original
 ) -> Measure | str | None:
-    """Return what a metric makes of a release, or that it is not available."""
+    """Return a metric's value for a release, or that it is not available."""
     try:
         return check_return_type(Measure | None, metric.realised)(gate.options, release, original)
     except Exception as error:  # noqa: BLE001 whatever it is
@@ -313,7 +313,7 @@ def _realised_measure(
 
 
 def rendered_report_files(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
-    """Return a report in each of the forms for which a renderer is loaded, by file name."""
+    """Return a report in each of the forms with a loaded renderer, by file name."""
     renderers = registry.renderers
     chosen = [renderers[name] for name in names if name in renderers]
     return {f"report{renderer.suffix}": check_return_type(bytes, renderer.render)(report) for renderer in chosen}

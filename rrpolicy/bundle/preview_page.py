@@ -1,4 +1,4 @@
-"""The report before the decision: the page of a plan, passing or not, and of a policy that no plan can be made of."""
+"""The report before the decision: the page of a plan, passing or not, and of a policy that cannot be planned."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
     """Return the page of a plan.
 
     Args:
-        outlook: the plan, what was found of it, and whether it passes.
+        outlook: the plan, its findings, and whether it passes.
         registry: of the policy's plugins.
-        compared: what else could be released.
+        compared: alternative releases.
     """
     plan, assessment = outlook.plan, outlook.assessment
     policy, optimised = plan.policy, chosen_by_optimiser(plan.origins)
@@ -77,12 +77,12 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
 def refused_policy_report(
     policy: Policy, problems: Sequence[Problem], compared: AlternativesRecord | None = None
 ) -> Report:
-    """Return the page of a policy that no plan can be made of.
+    """Return the page of a policy that cannot be planned.
 
     Args:
         policy: resolved.
         problems: why.
-        compared: what else could be released.
+        compared: alternative releases.
     """
     again = Fact("Change the policy, then plan again", "rrpolicy plan POLICY --report PAGE.html")
     return Report(

@@ -1,4 +1,4 @@
-"""What one draw came to: measured on the written release for the audit, after the gate; never a reason to redraw."""
+"""Actual values of one draw, measured on the written release for the audit after the gate; never a reason to redraw."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def realised_findings(  # noqa: PLR0917 each is another thing
     data: Data,
     scratch: Path,
 ) -> tuple[Finding, ...]:
-    """Return what the assessors of a policy's requirements measure of everybody on a written release, each once.
+    """Return the measurements on a written release by the assessors of a policy's requirements, each once.
 
     Args:
         policy: resolved.
         registry: of the policy's plugins.
-        channel: that was drawn from.
+        channel: of the draw.
         original: the table.
         public: the folder of the data files.
-        data: what the manifest says of them.
+        data: their description in the manifest.
         scratch: folder for spilling.
     """
     outline = channel_outline(channel)

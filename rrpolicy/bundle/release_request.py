@@ -1,4 +1,4 @@
-"""Releasing as a caller asks for it: a policy or a plan, the table, the key, and where the bundle goes."""
+"""Releasing for a caller: a policy or a plan, the table, the key, and the bundle's folder."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rrpolicy")
 ReleaseInput: TypeAlias = "str | os.PathLike[str] | Policy | PlannedRelease"
-"""What can be released: a policy's file or a plan's, a policy that was loaded, or a plan that was made here."""
+"""The inputs of a release: a policy's file or a plan's, a loaded policy, or a plan made in this process."""
 
 
 @frozen
@@ -65,15 +65,15 @@ class WrittenBundle:
     """A bundle that was written.
 
     Attributes:
-        policy: that it was released under.
+        policy: of the release.
         bundle: its folder, as the caller named it.
-        key: where the key is kept; None if it was destroyed.
+        key: its location; None if it was destroyed.
         digest: of release.json, which covers all of public/.
         data: table -> its file in public/.
         files: path in the bundle -> digest of the file's bytes; release.json and audit.json state them.
         findings: of each requirement.
-        utility: what was to be expected at each utility gate.
-        protection: how strong the release is.
+        utility: the expected value at each utility gate.
+        protection: its grade.
     """
 
     policy: Policy = field(repr=False)
@@ -93,7 +93,7 @@ class WrittenBundle:
 
     @property
     def audit(self) -> Path:
-        """Return the folder for the audit alone."""
+        """Return the folder for the audit only."""
         return self.bundle / "audit"
 
     def to_json(self) -> dict[str, Json]:
@@ -109,14 +109,14 @@ class WrittenBundle:
 
 @frozen
 class ReleaseOrder:
-    """What is to be released.
+    """The inputs of one release.
 
     Attributes:
         opened: the policy as its file states it now, and the table.
         policy_file: copied into audit/.
-        plan: to execute; None if it is still to be made.
+        plan: to execute; None if it must be made.
         held: the key of a plan that was made in this process.
-        plan_file: a plan's file, beside which its key lies.
+        plan_file: a plan's file, with its key in the same folder.
     """
 
     opened: OpenedPolicy
@@ -143,7 +143,7 @@ def run_release(  # noqa: PLR0917 each is another thing
 ) -> WrittenBundle:
     """Write a release; see `rrpolicy.release` for the arguments and errors.
 
-    `accounts` opens the ledger that the policy names, `approve` asks whether the policy was approved.
+    `accounts` opens the ledger that the policy names, `approve` requires that the policy was approved.
     """
     order = _release_order(what, handed, root)
     files = _named_sink(order.opened.registry, sink)
@@ -156,7 +156,7 @@ def run_release(  # noqa: PLR0917 each is another thing
 
 
 def _named_sink(registry: Registry, name: str | None) -> FileSink:
-    """Return what writes the data files.
+    """Return the writer of the data files.
 
     Raises:
         PolicyError: RR250 if no plugin offers it.
@@ -171,7 +171,6 @@ def _named_sink(registry: Registry, name: str | None) -> FileSink:
 
 
 def _release_order(what: ReleaseInput, handed: InputTable, root: Path | None) -> ReleaseOrder:
-    """Return what is to be released."""
     if isinstance(what, PlannedRelease):
         return _planned_order(what, handed, root or what.root)
     if isinstance(what, Policy):
@@ -188,7 +187,7 @@ def _release_order(what: ReleaseInput, handed: InputTable, root: Path | None) ->
 
 
 def _is_plan_file(path: Path) -> bool:
-    """Return whether a file is a plan: by its name, or, where that does not tell, by its first brace."""
+    """Return whether a file is a plan: by its name, or, if that is not enough, by its first brace."""
     if path.suffix in {".json", ".toml"} or not path.is_file():
         return path.suffix == ".json"
     with path.open("rb") as file:
@@ -196,7 +195,7 @@ def _is_plan_file(path: Path) -> bool:
 
 
 def _planned_order(what: PlannedRelease, handed: InputTable, root: Path | None) -> ReleaseOrder:
-    """Return the order of a plan that was made here, on the same table unless another is handed over."""
+    """Return the order of a plan made in this process, on the same table unless another is passed."""
     if what.held is None:
         message = "the plan is bound to no table, so it cannot be released"
         raise PolicyError(Problem("RR250", message, hint="plan with the table, and with `bound` left at true"))
@@ -206,11 +205,11 @@ def _planned_order(what: PlannedRelease, handed: InputTable, root: Path | None) 
 
 
 def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> tuple[OpenedPolicy, Path]:
-    """Open a loaded policy's file again: what is released is what the file says now.
+    """Open a loaded policy's file again: the release follows its current contents.
 
     Raises:
         PolicyError: RR250 if it was not loaded from a file.
-        RefusedError: RR401 if the file says something else by now.
+        RefusedError: RR401 if the file has changed.
     """
     if not policy.files:
         message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
@@ -234,7 +233,7 @@ def _execute_order(  # noqa: PLR0917 each is another thing
     files: FileSink,
     replaces: str | None,
 ) -> None:
-    """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
+    """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
     plan_file, opened = order.plan_file, order.opened
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
@@ -256,7 +255,7 @@ def _execute_order(  # noqa: PLR0917 each is another thing
         plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere, begun)
         if series is not None and order.plan is not None:
             _binding_key(plan, original, held, kept)
-            plan = replace(plan, source_tag=None)  # from here on it is the series' key that binds it
+            plan = replace(plan, source_tag=None)  # from now on the series' key binds it
         drawing = (
             _draw_key(plan, original, held, kept, staging, keep=existing is None)
             if series is None
@@ -291,9 +290,9 @@ def _execute_order(  # noqa: PLR0917 each is another thing
 def _existing_key_file(
     order: ReleaseOrder, kept: KeyDisposition, beside: Path | None, series: str | None
 ) -> Path | None:
-    """Return the file of the key that was made with what is to be released; None if there is none yet.
+    """Return the file of the key that was made with the plan; None if there is none yet.
 
-    What a series is drawn with is no such key.
+    The key of a series is no such key.
     """
     if order.held is not None:
         return None
@@ -303,7 +302,7 @@ def _existing_key_file(
 
 
 def open_ledger_account(opened: OpenedPolicy, accounts: LedgerBackend) -> AbstractContextManager[Account | None]:
-    """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
+    """Return the ledger that a policy names, held until the bundle has appeared; a null context if it names none."""
     return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
 
 
@@ -318,10 +317,10 @@ def _draw_key(
     Args:
         plan: to draw.
         original: the table.
-        held: a key at hand.
-        kept: what is to become of it.
+        held: an existing key.
+        kept: its disposition.
         staging: of the bundle.
-        keep: whether the file is still to be written.
+        keep: whether its file must be written.
     """
     made = _binding_key(plan, original, held, kept)
     if kept.path is None or not keep:
@@ -332,7 +331,7 @@ def _draw_key(
 
 
 def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition) -> KeyFile:
-    """Return the key that binds a plan to the table at hand: the one held, one derived for both, or a fresh one."""
+    """Return the key that binds a plan to the table: the one held, one derived for both, or a fresh one."""
     if held is not None:
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
             _require_current_table(plan, held, original)
@@ -351,7 +350,7 @@ def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: Key
 
 
 def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> None:
-    """Refuse a passphrase for a file that is there without one."""
+    """Refuse a passphrase for an existing file without one."""
     if kept.protect is not None and key.passphrase is None:
         message = f"the key file {kept.path} exists without a passphrase, and is not written again"
         lasting = isinstance(key, SeriesKey)
@@ -367,7 +366,7 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
 
     Args:
         series: its name.
-        kept: where its key is.
+        kept: the location of its key.
         staging: of the bundle.
         begun: the series as the ledger knows it; None if this is its first release.
     """
@@ -396,7 +395,7 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
 
 
 def _require_current_table(plan: Plan, held: KeyFile, original: Original) -> None:
-    """Refuse a plan, made with the key at hand, whose table has changed."""
+    """Refuse a plan, made with the existing key, whose table has changed."""
     if plan.source_tag != keyed_fingerprint(held.key, original, plan.source_tag):
         raise stale_plan_error("the table has changed")
 
@@ -414,7 +413,7 @@ def _foreign_key_error(key: Path | None) -> RefusedError:
 
 
 def read_written_bundle(policy: Policy, bundle: Path, key: Path | None) -> WrittenBundle:
-    """Return what was written, as it states itself."""
+    """Return a written bundle by its own documents."""
     manifest = read_release(bundle / "public")
     record = read_document(bundle / "audit" / auditing.AUDIT_FILE)
     findings = read_document(bundle / "audit" / "findings.json")

@@ -1,7 +1,7 @@
 """A bundle appears whole, by rename, or not at all: also under a full disk, an interrupt and kill -9.
 
-It is built in a folder beside the target, `.NAME.rrpolicy-…` of mode 0700, which the process holds locked. What a
-killed run left there, for whatever target, is not locked any more: the next release beside it removes it.
+It is built in a folder next to the target, `.NAME.rrpolicy-…` of mode 0700, which the process holds locked. A folder
+that a killed run left there, for any target, is no longer locked: the next release in the same parent removes it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Staging:
     """A bundle in the making.
 
     Attributes:
-        target: where it will appear.
-        folder: where it is built.
+        target: its final path.
+        folder: in which it is built.
         scratch: the folder for spilling; it holds original values and never becomes part of the bundle.
-        umask: of the process, for what others may read.
+        umask: of the process, for files that others may read.
         swept: stale folders of killed runs that were removed.
-        identity: of the folder, wherever it is moved.
+        identity: of the folder, which survives moves.
     """
 
     target: Path
@@ -50,24 +50,24 @@ class Staging:
 
     @property
     def public(self) -> Path:
-        """Return the folder of what will be published."""
+        """Return the folder that will be published."""
         return self.folder / "public"
 
     @property
     def audit(self) -> Path:
-        """Return the folder of what only the audit may see."""
+        """Return the folder for the audit only."""
         return self.folder / "audit"
 
     @property
     def published(self) -> bool:
-        """Whether this very bundle has appeared: another run may have made one at the same target."""
+        """Return whether this very bundle has appeared: another run may have made one at the same target."""
         return directory_identity(self.target) == self.identity
 
     def publish(self) -> Path:
         """Make everything durable, let others read public/, and rename.
 
         Raises:
-            RefusedError: RR402 if something stands at the target by now.
+            RefusedError: RR402 if the target exists by now.
         """
         for folder, _, names in os.walk(self.folder, topdown=False):
             public = Path(folder).is_relative_to(self.public)
@@ -90,7 +90,7 @@ class Staging:
 
 @contextmanager
 def stage(target: Path) -> Iterator[Staging]:
-    """Make a staging folder beside the target, and scratch; both are gone afterwards, published or not.
+    """Make a staging folder next to the target, and scratch; both are gone afterwards, published or not.
 
     Args:
         target: the bundle's folder; its parent must exist.
@@ -116,7 +116,7 @@ def _new_staging_folder(target: Path, folder: Path, spilled: Scratch, swept: tup
 
 @contextmanager
 def filesystem_refusals(target: Path) -> Iterator[None]:
-    """Turn what the file system says into refusals.
+    """Turn errors of the file system into refusals.
 
     Raises:
         RefusedError: RR407 if it cannot be written, RR408 if it is full.
@@ -141,7 +141,7 @@ def already_exists_error(target: Path, *, meanwhile: bool = False) -> RefusedErr
 
     Args:
         target: the bundle's folder.
-        meanwhile: it was not there when this run began.
+        meanwhile: it did not exist when this run began.
     """
     when = "was made by another run while this one worked" if meanwhile else "exists already"
     return RefusedError(

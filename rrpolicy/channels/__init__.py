@@ -1,1 +1,1 @@
-"""Channels: Pr(released | original) written down as data, drawn from, assessed, published and decoded."""
+"""Channels: Pr(released | original) as data, drawn from, assessed, published and decoded."""

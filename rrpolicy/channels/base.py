@@ -1,4 +1,4 @@
-"""The two ideas of the room: a `Channel` is what is released given the original; an `Axis` is a factor of a product.
+"""The two ideas of the room: a `Channel` is Pr(released | original); an `Axis` is a factor of a product.
 
 Nothing here imports numpy, pyarrow or duckdb: `check` works without them.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where a draw goes. The writer behind it puts rows in canonical order and never sees the original."""
+    """The destination of a draw. Its writer puts rows in canonical order and never has the original."""
 
     def write(
         self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
@@ -38,10 +38,10 @@ class Sink(Protocol):
         Args:
             table: the `TableSpec`'s name.
             batch: released values under the released names; categories may be dictionary arrays.
-            n: (rows,) how often each row stands; None for once.
-            in_order: the caller hands distinct rows in the table's canonical order over all calls, so that nothing
+            n: (rows,) multiplicity of each row; None for once.
+            in_order: the caller passes distinct rows in the table's canonical order over all calls, so that nothing
                 needs sorting.
-            sorted_by: by how many of the first columns of the table's `sort` the rows come sorted over all calls.
+            sorted_by: number of the first columns of the table's `sort` by which the rows are sorted over all calls.
         """
         ...
 
@@ -50,8 +50,8 @@ class Channel(ABC):
     """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded.
 
     A frozen dataclass is written and read by its fields, which may be text, numbers, fractions, enumerations, tuples
-    and mappings of these, and dataclasses of such fields; one with `metadata=AUDIT` stays out of what is published, and
-    needs a default.
+    and mappings of these, and dataclasses of such fields; one with `metadata=AUDIT` is not published, and needs a
+    default.
 
     Attributes:
         kind: its name in documents, such as `acme.sample`; `rrpolicy_channels` offers the class by it.
@@ -63,36 +63,36 @@ class Channel(ABC):
 
     @abstractmethod
     def tables(self) -> tuple[TableSpec, ...]:
-        """Return what is released."""
+        """Return the released tables."""
 
     @abstractmethod
     def decoders(self) -> tuple[Decoder, ...]:
-        """Return how to undo it; one decoder an axis."""
+        """Return the decoders of the released columns, one for each axis."""
 
     @abstractmethod
     def settle(self, original: Original) -> Self:
-        """Return the channel as it will be drawn: engine types filled in, and how it is drawn, by what is public."""
+        """Return the channel as it will be drawn: engine types and the sampler's path filled in, by public facts."""
 
     @abstractmethod
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
-        """Draw once and hand the released rows to the sink."""
+        """Draw once and write the released rows to the sink."""
 
     @abstractmethod
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
-        """Test what was released against what was promised, at a false-alarm rate of at most 1e-9.
+        """Test a release against the channel, at a false-alarm rate of at most 1e-9.
 
         Args:
-            original: the table it was drawn from.
+            original: the table from which it was drawn.
             released: for each table a reader of distinct rows under the released names, with a last column
                 `rrpolicy.plugin.MULTIPLICITY`.
         """
 
     @abstractmethod
     def discloses(self) -> tuple[str, ...]:
-        """Return the ids of what the public description itself tells of the original, such as `marginal:education`."""
+        """Return the ids of facts on the original in the public description, such as `marginal:education`."""
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return what the report says of this channel beyond its attributes and findings; nothing by default.
+        """Return the report's sections on this channel beyond its attributes and findings; nothing by default.
 
         Args:
             records: N.
@@ -106,12 +106,12 @@ class Channel(ABC):
         return record(self)
 
     def to_public_json(self) -> Json:
-        """Return what an analyst and a public verification need: no field that is marked for the audit."""
+        """Return the fields for analysts and public verification: those that are not marked for the audit."""
         return record(self, public=True)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Self:
-        """Read what `to_json` or `to_public_json` wrote.
+        """Read the channel from the output of `to_json` or `to_public_json`.
 
         Args:
             document: the description.
@@ -134,7 +134,7 @@ class Axis(ABC):
         kind: its name in documents.
         version: of its fields.
         one_number: whether `split` draws each of many cells of one record by a single uniform number, as
-            `rrpolicy.plugin.split_by_columns` does, or by none; only then can the axis stand in a series.
+            `rrpolicy.plugin.split_by_columns` does, or by none; only then can the axis be part of a series.
     """
 
     kind: ClassVar[str]
@@ -157,7 +157,7 @@ class Axis(ABC):
 
     @abstractmethod
     def decoder(self) -> Decoder:
-        """Return how to undo the axis."""
+        """Return the decoder of the axis."""
 
     @abstractmethod
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
@@ -171,14 +171,14 @@ class Axis(ABC):
         Returns:
             cell: (k,) index into `codes` that each part comes from, non-decreasing.
             released: (k, len(columns())) released code of each column; of an axis that overrides `values`, (k, any
-                width) whatever that turns into released values.
+                width) codes that it turns into released values.
             count: (k,) records; all > 0.
         """
 
     def values(self, released: Codes) -> tuple[pa.Array, ...]:
         """Return released codes, as `split` gives them, as one array of values a column.
 
-        Override it where a released value is not one of a column's labels.
+        Override it if a released value is not one of a column's labels.
         """
         from rrpolicy.channels.values import dictionary_array, labels
 
@@ -188,7 +188,7 @@ class Axis(ABC):
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon = max_u max_v P[u,v] / min_v P[u,v], exact (or rounded up), all-zero rows dropped.
 
-        None stands for infinity: a released value excludes an original one.
+        None means infinity: a released value excludes an original one.
         """
 
     def log_ratio(self) -> Measure:
@@ -201,10 +201,10 @@ class Axis(ABC):
 
     @abstractmethod
     def discloses(self) -> tuple[str, ...]:
-        """Return the ids of what the description tells of the original."""
+        """Return the ids of facts on the original in the description."""
 
     def sections(self, records: int) -> tuple[Section, ...]:
-        """Return what the report says of this axis beyond its parameters; nothing by default.
+        """Return the report's sections on this axis beyond its parameters; nothing by default.
 
         Args:
             records: N.
@@ -217,12 +217,12 @@ class Axis(ABC):
         return record(self)
 
     def to_public_json(self) -> Json:
-        """Return what may be published of it: no field that is marked for the audit."""
+        """Return the fields that may be published: those that are not marked for the audit."""
         return record(self, public=True)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Self:
-        """Read what `to_json` or `to_public_json` wrote.
+        """Read the axis from the output of `to_json` or `to_public_json`.
 
         Raises:
             ValueError: if the version is unknown or the document is not of this kind.
@@ -257,7 +257,7 @@ class Transition(Protocol):
 
 
 def lists_values(kind: type[Axis]) -> bool:
-    """Return whether the axes of a class are `Transition`s; `issubclass` cannot tell, as that has a property."""
+    """Return whether the axes of a class are `Transition`s; `issubclass` cannot decide it, as that has a property."""
     return all(hasattr(kind, name) for name in ("column", "forward", "back"))
 
 
@@ -266,9 +266,10 @@ class Posterior(Protocol):
     """An axis too wide to list its released values, but still assessable."""
 
     def expected_posterior(self, prior: Array) -> tuple[Array, Array]:
-        """Return lower and upper bounds of each original value's expected posterior, the same where it is exact.
+        """Return lower and upper bounds of each original value's expected posterior, equal if exact.
 
-        That is E Pr(own value | released value) over what a record with that value releases; of what does not occur, 0.
+        That is E Pr(own value | released value) over the released values of a record with that value; 0 for values that
+        do not occur.
 
         Args:
             prior: (…, size) shares of the original values.
@@ -281,10 +282,10 @@ class Posterior(Protocol):
 
 @runtime_checkable
 class GuessableAxis(Protocol):
-    """An axis too wide to list its released values that tells how often the likeliest value is the true one."""
+    """An axis too wide to list its released values, with the probability that the likeliest value is the true one."""
 
     def best_guess(self, prior: Array) -> Array:
-        """Return E max_u Pr(u | released value) over what records with all original values release.
+        """Return E max_u Pr(u | released value) over the released values of records with all original values.
 
         Args:
             prior: (…, size) shares of the original values.
@@ -305,10 +306,10 @@ class GuessableAxis(Protocol):
 
 @runtime_checkable
 class Readable(Posterior, Protocol):
-    """A `Posterior` axis of which more is known; what only this tells is bounded more loosely, or left out, without."""
+    """A `Posterior` axis with further methods; without them, numbers have looser bounds or are left out."""
 
     def worst_posterior(self, prior: Array | Ints) -> Array:
-        """Return (…, size) the largest posterior of the own value, over what a record with it may release.
+        """Return (…, size) the largest posterior of the own value, over the released values of a record with it.
 
         Args:
             prior: (…, size) shares or counts.
@@ -316,14 +317,14 @@ class Readable(Posterior, Protocol):
         ...
 
     def expected_ratio(self, weight: Array, prior: Array) -> tuple[Array, Array]:
-        """Return lower and upper bounds of E (P w)_s / (P c)_s over what a record with each original value releases.
+        """Return lower and upper bounds of E (P w)_s / (P c)_s over the released values s of a record with each value.
 
         Args:
             weight: (…, size) w, 0 or more.
             prior: (…, size) c, shares.
 
         Returns:
-            (…, size) each; 0 for what does not occur. An upper bound may be infinite.
+            (…, size) each; 0 for values that do not occur. An upper bound may be infinite.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What the report says of equivalence classes, whatever made them: how many there are, and how large."""
+"""The report's section on equivalence classes of any channel: their number, and their sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def count_class_sizes(codes: Codes, n: Ints) -> Ints:
 
 
 def class_section(sizes: Ints, suppressed: int, records: int, loss: float) -> Section:
-    """Return how many records stand in classes of which size."""
+    """Return the section on the number of records by size of their class."""
     many = len(sizes)
     facts = (
         Fact("Classes", figure(many)),

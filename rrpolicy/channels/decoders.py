@@ -1,6 +1,6 @@
 """The decoders that undo an axis: a closed list of forms, so that no analyst needs a plugin.
 
-A seventh form undoes nothing: it says that the publisher withholds the matrix, and what is known without it.
+A seventh form undoes nothing: the publisher withholds the matrix, and the form has the facts known without it.
 
 The weight of a released record is the product over decoders of the axis' weight; `matrix` is the general form. A third
 party's axis publishes one of the six.
@@ -66,7 +66,7 @@ class Block:
         return retention_probability(self.keep, self.size)
 
     def max_ratio(self) -> Fraction | None:
-        """Return max(p/q, q/p); None, which stands for infinity, if one of them is 0; 1 for a single member."""
+        """Return max(p/q, q/p); None, for infinity, if one of them is 0; 1 for a single member."""
         if self.size == 1:
             return Fraction(1)
         least, most = sorted((self.keep, self.move))
@@ -88,10 +88,10 @@ class Block:
 
 @frozen
 class _DecoderBase:
-    """What all decoders say.
+    """The common fields of decoders.
 
     Attributes:
-        attributes: the original attributes it tells of.
+        attributes: the original attributes.
         unbiased: whether sums of weights are unbiased for counts.
         independent: whether the weights of records are independent given the original.
     """
@@ -102,17 +102,17 @@ class _DecoderBase:
 
     @property
     def drawn(self) -> bool:
-        """Whether chance had a part in what was released."""
+        """Return whether the release is random."""
         return True
 
 
 @frozen
 class IdentityDecoder(_DecoderBase):
-    """A column released as it is.
+    """An unmodified column.
 
     Attributes:
         column: the released column.
-        labels: its categories; none if it has no list of them.
+        labels: its categories; () if it has no list of them.
     """
 
     form: ClassVar[str] = "identity"
@@ -153,7 +153,7 @@ class RetentionDecoder(_DecoderBase):
 
     @property
     def drawn(self) -> bool:
-        """Whether anything can be exchanged: what is solved for may come out as the identity."""
+        """Return whether anything can be exchanged: an optimised matrix may be the identity."""
         return any(block.keep != 1 for block in self.blocks)
 
     def matrix(self) -> Rows:
@@ -190,7 +190,7 @@ class MatrixDecoder(_DecoderBase):
 
     @property
     def drawn(self) -> bool:
-        """Whether the matrix is another than the identity."""
+        """Return whether the matrix differs from the identity."""
         identity = self.released == self.original
         return not identity or any(x != (u == v) for u, row in enumerate(self.rows) for v, x in enumerate(row))
 
@@ -223,14 +223,14 @@ class AdditionDecoder(_DecoderBase):
 
 @frozen
 class AnatomyDecoder(_DecoderBase):
-    """Two tables: a record of `of` has a value with the share that it has in the record's group, in `table`.
+    """Two tables: a record of `of` has a value with the value's share in the record's group, in `table`.
 
     Attributes:
         table: of the values.
         of: of the records.
         key: the column by which they are joined.
         column: of the values.
-        count: how often a value stands in a group.
+        count: the count of a value in a group.
         labels: the values.
         size: l.
     """
@@ -253,13 +253,13 @@ class AnatomyDecoder(_DecoderBase):
 
 @frozen
 class RecodeDecoder(_DecoderBase):
-    """Generalised columns: a record counts in equal shares for every category that its label stands for.
+    """Generalised columns: a record counts in equal shares for every category of its label.
 
     Attributes:
-        columns: the released columns, undone one by one.
+        columns: the released columns, decoded one by one.
         released: labels of each.
         original: categories of each attribute.
-        groups: for each column, for each of its labels, the positions of what it stands for.
+        groups: for each column, for each of its labels, the positions of its categories.
     """
 
     form: ClassVar[str] = "recode"
@@ -276,13 +276,13 @@ class RecodeDecoder(_DecoderBase):
 
     @property
     def drawn(self) -> bool:
-        """Return False: a label follows from the category."""
+        """Return False: a label is a function of the category."""
         return False
 
 
 @frozen
 class WithheldDecoder(_DecoderBase):
-    """A matrix that the publisher keeps: no probability of it is told, and no count can be estimated.
+    """A withheld matrix: its probabilities are not published, so counts cannot be corrected.
 
     Attributes:
         columns: the released columns.
@@ -315,11 +315,11 @@ Decoder: TypeAlias = (
     | RecodeDecoder
     | WithheldDecoder
 )
-"""How to undo an axis, or that it is withheld."""
+"""The way to undo an axis, or that it is withheld."""
 
 
 def without_matrix(decoder: IdentityDecoder | RetentionDecoder | MatrixDecoder) -> IdentityDecoder | WithheldDecoder:
-    """Return what may be told of a decoder where matrices are withheld: an identity stays as it is."""
+    """Return the publishable part of a decoder if matrices are withheld: an identity is unchanged."""
     if isinstance(decoder, IdentityDecoder):
         return decoder
     rows = decoder.matrix()

@@ -1,4 +1,4 @@
-"""Channels and axes from their JSON: the kinds that are loaded, each in the versions it reads, and nothing else."""
+"""Channels and axes from their JSON: only loaded kinds, each in the versions that it reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, t
     """Read a channel.
 
     Args:
-        document: what `Channel.to_json` or `to_public_json` wrote.
+        document: the output of `Channel.to_json` or `to_public_json`.
         kinds: channel and axis classes by kind, of the loaded plugins.
 
     Raises:
@@ -39,7 +39,7 @@ def axis_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type
     """Read an axis.
 
     Args:
-        document: what `Axis.to_json` or `to_public_json` wrote.
+        document: the output of `Axis.to_json` or `to_public_json`.
         kinds: channel and axis classes by kind, of the loaded plugins.
 
     Raises:

@@ -21,7 +21,7 @@ def keep_probability(retention: Fraction, size: int) -> Fraction: ...
 @overload
 def keep_probability(retention: float, size: int) -> float: ...
 def keep_probability(retention: Fraction | float, size: int) -> Fraction | float:
-    """Return rho + (1 - rho)/d; 1 for a single category, which the formula never sees.
+    """Return rho + (1 - rho)/d; 1 for a single category, for which the formula is not used.
 
     Args:
         retention: rho, in [0, 1]; a Fraction gives a Fraction.
@@ -37,7 +37,7 @@ def retention_probability(keep: Fraction, size: int) -> Fraction: ...
 @overload
 def retention_probability(keep: float, size: int) -> float: ...
 def retention_probability(keep: Fraction | float, size: int) -> Fraction | float:
-    """Return (d p - 1)/(d - 1); 1 for a single category. Negative where the keep probability lies below 1/d.
+    """Return (d p - 1)/(d - 1); 1 for a single category. Negative if the keep probability lies below 1/d.
 
     Args:
         keep: p, the diagonal, in [0, 1]; a Fraction gives a Fraction.
@@ -57,7 +57,7 @@ def log_decimal(ratio: Fraction, digits: int = DIGITS) -> Decimal:
 
 
 def log_rounded_up(ratio: Fraction | None) -> float:
-    """Return the smallest double that is not below the logarithm of a ratio >= 1; None stands for infinity."""
+    """Return the smallest double that is not below the logarithm of a ratio >= 1; None means infinity."""
     if ratio is None:
         return math.inf
     if ratio == 1:
@@ -71,8 +71,7 @@ def log_rounded_up(ratio: Fraction | None) -> float:
 def log_at_most(ratio: Fraction | None, limit: Fraction) -> bool:
     """Return whether log(ratio) <= limit, decided exactly.
 
-    The exponential of a rational other than 0 is transcendental (Lindemann 1882), so the two differ by something that
-    enough digits show.
+    The exponential of a rational other than 0 is transcendental (Lindemann 1882), so enough digits show the difference.
     """
     if ratio is None:
         return False
@@ -115,7 +114,8 @@ def smallest_cross_ratio(rows: tuple[tuple[Fraction, ...], ...]) -> Fraction:
     """Return min P[u',v] P[v',u] / (P[u',u] P[v',v]) exactly (Ikarashi et al. 2014); 0 if a zero excludes anything.
 
     With x = P[.,v]/P[.,u], the minimum over u', v' is min x / max x, the exponential of minus Hilbert's distance of two
-    columns. O(d^2) bounds of all pairs tell which pairs can be the closest to 0; only these are compared, O(d) each.
+    columns. O(d^2) bounds of all pairs exclude pairs that cannot be the smallest; only the others are compared, O(d)
+    each.
 
     Args:
         rows: (released, original) column-stochastic; all-zero rows are dropped.

@@ -1,7 +1,8 @@
-"""What a channel says of itself, held against the policy and against its own matrices.
+"""A channel's statements about itself, compared with the policy and with its own matrices.
 
-An axis tells what it does in several ways: columns of a matrix, a decoder, two ratios, names and labels. Assessors,
-decoders and reports each believe one of them. Nothing of this is taken on an axis' word that can be computed here.
+An axis describes its randomisation in several ways: columns of a matrix, a decoder, two ratios, names and labels.
+Assessors, decoders and reports each rely on one of them. A statement of an axis that can be recomputed here is not
+taken on trust.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 LISTED = 250_000
-"""Entries of a matrix that are listed; ratios of larger ones rest on the word of who wrote the axis."""
+"""The most entries of a matrix that is listed; ratios of larger ones are taken from the axis' author."""
 RANKED = 40_000
-"""Entries of a matrix whose rank is computed; of a larger one the decoder says whether it can be undone."""
+"""The most entries of a matrix whose rank is computed; for a larger one, invertibility is taken from the decoder."""
 ROUNDING = Fraction(1, 10**12)
-"""A logarithm of somebody else's may be rounded, as a share of itself."""
+"""The rounding permitted in a plugin's logarithm, as a share of it."""
 SINGULAR = "its matrix cannot be undone, as its columns are linearly dependent: no count could be estimated"
 CHANNEL: Mapping[str, Any] = {
     "tables": tuple[TableSpec, ...],
@@ -61,11 +62,11 @@ AXIS: Mapping[str, Any] = {
     "min_cross_ratio": Fraction,
     "discloses": tuple[str, ...],
 }
-"""What the members of a channel and of an axis are, or return."""
+"""Types of the members of a channel and of an axis, or of their results."""
 
 
 class StatedAttribute(Protocol):
-    """An attribute as a policy or a manifest states it."""
+    """An attribute as stated by a policy or a manifest."""
 
     @property
     def name(self) -> str:
@@ -84,14 +85,14 @@ class StatedAttribute(Protocol):
 
 
 def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribute]) -> Iterator[str]:
-    """Yield where a channel says something else than the policy, or than itself.
+    """Yield contradictions of a channel with the policy, or with itself.
 
     Args:
         channel: as planned or published.
-        attributes: those that are released, as stated.
+        attributes: the released ones, as stated.
 
     Raises:
-        RefusedError: RR413 if one of its functions returns something else than its protocol says.
+        RefusedError: RR413 if one of its functions returns another type than its protocol.
     """
     check_protocols(channel)
     stated = {attribute.name: attribute for attribute in attributes}
@@ -124,7 +125,7 @@ def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribut
 
 
 def check_protocols(channel: Channel) -> None:
-    """Hold what a channel and its axes return to their protocols, where they are not built in.
+    """Check the results of a channel and its axes against their protocols, unless they are built in.
 
     Raises:
         RefusedError: RR413.
@@ -144,13 +145,13 @@ def finalised_channel(channel: Channel, original: Original) -> Channel:
     """Return a channel as it will be drawn.
 
     Raises:
-        RefusedError: RR413 if that of a plugin returns something else.
+        RefusedError: RR413 if a plugin's channel returns another object.
     """
     return check_return_type(Channel, channel.settle)(original)
 
 
 def axis_contradictions(axis: Axis) -> Iterator[str]:
-    """Yield where an axis contradicts its own matrix, if that can be listed: in its decoder, or in its ratios."""
+    """Yield contradictions of an axis with its own matrix, if that can be listed: in its decoder, or in its ratios."""
     if not isinstance(axis, Transition) or not _has_listed_values(axis):
         return
     name = _quoted_names(axis.attributes)
@@ -174,14 +175,14 @@ def axis_contradictions(axis: Axis) -> Iterator[str]:
 
 
 def _is_understated(epsilon: float, ratio: Fraction) -> bool:
-    """Return whether the logarithm of a ratio is larger than is said; exactly, as in doubles a small one is rounded."""
+    """Return whether the logarithm of a ratio exceeds its stated value; exactly, as doubles round a small one."""
     if math.isinf(epsilon):
         return epsilon < 0
     return math.isnan(epsilon) or not log_at_most(ratio, Fraction(epsilon) * (1 + ROUNDING))
 
 
 def unverified_components(channel: Channel) -> tuple[Channel | Axis, ...]:
-    """Return what is of others and cannot be recomputed.
+    """Return third-party parts that cannot be recomputed.
 
     That is a channel, which has no columns to compare its draws and decoders with, and axes whose matrix cannot be
     listed, or is too large.
@@ -192,12 +193,12 @@ def unverified_components(channel: Channel) -> tuple[Channel | Axis, ...]:
 
 
 def is_built_in(axis: Axis | Channel) -> bool:
-    """Return whether an axis or a channel is rrpolicy's own; a class derived from one of those may say anything."""
+    """Return whether an axis or a channel is rrpolicy's; a class derived from one of those may behave differently."""
     return type(axis).__module__.partition(".")[0] == GROUP
 
 
 def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute], *, partly: bool) -> Iterator[str]:
-    """Yield what a decoder undoes into that are not the categories of the policy, in its order.
+    """Yield results of a decoder that are not the categories of the policy, in its order.
 
     Args:
         decoder: of some attributes.
@@ -218,11 +219,11 @@ def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute]
 
 
 def _is_singular(decoder: Decoder, *, told: bool) -> bool:
-    """Return whether a matrix cannot be undone.
+    """Return whether a matrix is singular.
 
     Args:
-        decoder: of a matrix; others say themselves what they tell.
-        told: whether the decoder's word is enough, as its axis is built in.
+        decoder: of a matrix; other decoders are not tested.
+        told: whether the decoder is trusted, as its axis is built in.
     """
     if not isinstance(decoder, (RetentionDecoder, MatrixDecoder)) or not decoder.unbiased:
         return isinstance(decoder, (RetentionDecoder, MatrixDecoder))
@@ -231,7 +232,7 @@ def _is_singular(decoder: Decoder, *, told: bool) -> bool:
 
 
 def _decoded_attributes(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Sequence[Cell]]]:
-    """Yield attributes that are undone together, and the original categories of them."""
+    """Yield attributes that are decoded together, and their original categories."""
     match decoder:
         case IdentityDecoder(labels=labels) | AnatomyDecoder(labels=labels):
             yield decoder.attributes, label_cells(labels)
@@ -250,7 +251,7 @@ def _is_ordered_subset(some: Sequence[Cell], everything: Iterator[Cell]) -> bool
 
 
 def _equal_cells(one: Cell, other: Cell) -> bool:
-    """Return whether two cells are equal; 1 is not TRUE."""
+    """Return whether two cells are equal; 1 differs from TRUE."""
     return len(one) == len(other) and all(map(same_category, one, other))
 
 
@@ -259,7 +260,7 @@ def _has_listed_values(axis: Axis) -> bool:
 
 
 def _decoder_matrix(axis: Axis) -> Rows | None:
-    """Return the matrix that a decoder undoes, in the axis' own order of released values; None for other forms.
+    """Return a decoder's matrix, in the axis' order of released values; None for other forms.
 
     It has no rows if a value can be drawn that the axis does not release.
     """

@@ -1,4 +1,4 @@
-"""What a channel releases: columns and tables."""
+"""The released columns and tables of a channel."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Column:
 
     Attributes:
         name: its released name.
-        kind: category (labels listed), interval, set (a list of labels), group (an id), count, or carried (values as
-            they are, no domain).
+        kind: category (labels listed), interval, set (a list of labels), group (an id), count, or carried (unmodified
+            values, no domain).
         labels: the released categories in domain order; empty for carried, group and count.
-        type: the engine type (DuckDB's name): VARCHAR, BIGINT, DOUBLE, BOOLEAN, VARCHAR[], …; "" if not known yet.
-        attribute: the original attribute it tells of.
+        type: the engine type (DuckDB's name): VARCHAR, BIGINT, DOUBLE, BOOLEAN, VARCHAR[], …; "" if still unknown.
+        attribute: the original attribute.
         assume_unlinkable: the steward's reason for leaving it out of record scope; None if not assumed.
     """
 
@@ -48,12 +48,12 @@ class Column:
 
     @property
     def spelled(self) -> tuple[Value, ...]:
-        """Return the labels as data files hold them: a domain that mixes numbers and text is text there."""
+        """Return the labels as in data files: a domain that mixes numbers and text is text there."""
         return tuple(map(category_text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
 
     @property
     def escapable(self) -> bool:
-        """Whether it may hold text that CSV escapes; see `rrpolicy.escaping.formulas`."""
+        """Return whether it may hold text that CSV escapes; see `rrpolicy.escaping.formulas`."""
         if self.kind in {"set", "group", "count"} or (self.type and self.type.partition("(")[0] not in _TEXT):
             return False
         if not self.labels:
@@ -63,9 +63,9 @@ class Column:
 
 
 def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Return the columns' names in the order that rows of one table are sorted by: what is carried comes first.
+    """Return the columns' names in the order by which rows of one table are sorted: carried ones first.
 
-    It keeps its place when the rest is drawn, so that sorted records stay sorted but for those alike in it.
+    They keep their values when the rest is drawn, so that sorted records stay sorted except for those equal in them.
     """
     return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
 
@@ -77,7 +77,7 @@ class TableSpec:
     Attributes:
         name: of the file without its suffix: `data`, or `qit` and `st`.
         columns: in file order.
-        sort: the column names that rows are sorted by (values ascending, text by code points, nulls last).
+        sort: the column names by which rows are sorted (values ascending, text by code points, nulls last).
         joins: column -> (other table, its column).
     """
 

@@ -1,6 +1,6 @@
-"""What a release says of its channel where it withholds the matrices: columns, categories, and what holds without them.
+"""The public part of a channel with withheld matrices: columns, categories, and facts that hold without matrices.
 
-It protects nobody: whoever assesses the release grants an attacker the matrices, and so does every finding of it.
+It protects nobody: every assessment and finding of the release grants an attacker the matrices.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 @frozen
 class UndisclosedChannel(Channel):
-    """A product channel of which the matrices are withheld: it is published in its place, and never drawn from.
+    """A product channel with withheld matrices: it is published in place of that channel, and never drawn from.
 
     Attributes:
         columns: the released columns, in file order.
-        parts: for each axis, the identity of a column left alone, or that its matrix is withheld.
-        told: ids of what the channel itself would tell of the original, were it published.
+        parts: for each axis, the identity of an unmodified column, or that its matrix is withheld.
+        told: ids of the facts on the original that the channel itself would disclose, if published.
     """
 
     kind: ClassVar[str] = "withheld"
@@ -57,10 +57,10 @@ class UndisclosedChannel(Channel):
 
     @classmethod
     def of(cls, channel: Channel) -> UndisclosedChannel:
-        """Return what is published of a channel.
+        """Return the public part of a channel.
 
         Raises:
-            ValueError: if it is none whose matrices can be withheld; see `withholdable`.
+            ValueError: if its matrices cannot be withheld; see `withholding_obstacle`.
         """
         if not isinstance(channel, Product) or withholding_obstacle(type(channel), _table_layout(channel)) is not None:
             raise ValueError("this channel's matrices cannot be withheld")
@@ -69,15 +69,15 @@ class UndisclosedChannel(Channel):
         return cls(table.columns, parts, channel.discloses())
 
     def tables(self) -> tuple[TableSpec, ...]:
-        """Return the one table `data`, sorted as the channel's that it stands for."""
+        """Return the one table `data`, sorted as that of the channel that it replaces."""
         return (TableSpec("data", self.columns, carried_first(self.columns)),)
 
     def decoders(self) -> tuple[Decoder, ...]:
-        """Return the identities of columns left alone, and that the others are withheld."""
+        """Return the identities of unmodified columns, and that the others are withheld."""
         return self.parts
 
     def discloses(self) -> tuple[str, ...]:
-        """Return what the channel that was drawn from tells."""
+        """Return the ids that the channel of the draw discloses."""
         return self.told
 
     def settle(self, original: Original) -> NoReturn:
@@ -116,7 +116,7 @@ def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
 
 
 def undisclosed_matrix_error(columns: tuple[str, ...]) -> PolicyError:
-    """Return the error of asking for what takes matrices that the release withholds."""
+    """Return the error of a request that needs withheld matrices."""
     names = ", ".join(repr(c) for c in columns)
     return PolicyError(
         Problem(

@@ -1,4 +1,4 @@
-"""Released values: how labels become arrays, in which order they sort, and how released values are read back."""
+"""Released values: labels as arrays, their sort order, and codes from released values."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
 
 @lru_cache(maxsize=256)
 def labels(column: Column) -> pa.Array:
-    """Return a column's labels in domain order, in the type they are released in.
+    """Return a column's labels in domain order, in their released type.
 
-    That is the column's engine type where all labels fit it; else whole numbers, numbers or truth values if all labels
-    are such; else text (a domain that mixes numbers and text is released as text, as its engine column would be).
+    That is the column's engine type if all labels fit it; else whole numbers, numbers or truth values if all labels are
+    such; else text (a domain that mixes numbers and text is released as text, as its engine column would be).
     """
     known = _TYPES.get(column.type)
     if known is not None and all(type(label) in known[1] for label in column.labels):
@@ -56,7 +56,7 @@ def labels(column: Column) -> pa.Array:
 
 
 def engine_type(column: Column) -> str:
-    """Return the engine's name of the type that `labels` gives."""
+    """Return the engine's name of the type of `labels`."""
     return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
 
 
@@ -69,14 +69,14 @@ def canonical_order(values: pa.Array) -> Ints:
 
 @lru_cache(maxsize=256)
 def canonical_ranks(column: Column) -> Ints:
-    """Return (labels,) the place of each code in the canonical order of the labels."""
+    """Return (labels,) the position of each code in the canonical order of the labels."""
     out = np.empty(len(column.labels), dtype=np.int64)
     out[canonical_order(labels(column))] = np.arange(len(column.labels))
     return out
 
 
 def sorted_labels(column: Column) -> pa.Array:
-    """Return the labels sorted canonically: the dictionary that goes with `ranks`."""
+    """Return the labels sorted canonically: the dictionary for `canonical_ranks`."""
     return labels(column).take(number_array(canonical_order(labels(column))))
 
 
@@ -86,7 +86,7 @@ def dictionary_array(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArra
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:
-    """Return the code of each released value; -1 for what is not a label.
+    """Return the code of each released value; -1 if it is not a label.
 
     Args:
         column: a column with labels.

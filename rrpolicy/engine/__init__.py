@@ -1,1 +1,1 @@
-"""All that is said to DuckDB: connections, quoting in one place, types of columns, errors in plain words."""
+"""The interface to DuckDB: connections, quoting in one place, types of columns, errors in plain words."""

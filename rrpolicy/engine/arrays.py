@@ -1,7 +1,7 @@
-"""Arrow arrays of what Python and numpy hold, and back.
+"""Arrow arrays from Python and numpy values, and back.
 
-pyarrow's own ways there and back look whether something is of pandas, and import that to know: a third of a second that
-no command needs. Here values are handed over as the buffers that they are.
+pyarrow's own conversions test whether an object belongs to pandas, and import pandas for this: a third of a second that
+no command needs. Here values are passed as their buffers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _FEW = 1 << 12
 
 
 def number_array(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return numbers as an array, not copied where they lie side by side.
+    """Return numbers as an array, not copied if they are contiguous.
 
     Args:
         values: (n,) whole numbers or floating-point numbers.
-        absent: (n,) where there is a null.
+        absent: (n,) True for a null.
     """
     import numpy as np
     import pyarrow as pa
@@ -52,8 +52,8 @@ def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
     """Return values as an array of a type.
 
     Raises:
-        OverflowError: for a whole number that no type has room for.
-        pa.ArrowInvalid: for a value that is none of the type's.
+        OverflowError: for a whole number that is too large for any type.
+        pa.ArrowInvalid: for a value that does not fit the type.
     """
     import numpy as np
     import pyarrow as pa
@@ -67,16 +67,16 @@ def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
         try:
             return number_array(np.array(values, kind.to_pandas_dtype()))
         except OverflowError:
-            pass  # what is said of it is said there
+            pass  # the conversion below raises the error
     return pa.array(values, kind)
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = None) -> npt.NDArray[Any]:
-    """Return a column as numpy has it.
+    """Return a column as a numpy array.
 
     Args:
-        column: (n,) of any type; numbers that lie in one piece, none of them missing, are not copied.
-        absent: what stands for a null.
+        column: (n,) of any type; numbers in one chunk, none of them missing, are not copied.
+        absent: the value for a null.
     """
     import numpy as np
     import pyarrow as pa
@@ -94,7 +94,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
 
 
 def value_positions(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
-    """Return (n,) where each value stands among those that are known, -1 for one that does not."""
+    """Return (n,) the position of each value among the known ones, -1 for others."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -102,11 +102,11 @@ def value_positions(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def take_values(values: pa.Array, places: pa.Array) -> pa.Array:
-    """Return what stands at some places, null at a null.
+    """Return the values at some positions, null at a null.
 
     Args:
         values: (n,) of any type.
-        places: (k,) whole numbers, known to be below n: they are not looked at before, which takes longer than this.
+        places: (k,) whole numbers, known to be below n: they are not checked, which would take longer than this.
     """
     import pyarrow.compute as pc
 
@@ -114,7 +114,7 @@ def take_values(values: pa.Array, places: pa.Array) -> pa.Array:
 
 
 def occurrence_mask(places: npt.NDArray[np.integer[Any]], size: int) -> npt.NDArray[np.bool_]:
-    """Return (size,) whether each number occurs among (n,) places below the size; a few often show all of them."""
+    """Return (size,) whether each number occurs among (n,) positions below the size; often a few include all."""
     import numpy as np
 
     times = np.bincount(places[:_FEW], minlength=size)

@@ -1,4 +1,4 @@
-"""What an engine's column is: its type's family, and the SQL that reads it as text, as a number, or as it is."""
+"""An engine's column: its type's family, and the SQL that reads it as text, as a number, or unmodified."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 
 class TypeFamily(StrEnum):
-    """The families of engine types; domains and bins are held against them."""
+    """The families of engine types; domains and bins are checked against them."""
 
     TEXT = "text"
     INTEGER = "whole numbers"
@@ -49,11 +49,11 @@ class StoredColumn:
         name: its name.
         type: DuckDB's name of its type; for text that spells values of another type (CSV), that type.
         spelled: whether it is stored as text, whatever its type (CSV).
-        collated: whether comparing its text might take different texts for equal.
+        collated: whether a comparison might treat different texts as equal.
         comma: whether its numbers are spelled with a decimal comma (CSV).
-        odd: of text beside numbers, how many records hold text that spells no number (CSV); 0 elsewhere.
-        other_mark: of those, how many would spell one with the other decimal separator.
-        padded: of those, how many are digits that begin with a 0, as codes do.
+        odd: of a column of numbers, the number of records with text that spells no number (CSV); 0 elsewhere.
+        other_mark: the number of those that would spell one with the other decimal separator.
+        padded: the number of those that are digits with a leading 0, like codes.
     """
 
     name: str
@@ -94,12 +94,12 @@ class StoredColumn:
 
     @property
     def released_type(self) -> str:
-        """Return the engine type of its values when released as they are; integers beyond 64 bits are decimals."""
+        """Return the engine type of its values when released unmodified; integers beyond 64 bits are decimals."""
         return "VARCHAR" if self.family is TypeFamily.TEXT else _WIDE.get(self.type, self.type)
 
     @property
     def released(self) -> str:
-        """Return SQL for its values as they are released."""
+        """Return SQL for its values in their released type."""
         return f"({self.typed})::{_WIDE[self.type]}" if self.type in _WIDE else self.typed
 
     @property

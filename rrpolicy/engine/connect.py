@@ -1,4 +1,4 @@
-"""A private DuckDB: spills only where it is told, loads no extension, knows no time zone but UTC."""
+"""A private DuckDB: it spills only into a given folder, loads no extension, and knows no time zone but UTC."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TYPE = re.compile(r"(TIMESTAMP WITH TIME ZONE|[A-Z][A-Z0-9_]*(\(\d{1,3}(, ?\d{1
 def engine(
     scratch: Path, database: Path | None = None, *, read_only: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB of its own.
+    """Open a private DuckDB.
 
     Args:
-        scratch: folder that queries spill into; the caller wipes it.
+        scratch: folder for spilling queries; the caller wipes it.
         database: a database file; None for memory.
         read_only: whether the file may not be written.
     """
@@ -63,10 +63,10 @@ def query_integer(connection: duckdb.DuckDBPyConnection, query: str, parameters:
 
 
 def checked_type_name(name: str) -> str:
-    """Return the name of an engine type, known to be nothing but a name: it becomes part of queries.
+    """Return the name of an engine type, checked to be only a name: it becomes part of queries.
 
     Raises:
-        DataError: RR339 if it is none that a release can hold.
+        DataError: RR339 if a release cannot hold such a type.
     """
     if not _TYPE.fullmatch(name):
         raise DataError(

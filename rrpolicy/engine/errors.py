@@ -1,4 +1,4 @@
-"""What an engine's errors mean to whoever wrote the policy. Their own texts may quote data and are never passed on."""
+"""An engine's errors in words for the author of a policy. Their own texts may quote data and are never passed on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(r"Line: (\d+)")
 
 @contextmanager
 def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
-    """Turn errors of DuckDB, Arrow and the operating system into ours.
+    """Turn errors of DuckDB, Arrow and the operating system into those of rrpolicy.
 
     Args:
         what: the table, as messages name it.
@@ -35,7 +35,7 @@ def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
 
 
 def translate_error(what: str, error: Exception, skipped: int = 0) -> RRPolicyError:
-    """Return our error for one of an engine's."""
+    """Return rrpolicy's error for one of an engine's."""
     text = str(error)
     problem = _csv_problem(what, text, skipped) if "CSV Error" in text else _engine_problem(what, text)
     return RefusedError(problem) if problem.code.startswith("RR4") else DataError(problem)

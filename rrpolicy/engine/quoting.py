@@ -1,4 +1,4 @@
-"""The one place where names and values become SQL. Nothing else puts text from outside into a statement."""
+"""The one place where names and values become SQL. No other code puts external text into a statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def identifier(name: str) -> str:
 
 
 def literal(value: Value | None) -> str:
-    """Return a value as an SQL literal of its own type: VARCHAR, BOOLEAN, an integer or DOUBLE.
+    """Return a value as an SQL literal of its type: VARCHAR, BOOLEAN, an integer or DOUBLE.
 
     Raises:
         DataError: RR304 if a text holds a NUL character.
@@ -48,7 +48,7 @@ def _nul_error(what: str) -> DataError:
 
 
 def type_name(kind: str) -> str:
-    """Return a plain type's name as SQL, as it is.
+    """Return a plain type's name, unmodified, as SQL.
 
     Raises:
         ValueError: if it is none.

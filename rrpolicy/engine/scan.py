@@ -1,4 +1,4 @@
-"""Reading files: paths taken as they are, and CSV of which nothing is guessed."""
+"""Reading files: paths taken literally, and CSV without any guess."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def double_bits_sql(sql: str) -> str:
 
 
 def sortable_integer_sql(name: str) -> str:
-    """Return SQL of the whole number that sorts as the double does whose bits a column holds: IEEE 754, 5.10."""
+    """Return SQL of a whole number that sorts as the double whose bits a column holds: IEEE 754, 5.10."""
     return f"CASE WHEN {name} < 0 THEN xor({name}, {_MOST}) ELSE {name} END"
 
 
 def doubles_from_sortable(whole: pa.Array) -> pa.Array:
-    """Return the doubles that (n,) whole numbers stand for, each by its `sortable`; null of null."""
+    """Return the doubles encoded by (n,) whole numbers of `sortable_integer_sql`; null of null."""
     import numpy as np
 
     held = as_numpy(whole, absent=0)
@@ -36,7 +36,7 @@ def doubles_from_sortable(whole: pa.Array) -> pa.Array:
 
 
 def literal_path(path: str | Path) -> str:
-    """Return a path that the engine does not take for a pattern."""
+    """Return a path that the engine does not interpret as a pattern."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
@@ -44,7 +44,7 @@ def read_csv(path: str, columns: Mapping[str, str], delimiter: str = ",", quote:
     """Return the SQL that reads a CSV file with a header; an empty cell is null.
 
     Args:
-        path: as the engine is to open it.
+        path: as the engine opens it.
         columns: their names and types, in order.
         delimiter: between cells.
         quote: around a cell; doubled inside one.

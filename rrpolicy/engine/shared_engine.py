@@ -1,4 +1,4 @@
-"""The engine that released files are asked through: started once a process, for it costs more than most questions."""
+"""The engine that queries released files: started once a process, for that costs more than most queries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def query_connection(*, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a connection for one question.
+    """Open a connection for one query.
 
     Args:
-        alone: in an engine of its own, as what is attached stays.
+        alone: in a separate engine, as attached databases stay.
     """
     import duckdb
 
@@ -27,7 +27,7 @@ def query_connection(*, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnecti
 
 @cache
 def _process_engine(process: int) -> duckdb.DuckDBPyConnection:
-    """Return the engine of a process: its threads do not outlive a fork, and without them it cannot be let go of."""
+    """Return the engine of a process: its threads do not survive a fork, and without them it cannot be closed."""
     import duckdb
 
     del process

@@ -1,1 +1,1 @@
-"""Text made safe for where it is shown: HTML templates, Markdown, spreadsheets, shells, terminals."""
+"""Text made safe for its display: HTML templates, Markdown, spreadsheets, shells, terminals."""

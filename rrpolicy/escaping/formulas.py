@@ -1,6 +1,6 @@
-"""Text in CSV that a spreadsheet would run as a formula: an apostrophe stands before it, and readers take it off.
+"""Text in CSV that a spreadsheet would run as a formula: it gets a leading apostrophe, and readers remove it.
 
-Text that begins with an apostrophe gets one, too, so that taking one off is right for every text.
+Text that begins with an apostrophe gets one, too, so that removing one is right for every text.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 Handling: TypeAlias = Literal["escape", "keep"]
-"""What becomes of such text: `[release] csv_formulas`."""
+"""The treatment of such text: `[release] csv_formulas`."""
 BEGINS = ("=", "+", "-", "@", "\t", "\r")
-"""The characters that a formula begins with, or that a spreadsheet passes over before it."""
+"""Characters at the beginning of a formula, or skipped by a spreadsheet before it."""
 APOSTROPHE = "'"
 TOLD = ", ".join({"\t": "a tab", "\r": "a carriage return"}.get(begin, begin) for begin in BEGINS)
 """`BEGINS` in words."""
@@ -20,16 +20,16 @@ ESCAPE_CONVENTION = (
 )
 _SIGNS = "".join(rf"\x{ord(sign):02x}" for sign in (*BEGINS, APOSTROPHE))
 PATTERN = rf"\A([{_SIGNS}])"
-"""What is escaped, as a regular expression; its group stays."""
+"""A regular expression of text to escape; its group is kept."""
 
 
 def escape_formula(text: str) -> str:
-    """Return text as an escaped file holds it."""
+    """Return text as in an escaped file."""
     return APOSTROPHE + text if text.startswith((*BEGINS, APOSTROPHE)) else text
 
 
 def unescape_formula_sql(text: str) -> str:
-    """Return SQL for text, given that for the cell of an escaped file."""
+    """Return SQL for text, given SQL for the cell of an escaped file."""
     return f"CASE WHEN starts_with({text}, '''') THEN substr({text}, 2) ELSE {text} END"
 
 
@@ -40,5 +40,5 @@ def is_formula_sql(text: str) -> str:
 
 
 def any_formula(values: Iterable[object]) -> bool:
-    """Return whether a spreadsheet would take one of some values for a formula; numbers are none."""
+    """Return whether a spreadsheet would treat one of some values as a formula; numbers are none."""
     return any(isinstance(value, str) and value.startswith(BEGINS) for value in values)

@@ -1,4 +1,4 @@
-"""Names and texts of a release in Markdown: shown as they are, and unable to become anything but text."""
+"""Names and texts of a release in Markdown: shown literally, and never interpreted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERED = re.compile(r"^\d{1,9}(?=[.)](?:\s|$))")
 
 
 def markdown_prose(text: str) -> str:
-    """Return text for a paragraph, a heading or a table: no character of it marks anything."""
+    """Return text for a paragraph, a heading or a table, without any markup."""
     return _NUMBERED.sub(r"\g<0>\\", _MARKS.sub(r"\\\g<0>", visible(text)))
 
 

@@ -1,4 +1,4 @@
-"""Text of others in what people read: characters that are not seen, or that steer what shows them, are spelled out."""
+"""Third-party text for people: invisible characters, and those that control the display, are spelled out."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ _NAMED = re.compile(r"'[^']+'|^[\w.+/-]+(?=: | \()")
 _NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _HERE = "\0"
 _PLURALS = {"is": "are", "has": "have", "was": "were", "identifies": "identify", "goes": "go", "stands": "stand"}
-"""Verbs of sentences about one column, by which these are made sentences about several."""
+"""Verbs of sentences about one column, with their plurals for sentences about several."""
 _IT = re.compile(rf"\bit ({'|'.join(_PLURALS)})\b")
 _MANY = 4
-"""Sentences from which on those that are alike become one."""
+"""The number of equal sentences that are condensed into one."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _ANYWHERE = r"#(?=#[\w.-]*\[)|section_(?:start|end)(?=:)"
 _COMMAND = re.compile(rf"^\s*:(?=:)|{_ANYWHERE}")
 _INSIDE = re.compile(_ANYWHERE)
-"""What a runner of CI jobs takes for a command: `::name` at the beginning of a line (GitHub); anywhere in a line
+"""Commands to a runner of CI jobs: `::name` at the beginning of a line (GitHub); anywhere in a line
 `##[name]`, `##vso[name]`, `##teamcity[name]` (GitHub, Azure, TeamCity) and `section_start:` (GitLab)."""
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Return names with commas between; one that is no plain word stands in quotes, with its own commas."""
+    """Return names separated by commas; one that is no plain word is in quotes, with its own commas."""
     return ", ".join(name if _PLAIN.fullmatch(name) else f"'{name}'" for name in names)
 
 
 def shortened_names(names: Sequence[str], most: int = 8) -> str:
-    """Return names with commas between, of many the first ones and how many more there are."""
+    """Return names separated by commas, of many the first ones and the number of the others."""
     if len(names) <= most:
         return quoted_list(names)
     return f"{quoted_list(names[: most - 1])} and {len(names) - most + 1:,} more"
 
 
 def condense_sentences(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return sentences of which those that differ in a column's name alone, or in numbers, are one.
+    """Return sentences, with those that differ only in a column's name or in numbers condensed.
 
     A sentence names its column in its first quotes, or before a colon at its beginning. Four or more that are otherwise
-    the same become one of all these columns; where their numbers differ, the one with the largest last number speaks,
-    and the others are named behind it.
+    the same become one of all these columns; if their numbers differ, the sentence with the largest last number is
+    kept, and the other columns are named after it.
     """
     groups: dict[str, list[tuple[int, str, str]]] = {}
     for place, text in enumerate(texts):
@@ -71,7 +71,7 @@ def condense_sentences(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _plural_sentence(rest: str) -> str:
-    """Return a sentence about a column as one about several: the verb behind the name, and `it`, become plural."""
+    """Return a sentence about a column as one about several: the verb after the name, and `it`, become plural."""
     for one, many in _PLURALS.items():
         if f"{_HERE} {one} " in f"{rest} ":
             return _IT.sub(lambda found: f"they {_PLURALS[found[1]]}", rest.replace(f" {one}", f" {many}", 1))
@@ -84,9 +84,9 @@ def _column_names_phrase(names: Sequence[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return text on one line, with what is not seen spelled out: a line's end as `\n`, an override as `\u202e`.
+    r"""Return text on one line, with invisible characters spelled out: a line's end as `\n`, an override as `\u202e`.
 
-    Nothing is left out, so that names that differ are shown as different.
+    Nothing is left out, so that different names look different.
     """
     return escape_invisible(text, lambda character: ascii(character)[1:-1])
 
@@ -102,7 +102,7 @@ def lines(text: str) -> str:
 
 
 def inert_text(document: str) -> str:
-    """Return JSON, or a string of TOML, that means the same and holds no command to a runner of CI jobs."""
+    """Return JSON, or a string of TOML, of the same meaning without any command to a runner of CI jobs."""
     return _INSIDE.sub(lambda found: _escape_command_start(found, "\\u{:04x}"), document)
 
 
@@ -117,11 +117,11 @@ def visible_lines(text: str) -> str:
 
 
 def escape_invisible(text: str, escape: Callable[[str], str]) -> str:
-    """Return text with each character that is not seen replaced.
+    """Return text with each invisible character replaced.
 
     Args:
         text: any.
-        escape: returns how to spell a character of Unicode's categories Cc (control), Cf (format: bidirectional
+        escape: returns the spelling of a character of Unicode's categories Cc (control), Cf (format: bidirectional
             overrides, isolates and marks, joiners), Cs (lone surrogates), Zl or Zp (separators of lines, paragraphs).
     """
 

@@ -1,4 +1,4 @@
-"""Commands as they are printed: quoted for a shell, so that they can be pasted whatever names they hold."""
+"""Printed commands: quoted for a shell, so that they can be pasted whatever names they contain."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence
 
 
 def shortest_path(path: str | Path) -> str:
-    """Return a path without the steps back that it holds, unless a link makes it another one."""
+    """Return a path without its steps back, unless a link makes it another one."""
     short = os.path.normpath(path)
     return short if os.path.realpath(short) == os.path.realpath(path) else str(path)
 
 
 def shell_quoted(word: str) -> str:
-    """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
+    """Return a word for a shell; the bytes of one with invisible characters are spelled in octal."""
     if line(word) == word:
         return shlex.quote(word)
     return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal_bytes(c) for c in word) + "'"

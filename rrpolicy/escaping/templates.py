@@ -1,8 +1,9 @@
-"""Jinja for what is written from templates, compiled once for an installation as Python compiles modules.
+"""Jinja for templates, compiled once for an installation as Python compiles modules.
 
-What compiling gave lies in the `__pycache__` beside the templates, where Python keeps that of the package itself: who
-can write there can change the package. It is found by the digest of a template, the versions of Python and Jinja, and
-when this file was changed; nothing else goes into it, as filters are not applied to constants while compiling.
+The compiled code is in the `__pycache__` next to the templates, where Python keeps that of the package itself: an
+attacker who can write there can change the package. It is found by the digest of a template, the versions of Python and
+Jinja, and the time of change of this file; nothing else matters, as filters are not applied to constants while
+compiling.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def template_environment(
     """Return the environment of a package's templates: everything is escaped, nothing may be undefined.
 
     Args:
-        package: whose folder `templates` holds them.
+        package: whose folder `templates` contains them.
         finalize: called with every value that is written.
         keep_trailing_newline: whether a template's last line ends as the file's does.
     """
@@ -51,7 +52,7 @@ def template_environment(
 
 
 class _RuntimeCodeGenerator(CodeGenerator):
-    """Leaves everything but the templates' own text to be computed when it is written."""
+    """Leaves everything but the templates' own text to be computed on output."""
 
     def _output_child_to_const(self, node: Expr, frame: Frame, finalize: Any) -> str:
         if isinstance(node, TemplateData):
@@ -60,7 +61,7 @@ class _RuntimeCodeGenerator(CodeGenerator):
 
 
 class _TemplateCache(BytecodeCache):
-    """Code objects of templates, kept where those of modules are, and written under the same conditions."""
+    """Code objects of templates, kept next to those of modules, and written under the same conditions."""
 
     def __init__(self, templates: Path) -> None:
         self._folder = Path(cache_from_source(str(templates / "template.py"))).parent

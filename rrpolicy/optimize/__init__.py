@@ -1,1 +1,1 @@
-"""Choosing parameters: objectives, constraints from assessors, and the optimiser that mechanisms share."""
+"""Choice of parameters: objectives, constraints from assessors, and the optimiser that mechanisms share."""

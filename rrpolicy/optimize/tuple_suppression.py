@@ -1,12 +1,12 @@
-"""TP: which records to suppress so that every class, and the suppressed ones together, have no value too common.
+"""TP: the records to suppress so that every class, and the suppressed ones together, have no value too common.
 
 A class of n records satisfies l-diversity by frequency if its commonest value has at most n/l of them. Records that
-agree in all quasi-identifiers make a class, whatever is done; some are moved to the rest, R, whose quasi-identifiers
-are `*`:
+agree in all quasi-identifiers always make a class; some are moved to the rest, R, whose quasi-identifiers are `*`:
 
     1   from every class the commonest value's records, one by one, until it satisfies the requirement;
     2   while R does not: records that leave their class satisfied and do not raise R's commonest count;
-    3   while R still does not: the commonest values of a class together, whichever helps most; at the latest when
+    3   while R still does not: the commonest values of a class together, of the class that helps most; at the latest
+        when
         everything is in R it is satisfied, for the whole table is.
 
 References:
@@ -45,7 +45,7 @@ class TuplePartition:
     Attributes:
         l: of the requirement.
         classes: counts of the sensitive values that each class keeps.
-        rest: counts of those that were moved.
+        rest: counts of the moved ones.
     """
 
     l: Fraction
@@ -75,7 +75,7 @@ class TuplePartition:
                 self._move(counts, counts.index(max(counts)))
 
     def _second(self) -> bool:
-        """Go over all classes once; return whether anything was moved."""
+        """Visit all classes once; return whether anything was moved."""
         moved = False
         for counts in self.classes:
             while sum(counts) and not self.satisfied(self.rest):
@@ -96,7 +96,7 @@ class TuplePartition:
         return pillars if (most - 1) * self.l <= sum(counts) - len(pillars) else None
 
     def _third(self) -> None:
-        """Move from the class that brings R nearest to what is required; all of it if no less leaves it satisfied."""
+        """Move from the class that brings R nearest to the requirement; all of it if no less leaves it satisfied."""
         ways = [
             (self._gap(values), i, values) for i, counts in enumerate(self.classes) for values in self._ways(counts)
         ]
@@ -113,7 +113,7 @@ class TuplePartition:
         yield tuple(v for v, n in enumerate(counts) for _ in range(n))
 
     def _gap(self, values: tuple[int, ...]) -> tuple[Fraction, int]:
-        """Return how many records R would lack after a move, and how many are moved."""
+        """Return the number of records that R would lack after a move, and the number moved."""
         after = list(self.rest)
         for value in values:
             after[value] += 1
@@ -125,7 +125,7 @@ class TuplePartition:
 
 
 def suppress_counts(histograms: Ints, l: Fraction) -> Ints | None:
-    """Return how many records of each class and value are suppressed; None if the whole table fails.
+    """Return the number of suppressed records of each class and value; None if the whole table fails.
 
     Args:
         histograms: (classes, values) counts of the sensitive attribute.
@@ -139,11 +139,11 @@ def suppress_counts(histograms: Ints, l: Fraction) -> Ints | None:
 
 @frozen
 class Suppression:
-    """What TP suppresses.
+    """The result of TP.
 
     Attributes:
         channel: that releases the rest.
-        l: that every class satisfies, and the suppressed records as one.
+        l: satisfied by every class, and by the suppressed records as one.
     """
 
     channel: SuppressionChannel
@@ -161,12 +161,13 @@ def tuple_suppression(
 ) -> Suppression:
     """Return the channel of TP: as few suppressed records as its three phases find.
 
-    If that leaves requirements of disclosure unsatisfied, they run again with an l that implies them; see `implied`.
+    If that leaves requirements of disclosure unsatisfied, they run again with an l that implies them; see
+    `implied_diversity`.
 
     Args:
         task: the requirements.
         original: the table.
-        known: what makes classes.
+        known: the class-defining ones.
         sensitive: the attribute whose values are counted in them.
         least: l of l-diversity by frequency, which implies every other requirement.
         place: of the policy's entry, for errors.
@@ -198,7 +199,7 @@ def tuple_suppression(
 
 
 def implied_diversity(requirements: Sequence[tuple[Requirement, Assessor]], sensitive: Attribute) -> Fraction:
-    """Return the l from which on requirements hold of whatever TP suppresses, as far as assessors know; else 1."""
+    """Return the least l for which requirements hold after TP, as far as assessors have one; else 1."""
     known = [a.frequency(r, sensitive) for r, a in requirements if a.frequency is not None]
     return max(known, default=Fraction(1))
 
@@ -206,7 +207,7 @@ def implied_diversity(requirements: Sequence[tuple[Requirement, Assessor]], sens
 def _unreachable_error(
     sensitive: Attribute, l: Fraction | None, failing: Sequence[Requirement], place: Place | None
 ) -> RequirementError:
-    """Return the error that says which requirement is out of reach.
+    """Return the error that names the unachievable requirement.
 
     Args:
         sensitive: the attribute.

@@ -1,4 +1,4 @@
-"""Assessing a frozen channel: every requirement by its assessor, every utility gate by its metric."""
+"""Assessment of a frozen channel: every requirement by its assessor, every utility gate by its metric."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ GIVEN = (
     "whose released value changed is known to have changed, and guarantees of several of them are given which entries "
     "of a person are equal to one another; what identifies people is taken to be the same of a person in all of them"
 )
-"""What every finding of a series rests on."""
+"""The assumption of every finding about a series."""
 
 
 @frozen
 class Assessment:
-    """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on.
+    """The assessment of a channel: every requirement, every utility gate, and their common assumptions.
 
     Attributes:
         findings: one for each requirement.
         utility: one for each gate.
-        attained: what the draw came to, for the audit alone; nothing before it.
-        protection: how strong the release is; None where it was not assessed.
-        tested: whether the table was held against the number of records that a unit may have.
+        attained: the draw's actual values, for the audit only; nothing before it.
+        protection: the grade of protection; None if it was not assessed.
+        tested: whether the table's records per unit were compared with the policy's limit.
     """
 
     findings: tuple[Finding, ...]
@@ -58,17 +58,17 @@ class Assessment:
 
     @property
     def audited(self) -> tuple[str, ...]:
-        """Return the assumptions, and whether that on the records of a person was not tested; for the audit alone."""
+        """Return the assumptions, and whether that on records per person was not tested; for the audit only."""
         return self.assumptions if self.tested else (*self.assumptions, unit_check_method(tested=False))
 
     def placed(self, places: Sequence[Place | None]) -> Assessment:
-        """Return the findings with the places where the policy asks for them."""
+        """Return the findings with the places of their requirements in the policy."""
         pairs = zip(self.findings, places, strict=True)
         return replace(self, findings=tuple(replace(finding, place=place) for finding, place in pairs))
 
 
 def channel_outline(channel: Channel) -> Outline:
-    """Return the outline that a finished channel has."""
+    """Return the outline of a finished channel."""
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     return Outline(type(channel), tuple((axis.attributes, type(axis)) for axis in axes))
 
@@ -94,12 +94,12 @@ def assess(  # noqa: PLR0917 each is another thing
     """Assess a channel.
 
     Args:
-        policy: resolved, with observed domains filled in where data are at hand.
+        policy: resolved, with observed domains filled in if data are available.
         registry: of the policy's plugins.
-        channel: frozen; it is what will be drawn from.
-        original: the table, or only the number of records: what needs more is then undecided.
-        derived: what of the description comes from the table: findings that compare tables are conditional on it.
-        written: the release as written, where it is at hand; what an assessor can measure is measured on it.
+        channel: frozen; the draw uses it.
+        original: the table, or only the number of records: findings that need more are then undecided.
+        derived: statistics of the table in the description: findings that compare tables are conditional on them.
+        written: the release as written, if available; assessors measure on it where they can.
 
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
@@ -121,7 +121,7 @@ def assess(  # noqa: PLR0917 each is another thing
 
 
 def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original | int) -> Finding:
-    """Return a finding with what every one rests on, whoever assesses it: how many records a unit has, and a series."""
+    """Return a finding with the assumptions common to all assessors: the records per unit, and a series."""
     series = policy.release.series
     given = () if series is None else (GIVEN.format(name=series),)
     return replace(
@@ -165,7 +165,7 @@ def _limited_profile(profile: Profile | None, least: int) -> Profile | None:
 
 
 def _guarantee_text(requirement: Requirement, registry: Registry) -> str:
-    """Return a requirement as its model says it to people; "" if that says nothing."""
+    """Return a requirement as its model describes it to people; "" if the model has no description."""
     said = getattr(registry.privacy_models[requirement.model], "promise", None)
     text = "" if said is None else check_return_type(str, said)(requirement.options)
     if text and requirement.where:
@@ -175,7 +175,7 @@ def _guarantee_text(requirement: Requirement, registry: Registry) -> str:
 
 
 def _trusted_declarations(channel: Channel) -> Iterator[str]:
-    """Yield what rests on the word of who wrote a channel or an axis, as it cannot be recomputed."""
+    """Yield properties declared by the author of a channel or an axis that cannot be recomputed."""
     for own in unverified_components(channel):
         if isinstance(own, Channel):
             yield (
@@ -222,7 +222,7 @@ def _utility_finding(gate: Gate, registry: Registry, channel: Channel, original:
 
 
 def _gate_verdict(expected: Measure | None, gate: Gate) -> Verdict:
-    """Return whether an expectation passes: an estimate only by its end, an upper bound never a limit that is least."""
+    """Return whether an expectation passes: an estimate only by its end, an upper bound never for a lower limit."""
     if expected is None:
         return Verdict.UNDECIDED
     value, bounded = expected.end(gate.bound), expected.standing is Standing.UPPER_BOUND

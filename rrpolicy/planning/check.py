@@ -1,4 +1,4 @@
-"""What can be said of a policy before any data: does it make sense, can it be assessed, what holds already.
+"""Checks of a policy without data: whether it is consistent, whether it can be assessed, and which requirements hold.
 
 No numpy, no engine: fast enough for a pre-commit hook.
 """
@@ -57,11 +57,11 @@ MANY_RECORDS = 2**62
 
 @frozen
 class PolicyCheck(GatedResult):
-    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
+    """The decisions that need no data; `undecided` findings wait for `plan`. `stated` has each requirement's origin.
 
-    `derived` is what a plan may derive from the data, `outline` what the mechanism will plan. `terms` are the day on
-    which it was judged. `records` is the number of records of the table, if that was held against the policy, and
-    `seen` what in it needs judgement; the findings are decided without it.
+    `derived` are the statistics that a plan may derive from the data, `outline` the structure that the mechanism will
+    plan. `terms` are the day on which it was judged. `records` is the table's number of records, if the table was read,
+    and `seen` its points of judgement; the findings are decided without it.
     """
 
     policy: Policy
@@ -75,30 +75,30 @@ class PolicyCheck(GatedResult):
 
     @property
     def unchanged(self) -> tuple[Attribute, ...]:
-        """Return the attributes that the policy by its own choice releases as they are."""
+        """Return the attributes that the policy deliberately releases unmodified."""
         return self.outline.unchanged(self.policy)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what fails whatever the data are (RR101), and what the day brings (RR415, RR416).
+        """Return failures that are independent of the data (RR101), and those caused by the day (RR415, RR416).
 
-        What waits for `plan` is no problem yet.
+        Findings that wait for `plan` are no problems yet.
         """
         return (*failure_problems(self.findings), *expired_problems(self.policy, self.terms)[0])
 
     @property
     def warnings(self) -> tuple[Remark, ...]:
-        """Return the points of judgement that nobody waived."""
+        """Return the points of judgement without a waiver."""
         return self._judged[0]
 
     @property
     def waived(self) -> tuple[WaivedProblem, ...]:
-        """Return what would be a problem or a warning, and is let be."""
+        """Return the problems and warnings that are waived."""
         return (*expired_problems(self.policy, self.terms)[1], *self._judged[1])
 
     @property
     def waivers(self) -> Mapping[str, Waiver]:
-        """Return the waivers that count on that day, by what they waive."""
+        """Return the waivers in force on that day, by the finding that they waive."""
         return self.terms.in_force(self.policy.governance)
 
     @property
@@ -117,14 +117,14 @@ class PolicyCheck(GatedResult):
 
 @frozen
 class RequirementStatement:
-    """Where a requirement comes from, and whether it asks anything that another does not ask.
+    """The origin of a requirement, and whether it requires anything that no other requires.
 
     Attributes:
         origin: the baseline that states it; None if the policy itself does.
         void: why it adds nothing, in words; None if it adds something.
         words: the requirement with its limit.
         limits_nothing: that it limits nothing, in words; None if it limits something.
-        without_limit: what it leaves without a limit, in words; None if it limits everything that it names, or nothing.
+        without_limit: the part that it leaves without a limit, in words; None if there is none, or it limits nothing.
     """
 
     origin: str | None = None
@@ -134,7 +134,7 @@ class RequirementStatement:
     without_limit: str | None = None
 
     def __str__(self) -> str:
-        """Return what is said of it behind the requirement; nothing if there is nothing to say."""
+        """Return the remarks after the requirement's text; "" if there are none."""
         return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
 
 
@@ -146,7 +146,7 @@ def check(opened: OpenedPolicy, terms: Terms | None = None) -> PolicyCheck:
         terms: on which day it is judged, and whether waivers count; today's and yes by default.
 
     Raises:
-        PolicyError: everything that is wrong, at once (RR22x to RR238).
+        PolicyError: with all problems at once (RR22x to RR238).
         RefusedError: a plugin failed.
     """
     policy, registry = opened.policy, opened.registry
@@ -189,7 +189,7 @@ def check(opened: OpenedPolicy, terms: Terms | None = None) -> PolicyCheck:
 
 
 def policy_outline(policy: Policy, registry: Registry) -> Outline:
-    """Return what a policy's mechanism will plan, as far as no data are needed to say it.
+    """Return the outline of a policy's mechanism, as far as it needs no data.
 
     Raises:
         PolicyError: if its options do not fit the policy (RR23x).
@@ -203,7 +203,7 @@ def policy_outline(policy: Policy, registry: Registry) -> Outline:
 
 
 def budget_assessors(policy: Policy, registry: Registry, outline: Outline) -> list[Assessor]:
-    """Return the assessors that decide a stated budget, as far as there are any for the release by itself."""
+    """Return the assessors that decide a stated budget, as far as the release alone has any."""
     found = []
     for requirement in policy.budget:
         with suppress(PolicyError):
@@ -225,7 +225,7 @@ def require_baseline(policy: Policy, baseline: str) -> None:
 
 
 def unsupported_gates(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
-    """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
+    """Yield the utility gates whose metric cannot be computed for the mechanism's outline (RR252)."""
     for gate in policy.gates:
         unfit = check_return_type(str | None, registry.utility_metrics[gate.metric].unfit)
         reason = unfit(gate.options, outline.channel, outline.axes)
@@ -236,7 +236,7 @@ def unsupported_gates(policy: Policy, registry: Registry, outline: Outline) -> I
 
 
 def requirement_statements(policy: Policy, registry: Registry) -> tuple[RequirementStatement, ...]:
-    """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
+    """Return, for each requirement, the baseline that states it and the other one of its model that makes it void."""
 
     def of(requirement: Requirement) -> RequirementStatement:
         beside = _stronger_requirements(requirement, policy, registry)
@@ -251,7 +251,7 @@ def requirement_statements(policy: Policy, registry: Registry) -> tuple[Requirem
 
 
 def _optional_model_text(requirement: Requirement, method: str, registry: Registry) -> str | None:
-    """Return what an optional method of a model returns of a requirement; None without the method."""
+    """Return the text of a requirement by an optional method of its model; None without the method."""
     found = getattr(registry.privacy_models[requirement.model], method, None)
     return None if found is None else check_return_type(str | None, found)(requirement.options)
 
@@ -287,7 +287,7 @@ def missing_code_warnings(policy: Policy) -> Iterator[Remark]:
 
 
 def sensitive_name_warnings(policy: Policy) -> Iterator[Remark]:
-    """Yield a warning for every column with the role insensitive whose name is that of something sensitive."""
+    """Yield a warning for every insensitive column whose name suggests a sensitive attribute."""
     for attribute in policy.released:
         if (
             attribute.role is Role.INSENSITIVE
@@ -307,7 +307,7 @@ def _requirement_origin(requirement: Requirement, policy: Policy) -> str | None:
 
 
 def _stronger_requirements(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
-    """Yield the requirements on the same people that ask for more; of two that ask the same, the first."""
+    """Yield the stronger requirements on the same people; of two equal ones, the first."""
     model, earlier = registry.privacy_models[requirement.model], True
     for other in policy.requirements:
         if other is requirement:
@@ -331,12 +331,12 @@ def _redundancy_text(requirement: Requirement, other: Requirement, policy: Polic
 
 
 def file_split_problems(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
-    """Yield why a released table is not cut into files as the policy wants it (RR350, RR351).
+    """Yield why a released table cannot be cut into files as the policy requires (RR350, RR351).
 
     Args:
         policy: resolved.
         registry: of its plugins.
-        records: of the table, as far as they are known.
+        records: of the table, if known.
     """
     cut, form = policy.release.rows_per_file, policy.release.format
     if cut is None:
@@ -355,7 +355,7 @@ def file_split_problems(policy: Policy, registry: Registry, records: int = 0) ->
 
 
 def plugin_refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
-    """Return what the privacy models and utility metrics themselves refuse of a policy."""
+    """Return the problems that privacy models and utility metrics find in a policy."""
     found: list[Problem] = []
     if not policy.requirements:
         found.append(
@@ -382,7 +382,7 @@ def plugin_refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
 
 
 def _wrong_side_problems(gate: Gate, registry: Registry) -> Iterator[Problem]:
-    """Yield that a gate limits a number from the side on which it is better (RR286): it would refuse the best."""
+    """Yield a problem if a gate limits the better side of a number (RR286): it would refuse the best releases."""
     better = getattr(registry.utility_metrics[gate.metric], "better", "smaller")
     right = "min" if better == "larger" else "max"
     if gate.bound != right:
@@ -403,7 +403,7 @@ def _assessor_refusal(requirement: Requirement, policy: Policy, registry: Regist
 
 
 def unexplained_columns(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
-    """Return which columns the policy releases as they are without saying why."""
+    """Return the columns that the policy releases unmodified without a reason."""
     return tuple(
         Problem(
             "RR280",
@@ -419,7 +419,7 @@ def unexplained_columns(policy: Policy, outline: Outline) -> tuple[Problem, ...]
 
 
 def withholding_problems(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
-    """Return why the matrices of a release cannot be withheld, though the policy says so."""
+    """Return why the matrices of a release cannot be withheld, if the policy withholds them."""
     if not policy.release.withholds:
         return ()
     told = [withholding_obstacle(outline.channel, outline.axes)]
@@ -443,7 +443,7 @@ def tuning_table_problems(policy: Policy, outline: Outline) -> tuple[Problem, ..
 
 
 def reference_table_problems(policy: Policy) -> Iterator[Problem]:
-    """Yield why a reference table tells nothing here (RR561): nothing asks of it, or it would stand beside another."""
+    """Yield why a reference table is useless here (RR561): no requirement uses it, or there is another one."""
     place = policy.place("reference")
     if policy.reference is None:
         return
@@ -458,7 +458,7 @@ def reference_table_problems(policy: Policy) -> Iterator[Problem]:
 
 
 def unaccepted_disclosures(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
-    """Return what the channel's public description discloses and the policy does not accept."""
+    """Return disclosures of the channel's public description that the policy does not accept."""
     return tuple(
         Problem(
             "RR238",
@@ -472,10 +472,10 @@ def unaccepted_disclosures(policy: Policy, channel: Channel) -> tuple[Problem, .
 
 
 def unused_design_columns(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
-    """Return which columns of the survey's design the channel leaves without their use.
+    """Return the columns of the survey's design that the channel makes unusable.
 
-    Randomised strata are left out of errors, which are then larger; nothing stands in for clusters, or for a weight
-    that is told in sets or apart from the records.
+    Randomised strata are left out of errors, which are then larger; clusters have no substitute, nor has a weight that
+    is released in sets or separately from the records.
     """
     drawn = {name: decoder for decoder in channel.decoders() if decoder.drawn for name in decoder.attributes}
     found = []

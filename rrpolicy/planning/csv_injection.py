@@ -1,4 +1,4 @@
-"""Warnings of text that CSV files of a release keep though a spreadsheet would run it: `csv_formulas = "keep"`."""
+"""Warnings of text in CSV files of a release that a spreadsheet would run: `csv_formulas = "keep"`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CSV_FORMULA_REMARK = "csv-formulas"
 
 
 def policy_formula_warnings(policy: Policy) -> tuple[Remark, ...]:
-    """Return the warning that a policy gives cause for before any data; none if it does not."""
+    """Return the warning for a policy before any data; () if there is none."""
     return _formula_warning(policy, [a.release_as for a in policy.released if _attribute_may_run(a, policy)])
 
 
 def channel_formula_warnings(policy: Policy, channel: Channel) -> Iterator[Remark]:
-    """Yield the warning that what a channel releases gives cause for.
+    """Yield the warning for the values that a channel releases.
 
     Args:
         policy: resolved.
@@ -38,7 +38,7 @@ def _attribute_may_run(attribute: Attribute, policy: Policy) -> bool:
 
 
 def _column_runs(column: Column, policy: Policy) -> bool:
-    if column.labels:  # which stand in the weights, too, whatever the format of the data
+    if column.labels:  # which are in the weights, too, for every format of the data
         return formulas.any_formula(column.labels) or _name_runs(column.name, policy)
     carried = policy.release.format == "csv" and column.escapable
     return carried or _name_runs(column.name, policy)

@@ -1,7 +1,8 @@
-"""What public/ tells of the original beyond the number of records: derived statistics, each with an id.
+"""Derived statistics: facts about the original in public/ beyond the number of records, each with an id.
 
-A guarantee that compares tables holds for a channel that was fixed before the data were seen. Whoever knows all records
-but one plans again for each candidate of that one, and excludes those that give another description, or no release.
+A guarantee that compares tables holds for a channel that was fixed before the data were seen. An attacker who knows all
+records but one plans again for each candidate of that one, and excludes those that yield another description, or no
+release.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ def derived_statistics_of_plan(
         registry: of its plugins.
         outline: of its mechanism.
         assessors: that decide its requirements.
-        proposal: what it planned.
+        proposal: its proposal.
         records: N.
 
     Raises:
-        RefusedError: RR409 if the mechanism chose parameters from the data and its outline does not say so.
+        RefusedError: RR409 if the mechanism chose parameters from the data and its outline does not declare it.
     """
     chosen = [name for name, origin in proposal.origins.items() if origin is Origin.DATA]
     silent = [name for name in chosen if name not in outline.solved and not outline.derived]
@@ -85,7 +86,7 @@ def _listed_statistics(
 
 
 def observed_domains(policy: Policy) -> tuple[Derived, ...]:
-    """Return the domains that are observed in the data, by the policy's own choice."""
+    """Return the domains that the policy deliberately observes in the data."""
     return tuple(
         Derived(f"domain:{a.name}", f"the categories of '{a.release_as or a.name}' were observed in the data")
         for a in policy.released
@@ -94,7 +95,7 @@ def observed_domains(policy: Policy) -> tuple[Derived, ...]:
 
 
 def impossible_acceptances(policy: Policy, known: Collection[Derived]) -> Iterator[Problem]:
-    """Yield what the policy accepts and can never occur under it: a misspelt id would accept nothing."""
+    """Yield accepted statistics that can never occur under the policy: a misspelt id would accept nothing."""
     ids = [d.id for d in known]
     for index, item in enumerate(policy.release.accept):
         if item not in ids:

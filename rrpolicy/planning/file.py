@@ -1,4 +1,4 @@
-"""A plan as a file, with its key beside it: what `release plan.json` executes exactly, or refuses as stale."""
+"""A plan as a file, with its key in another file: `release plan.json` executes exactly it, or refuses it as stale."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from rrpolicy.safe_io.tempdirs import directory_identity
 from rrpolicy.serialization.reading import read
 
 LARGEST = 2**30
-"""Bytes of a plan's file."""
+"""The most bytes of a plan's file."""
 
 
 @frozen
 class PlanFile:
-    """A plan that is still fresh, with the policy that it was made of, as its file states it now.
+    """A plan that is still fresh, with its policy as the policy's file states it now.
 
     Attributes:
-        plan: what a release executes.
+        plan: the plan that a release executes.
         opened: the policy with its plugins.
-        policy_file: where it stands.
-        assessment: what the plan's file states of it.
-        errors: that its file says are to be expected.
+        policy_file: of the policy.
+        assessment: as the plan's file states it.
+        errors: the expected errors in its file.
     """
 
     plan: Plan
@@ -54,7 +54,7 @@ class PlanFile:
     errors: tuple[MarginalError, ...]
 
     def outlook(self, terms: Terms) -> PlanResult:
-        """Return the plan with what was found of it, decided on a day; of a ledger it says nothing."""
+        """Return the plan with its findings, decided on a day; without those about a ledger."""
         policy, plan = self.opened.policy, self.plan
         decision = gate(self.assessment, policy, terms, review_warnings(plan))
         found = requirement_statements(policy, self.opened.registry)
@@ -64,7 +64,7 @@ class PlanFile:
 def plan_document(outlook: PlanResult, policy_file: Path, folder: Path) -> dict[str, Json]:
     """Return the plan's document with the policy's path, relative to the folder that the plan will lie in.
 
-    Its digest covers what a reviewer reads and a release does not: an edited number is noticed.
+    Its digest also covers fields that a reviewer reads and a release does not: an edited number is noticed.
     """
     document = outlook.to_json()
     document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
@@ -79,7 +79,7 @@ def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile
     Args:
         document: the plan.
         path: of its file.
-        key: where its key goes, and the key; None if none is to be written.
+        key: the path of its key's file, and the key; None if none is written.
 
     Raises:
         RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
@@ -99,7 +99,7 @@ def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile
 
 
 def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[[], None]) -> None:
-    """Write a questionnaire, which everybody may read, and then the plan that it is of: both or neither.
+    """Write a questionnaire, readable by everyone, and then its plan: both or neither.
 
     Args:
         questionnaire: the public part of the plan.
@@ -127,16 +127,16 @@ def _has_identity(path: Path, identity: object) -> bool:
 
 
 def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> PlanFile:
-    """Read a plan's file and the policy it was made of.
+    """Read a plan's file and its policy.
 
     Args:
-        path: what `plan --out` wrote.
-        source: a uri that takes the place of the policy's own.
+        path: the file written by `plan --out`.
+        source: a uri that replaces the policy's.
         root: see `open_policy`.
 
     Raises:
-        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if something
-            that the release needs is of a plugin that is not installed any more. The mechanism is not needed.
+        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if the release
+            needs a plugin that is no longer installed. The mechanism is not needed.
     """
     document = _plan_fields(path)
     told = document.pop("file_digest", None)
@@ -169,13 +169,13 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
 
 
 def _opening_record(document: Mapping[str, Any]) -> OpeningRecord:
-    """Return what a plan's document tells of plugins that may be absent by now."""
+    """Return a plan's record of plugins that may have been removed since."""
     mechanism = document["policy"]["resolved"]["mechanism"]
     return OpeningRecord(read(Software, document["software"]), mechanism_from_json(mechanism, None))
 
 
 def _plan_fields(path: Path) -> dict[str, Any]:
-    """Return a plan's document, every field of it checked."""
+    """Return a plan's document, with every field checked."""
     hint = "`rrpolicy plan POLICY --out PLAN` writes one"
     try:
         document = read_document(path, most=LARGEST)

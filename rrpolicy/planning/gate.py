@@ -1,4 +1,4 @@
-"""The gate: every requirement must hold, and every utility limit that nobody waives. What is undecided does not."""
+"""The gate: every requirement must hold, and every utility limit without a waiver. Undecided ones do not hold."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
 
 GIVEAWAY_CODE = "RR109"
-"""Code of a column released as it is that gives a randomised one away."""
+"""Code of an unmodified column that reveals a randomised one."""
 EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the records"
-"""How far a column released as it is may go with a randomised one."""
+"""The permitted association of an unmodified column with a randomised one."""
 
 
 @frozen
@@ -38,9 +38,9 @@ class Decision(GatedResult):
     """Whether a release may be made.
 
     Attributes:
-        problems: what stands in its way (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
-        waived: what would, and is let be.
-        warnings: points of judgement that nobody waived.
+        problems: that prevent it (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
+        waived: problems and warnings with a waiver.
+        warnings: points of judgement without a waiver.
     """
 
     problems: tuple[Problem, ...]
@@ -49,12 +49,12 @@ class Decision(GatedResult):
 
 
 def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterable[Remark] = ()) -> Decision:
-    """Decide from findings, and what people declared; nothing drawn is ever looked at.
+    """Return the decision from findings and declarations; it never depends on a draw.
 
     Args:
         assessment: of the channel.
-        policy: as its file states it now: what it accepts, and what is waived of it.
-        terms: on which day, and whether waivers count.
+        policy: as its file states it now, with accepted statistics and waivers.
+        terms: the day, and whether waivers count.
         warnings: points of judgement.
     """
     privacy = blocking_problems(assessment.findings, policy.release.accept)
@@ -71,7 +71,7 @@ def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterabl
 def _protection_problems(
     found: ReleaseProtection | None, policy: Policy, terms: Terms
 ) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
-    """Return why a grade of protection is worse than the policy demands (RR107), unless that is waived."""
+    """Return why a grade of protection is worse than the policy requires (RR107), unless that is waived."""
     demanded = ProtectionGrade(policy.release.protection)
     if found is None or found.grade.reaches(demanded):
         return (), ()
@@ -104,7 +104,7 @@ def _giveaway_problem(remark: Remark, policy: Policy) -> Problem:
 def _utility_gate_problems(
     utility: Iterable[UtilityFinding], force: Mapping[str, Waiver]
 ) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
-    """Part the utility gates that are not met: those that nobody waives, and those that somebody does."""
+    """Return the unmet utility gates: those without and those with a waiver."""
     problems, waived = [], []
     for finding in utility:
         problem, waiver = unmet_gate_problem(finding), force.get(finding.identity)
@@ -116,7 +116,7 @@ def _utility_gate_problems(
 
 
 def blocking_problems(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
-    """Return what of the requirements stands in the way (RR101, RR103, RR108).
+    """Return the requirements' problems that prevent a release (RR101, RR103, RR108).
 
     Args:
         findings: of requirements.
@@ -128,7 +128,7 @@ def blocking_problems(findings: Sequence[Finding], accepted: Collection[str]) ->
 
 
 def failure_problems(findings: Iterable[Finding]) -> tuple[Problem, ...]:
-    """Return a problem for each finding that fails; what is undecided waits."""
+    """Return a problem for each finding that fails; undecided ones wait."""
     return tuple(_requirement_problem(finding) for finding in findings if finding.verdict is Verdict.FAILED)
 
 
@@ -179,7 +179,7 @@ def unmet_gate_problem(finding: UtilityFinding) -> Problem | None:
 
 
 def expected_value_text(finding: UtilityFinding) -> str:
-    """Return what is expected at a gate, with its standing.
+    """Return the expected value at a gate, with its standing.
 
     Such as `0.013 ± 0.0002 (estimate from 100 draws, seed 1)`.
     """
@@ -190,7 +190,7 @@ def expected_value_text(finding: UtilityFinding) -> str:
 
 
 def strictest_passing_limit(finding: UtilityFinding) -> str:
-    """Return the strictest limit, to three digits, that what is expected at a gate would pass."""
+    """Return the strictest limit, to three digits, that the expected value at a gate would meet."""
     if finding.expected is None:
         raise ValueError("nothing is known of what is expected")
     end = Decimal(repr(finding.expected.end(finding.bound)))
@@ -200,7 +200,7 @@ def strictest_passing_limit(finding: UtilityFinding) -> str:
 
 
 def _decisive_bound_text(finding: UtilityFinding) -> str:
-    """Return by which number an estimate is decided; nothing of any other."""
+    """Return the number by which an estimate is decided; "" for any other."""
     if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
         return ""
     side = "upper" if finding.bound == "max" else "lower"

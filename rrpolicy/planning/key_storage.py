@@ -1,8 +1,8 @@
-"""Where a key is that is not in a plain file: under a passphrase, in the environment, or what a command prints.
+"""Keys that are not in a plain file: under a passphrase, in the environment, or printed by a command.
 
-A secret that stands elsewhere is no key itself. Each plan on each table has a key of its own, derived from it, so that
-two releases never share noise, and the same plan on the same table is the same release again. A series, whose releases
-do share it, has one of its own.
+A secret stored elsewhere is no key itself. Each plan on each table has a separate key, derived from it, so that two
+releases never share noise, and the same plan on the same table is the same release again. A series, whose releases do
+share it, has one key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.frozen_dataclass import frozen
 
 PASSPHRASE_VARIABLE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
-"""The environment variable that holds the passphrase of a key file where nobody can be asked."""
+"""The environment variable that holds the passphrase of a key file if no terminal is available."""
 SECRET_BYTES = 32
 _INFO = b"rrpolicy.key/1\0"
 _SERIES = b"rrpolicy.series-key/1\0"
@@ -33,7 +33,7 @@ _SECONDS = 60
 
 
 class KeyStorage(StrEnum):
-    """What became of a release's key; audit/ states it."""
+    """The storage of a release's key, stated in audit/."""
 
     DESTROYED = "destroyed"
     FILE = "file"
@@ -43,7 +43,7 @@ class KeyStorage(StrEnum):
     PERSONS = "of each person"
 
     def meaning(self, *, series: bool) -> str:
-        """Return what it means for drawing the release again, and for attackers who have the key.
+        """Return the consequence for drawing the release again, and for attackers who have the key.
 
         Args:
             series: whether it is the key of a series, which later releases need.
@@ -69,10 +69,10 @@ class KeyStorage(StrEnum):
 
 @frozen
 class ExternalSecret:
-    """A secret of 32 bytes that stands elsewhere.
+    """A secret of 32 bytes stored outside of files.
 
     Attributes:
-        custody: where.
+        custody: the kind of storage.
         name: the environment variable, or the command.
     """
 
@@ -119,7 +119,7 @@ class ExternalSecret:
         """Return the 32 bytes, written as 64 hexadecimal digits or in base64.
 
         Args:
-            unset: what to do if the environment variable is not set.
+            unset: the hint if the environment variable is not set.
         """
         told = self._environment(unset) if self.custody is KeyStorage.ENVIRONMENT else self._command()
         for read in (bytes.fromhex, lambda text: b64decode(text, validate=True)):
@@ -139,7 +139,7 @@ class ExternalSecret:
         return told
 
     def _command(self) -> str:
-        """Run the command that the caller named; no policy can name one. No shell reads it."""
+        """Return the output of the command that the caller named; no policy can name one. No shell reads it."""
         try:
             words = shlex.split(self.name)
             run = subprocess.run(  # noqa: S603 the caller's own words
@@ -157,7 +157,7 @@ class ExternalSecret:
 
 
 def parse_secret(text: str) -> ExternalSecret | None:
-    """Return the secret that `env:NAME` or `command:…` names; None for anything else, which is a file."""
+    """Return the secret that `env:NAME` or `command:…` names; None for any other text, which is a file."""
     kind, colon, name = text.partition(":")
     known: Mapping[str, Literal[KeyStorage.ENVIRONMENT, KeyStorage.COMMAND]] = {
         "env": KeyStorage.ENVIRONMENT,
@@ -167,20 +167,20 @@ def parse_secret(text: str) -> ExternalSecret | None:
 
 
 KeyLocation = Path | ExternalSecret
-"""Where a key is: a file, or a secret elsewhere that it is derived from."""
+"""The location of a key: a file, or an external secret from which it is derived."""
 
 
 class WrongPassphraseError(ValueError):
-    """The passphrase does not open what it is to open."""
+    """The passphrase does not open the key."""
 
 
 def encrypt_key(key: bytes, passphrase: bytes, stated: bytes) -> dict[str, Json]:
-    """Return a key under a passphrase: AES-256-GCM, its own key by scrypt.
+    """Return a key under a passphrase: AES-256-GCM, whose key is by scrypt.
 
     Args:
         key: 32 bytes.
         passphrase: of the file.
-        stated: what stands beside it, authenticated with it.
+        stated: data stored and authenticated with it.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -190,10 +190,10 @@ def encrypt_key(key: bytes, passphrase: bytes, stated: bytes) -> dict[str, Json]
 
 
 def decrypt_key(document: Mapping[str, Any], passphrase: bytes, stated: bytes) -> bytes:
-    """Return the key that `protected` sealed.
+    """Return the key that `encrypt_key` sealed.
 
     Raises:
-        WrongPassphraseError: if it is another passphrase, or something was changed.
+        WrongPassphraseError: if it is another passphrase, or the document was changed.
     """
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

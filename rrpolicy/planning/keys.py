@@ -1,11 +1,11 @@
 """Keys: 256 bits from the operating system, bound to one plan and one source.
 
-Whoever holds a key can test any guess about the original. It is as secret as the data: never printed, never in a
-bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived from
-a secret that stands elsewhere (`rrpolicy.planning.key_storage`).
+An attacker who holds a key can test any guess about the original. It is as secret as the data: never printed, never in
+a bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived
+from a secret stored elsewhere (`rrpolicy.planning.key_storage`).
 
-A series has a key of its own kind, which is bound to no plan and no table, and is kept as long as the series goes on.
-Neither kind is taken for the other.
+A series has another kind of key, which is bound to no plan and no table, and is kept as long as the series continues.
+Neither kind is accepted as the other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEY_BYTES = 32
 _TAG = b"rrpolicy.source-tag/1\0"
 _TAG_INSIDE = b"rrpolicy.source-tag/2\0"
 _PREFIX, _PREFIX_INSIDE = "hmac-sha256:", "hmac-sha256/2:"
-"""How tags of the two laws begin: the second also covers columns that a release uses and does not contain."""
+"""Prefixes of tags of the two laws: the second also covers columns that a release uses and does not contain."""
 _SERIES = b"rrpolicy.series-id/1\0"
 _SERIES_HINT = "use the key that the first release of the series made, with its passphrase"
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
@@ -57,13 +57,13 @@ class _HiddenWeightSource(Protocol):
 
 @frozen
 class KeyFile:
-    """A key and what it may be used for.
+    """A key and its permitted use.
 
     Attributes:
         key: 32 bytes; never shown.
-        plan_digest: of the plan it was made for.
+        plan_digest: of its plan.
         source_tag: HMAC of the source's content under it.
-        passphrase: that its file is written under; None for a file that nothing else protects.
+        passphrase: of its file; None for a file that nothing else protects.
     """
 
     schema: ClassVar[str] = "rrpolicy.key/1"
@@ -75,7 +75,7 @@ class KeyFile:
 
     @property
     def stated(self) -> dict[str, Json]:
-        """Return what its file says beside the key."""
+        """Return the data stored with the key in its file."""
         return {"plan_digest": self.plan_digest, "source_tag": self.source_tag}
 
 
@@ -85,8 +85,8 @@ class SeriesKey:
 
     Attributes:
         key: 32 bytes; never shown.
-        series: that it is of.
-        passphrase: that its file is written under; None for a file that nothing else protects.
+        series: its name.
+        passphrase: of its file; None for a file that nothing else protects.
     """
 
     schema: ClassVar[str] = "rrpolicy.series-key/1"
@@ -97,20 +97,20 @@ class SeriesKey:
 
     @property
     def stated(self) -> dict[str, Json]:
-        """Return what its file says beside the key."""
+        """Return the data stored with the key in its file."""
         return {"series": self.series}
 
 
 def series_id(key: bytes, series: str) -> str:
-    """Return what tells a series' key from any other, and nothing of it: HMAC-SHA256 of the series' name under it."""
+    """Return the id of a series' key, which reveals nothing of it: HMAC-SHA256 of the series' name under it."""
     return "hmac-sha256:" + hmac.new(key, _SERIES + series.encode(), hashlib.sha256).hexdigest()
 
 
 def derive_key(secret: ExternalSecret, plan_digest: str, original: Original) -> KeyFile:
-    """Return the key of a plan on a table that is derived from a secret elsewhere.
+    """Return the key of a plan on a table, derived from an external secret.
 
     Args:
-        secret: where it stands.
+        secret: its location.
         plan_digest: of the plan.
         original: the table.
 
@@ -122,7 +122,7 @@ def derive_key(secret: ExternalSecret, plan_digest: str, original: Original) -> 
 
 
 def file_passphrase() -> bytes:
-    """Return the passphrase that a key file is to be written under.
+    """Return the passphrase for writing a key file.
 
     Raises:
         RefusedError: RR403 if there is none.
@@ -145,7 +145,7 @@ def keyed_fingerprint(key: bytes, original: Original, like: str | None = None) -
     Args:
         key: of the release.
         original: the source.
-        like: a tag to compare with, whose law is used: releases from before the second law stay verifiable. None for
+        like: a tag to compare with, whose law is used: releases made before the second law stay verifiable. None for
             the law of new releases.
     """
     old = like is not None and like.startswith(_PREFIX)
@@ -163,7 +163,7 @@ def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
     Args:
         key: of the release.
         content: `Original.content()`; unkeyed, it would let small counts be guessed.
-        inside: as `inside_of` returns it; None for the first law.
+        inside: by `hidden_weights_fingerprint`; None for the first law.
     """
     domain, prefix = (_TAG, _PREFIX) if inside is None else (_TAG_INSIDE, _PREFIX_INSIDE)
     return prefix + hmac.new(key, domain + content + (inside or b""), hashlib.sha256).hexdigest()
@@ -178,7 +178,7 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
     """Create a key file, mode 0600. An existing file is never touched.
 
     Raises:
-        RefusedError: RR403 if there is a file already, RR407 if none can be written, RR408 if the disk is full.
+        RefusedError: RR403 if there is a file already, RR407 if it cannot be written, RR408 if the disk is full.
     """
     held: dict[str, Json] = (
         {"key": key.key.hex()}
@@ -206,7 +206,7 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
 
 
 def refuse_existing_key(path: Path) -> None:
-    """Refuse a path that something has already: what may have been drawn with is never overwritten.
+    """Refuse a path that exists: a key that may have been used is never overwritten.
 
     Raises:
         RefusedError: RR403.
@@ -217,12 +217,12 @@ def refuse_existing_key(path: Path) -> None:
 
 @contextmanager
 def new_key_file(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
-    """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
+    """Create a key file and remove it if its plan or release never appears, also on a signal.
 
     Args:
         path: of the file.
-        key: what it holds.
-        finished: whether what it is for has appeared.
+        key: its contents.
+        finished: returns whether the plan or release has appeared.
 
     Raises:
         RefusedError: as `write_key`.
@@ -243,10 +243,10 @@ def new_key_file(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bo
 
 
 def read_key(path: Path) -> KeyFile:
-    """Read a key file; the passphrase of one that has one is taken from the environment, or asked for.
+    """Read a key file; a passphrase is taken from the environment, or from the terminal.
 
     Raises:
-        RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is another one.
+        RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is wrong.
     """
     key, stated, secret = _read_key_file(path, KeyFile.schema)
     return KeyFile(key, **stated, passphrase=secret)
@@ -257,7 +257,7 @@ def read_series_key(path: Path, series: str) -> SeriesKey:
 
     Args:
         path: of the file.
-        series: that it is to be of.
+        series: the expected name.
 
     Raises:
         RefusedError: RR403, also if it is the key of another series.
@@ -270,7 +270,7 @@ def read_series_key(path: Path, series: str) -> SeriesKey:
 
 
 def _read_key_file(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
-    """Return the key of a file, what the file says beside it, and the passphrase that it was opened with."""
+    """Return the key of a file, the data stored with it, and the passphrase that opened it."""
     hint = _SERIES_HINT if schema == SeriesKey.schema else _HINT
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -305,7 +305,7 @@ def _read_key_file(path: Path, schema: str) -> tuple[bytes, dict[str, str], byte
 
 
 def _wrong_key_kind_hint(content: bytes, schema: str) -> str:
-    """Return what to do with a file that may be a key of the other kind."""
+    """Return a hint for a file that may be a key of the other kind."""
     if schema == KeyFile.schema and SeriesKey.schema.encode() in content:
         return "it is the key of a series: a release outside it has a key of its own"
     if schema == SeriesKey.schema and KeyFile.schema.encode() in content:
@@ -318,8 +318,8 @@ def require_matching_key(key: KeyFile, plan_digest: str, original: Original) -> 
 
     Args:
         key: as read.
-        plan_digest: of the plan to be executed.
-        original: the table at hand.
+        plan_digest: of the plan that is executed.
+        original: the table.
 
     Raises:
         RefusedError: RR403.
@@ -331,7 +331,7 @@ def require_matching_key(key: KeyFile, plan_digest: str, original: Original) -> 
 
 
 def destroy_key(path: Path) -> None:
-    """Overwrite a key file where the file system lets it, and remove it."""
+    """Overwrite a key file if the file system permits it, and remove it."""
     try:
         with path.open("r+b") as file:
             size = os.fstat(file.fileno()).st_size

@@ -1,4 +1,4 @@
-"""What a plan and a release ask of the ledger that their policy names; whoever keeps it stands above this room.
+"""The interface of a plan and a release to the ledger that their policy names; its keeper is in a room above.
 
 A policy without [ledger] has no account, and nothing here concerns it.
 """
@@ -38,10 +38,10 @@ class CompositionEntry:
 
     Attributes:
         finding: of all of them as one channel; None if no rule composes them.
-        alone: what each release reaches by itself, the new one last, where that is known.
+        alone: the value that each release achieves by itself, the new one last, if known.
         unruled: why no rule composes them; "" if one does.
-        promised_by: what people call the earlier release, or the ledger's budget, that promised it; "" of the policy's
-            own budget.
+        promised_by: the name of the earlier release, or of the ledger's budget, that guaranteed it; "" for the policy's
+            budget.
     """
 
     requirement: str
@@ -52,24 +52,24 @@ class CompositionEntry:
 
     @property
     def said(self) -> str:
-        """Return the requirement, with whose it is."""
+        """Return the requirement, with its owner."""
         return self.requirement + (f" (promised by {self.promised_by})" if self.promised_by else "")
 
 
 @frozen
 class BudgetCheck(GatedResult):
-    """A release beside the earlier ones of the same people.
+    """A release with the earlier ones of the same people.
 
     Attributes:
         ledger: the file, as the policy names it.
         head: hash of the ledger's last entry.
-        earlier: what people call the earlier releases that may speak of the same people.
-        rule: by which they are composed, in words.
-        together: each entry of the budget; empty where there is no earlier release.
-        rerun: what people call the entry of which this is the same draw again; None for a new release.
-        uncomposed: why the policy has it released although no rule composes it; None if it has not, or need not.
-        branch: of a git server on which the release is entered; None if the ledger is a file alone.
-        problems: what stands in the way (RR441, RR442, RR446).
+        earlier: names of the earlier releases that may concern the same people.
+        rule: of composition, in words.
+        together: each entry of the budget; empty if there is no earlier release.
+        rerun: the name of the entry of which this is the same draw again; None for a new release.
+        uncomposed: why the policy releases it although no rule composes it; None if it does not, or need not.
+        branch: of a git server on which the release is entered; None if the ledger is only a file.
+        problems: that prevent the release (RR441, RR442, RR446).
     """
 
     ledger: str
@@ -83,7 +83,7 @@ class BudgetCheck(GatedResult):
     problems: tuple[Problem, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Json]:
-        """Return what a plan's document holds of it."""
+        """Return it as a plan's document contains it."""
         return {
             "head": self.head,
             "earlier": list(self.earlier),
@@ -104,7 +104,7 @@ class BudgetCheck(GatedResult):
 
     @property
     def stated(self) -> dict[str, Json]:
-        """Return what audit/ states of it: what the ledger tells anybody who has it, in words."""
+        """Return its part of audit/: the ledger's contents in words."""
         return {
             "earlier": list(self.earlier),
             "rule": self.rule,
@@ -121,7 +121,7 @@ class BudgetCheck(GatedResult):
 
     @property
     def entered(self) -> str:
-        """Return what a release under it says of the ledger's file."""
+        """Return the release's message about the ledger's file."""
         if self.rerun is not None:
             return f"the same release as {self.rerun}: nothing new is entered in {self.ledger}"
         if self.branch is None:
@@ -129,7 +129,7 @@ class BudgetCheck(GatedResult):
         return f"entered in {self.ledger}: pushed to {self.branch}; before a pull, `git checkout -- {self.ledger}`"
 
     def lines(self) -> Iterator[str]:
-        """Yield what a plan says of it."""
+        """Yield its lines in a plan."""
         if self.rerun is not None:
             yield f"the same draw as an entry of {self.ledger}: nothing new is released"
             return
@@ -145,7 +145,7 @@ class BudgetCheck(GatedResult):
 
 
 def composition_text(each: CompositionEntry) -> str:
-    """Return what an entry of the budget comes to, with the numbers that it is made of."""
+    """Return the composed value of an entry of the budget, with the values of the single releases."""
     if each.finding is None:
         return f"no composed guarantee: {each.unruled}"
     alone = " and ".join(shortened_list(["?" if value is None else f"{value:.6g}" for value in each.alone]))
@@ -156,7 +156,7 @@ def composition_text(each: CompositionEntry) -> str:
 
 
 class Account(Protocol):
-    """A ledger that a release is held against, and entered in."""
+    """A ledger that checks a release against its budget and in which the release is entered."""
 
     def begun(self, name: str) -> SeriesState | None:
         """Return a series as its first release left it; None if there was none yet.
@@ -165,7 +165,7 @@ class Account(Protocol):
             name: of the series.
 
         Raises:
-            RefusedError: RR440, RR443 if the ledger cannot be relied on, or is not there.
+            RefusedError: RR440, RR443 if the ledger is inconsistent or missing.
             RRPolicyError: if no loaded plugin reads its channel.
         """
         ...
@@ -173,27 +173,27 @@ class Account(Protocol):
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
     ) -> BudgetCheck:
-        """Hold a plan against the budget that it has together with earlier releases; nothing is written.
+        """Check a plan, with earlier releases, against their budget; nothing is written.
 
         Args:
             plan: settled, if it is to be drawn.
             original: the table, or the number of records.
             findings: of the plan by itself, one for each requirement.
-            draw: see `draw_id`; None for a plan that is only looked at.
+            draw: see `draw_id`; None for a plan that is only inspected.
 
         Raises:
-            RefusedError: RR440, RR443 if the ledger cannot be relied on, or is not there.
+            RefusedError: RR440, RR443 if the ledger is inconsistent or missing.
         """
         ...
 
     def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
-        """Enter a release whose bundle is about to appear, and return where it stands; it counts from then on.
+        """Enter a release whose bundle is about to appear, and return its place in the ledger; it counts immediately.
 
         Args:
             plan: that was weighed.
             manifest: without its place in the ledger, and not sealed yet.
             draw: see `draw_id`.
-            uncomposed: as it was weighed.
+            uncomposed: by `weigh`.
 
         Raises:
             RefusedError: RR440 if it was entered before, with other data; RR407, RR408 if nothing can be written.
@@ -211,16 +211,16 @@ class Account(Protocol):
 
 
 class ApprovalCheck(Protocol):
-    """Asks, before anything is released, whether a policy was approved as it stands."""
+    """A check, before anything is released, that exactly this policy was approved."""
 
     def __call__(self, policy: Policy, file: Path, into: Path, day: date) -> None:
-        """Refuse a policy that is not approved; put its approval beside the release.
+        """Refuse a policy that is not approved; store its approval with the release.
 
         Args:
             policy: as its file states it.
-            file: that.
+            file: of the policy.
             into: the bundle in the making.
-            day: on which approvers' keys have to be trusted.
+            day: on which approvers' keys must be trusted.
 
         Raises:
             RefusedError: RR417.
@@ -232,16 +232,16 @@ class LedgerBackend(Protocol):
     """Opens the ledger that a policy names."""
 
     def reading(self, policy: Policy, registry: Registry) -> Account:
-        """Return the account of a policy that names a ledger, to be looked at."""
+        """Return the account of a policy that names a ledger, for reading."""
         ...
 
     def writing(self, policy: Policy, registry: Registry) -> AbstractContextManager[Account]:
-        """Return the same, held so that nobody else enters a release until it is entered, or given up."""
+        """Return the same, locked against other releases until this one is entered, or abandoned."""
         ...
 
 
 def draw_id(key: bytes, plan: Plan) -> str:
-    """Return what tells a draw from any other of the same plan and table, and nothing of them to whoever lacks the key.
+    """Return the id of a draw of a plan on a table, which reveals nothing of them without the key.
 
     The key is 256 bits that nobody else has; a rerun under it is the same release.
     """
@@ -252,10 +252,10 @@ def draw_id(key: bytes, plan: Plan) -> str:
 
 
 def collection_id(plan: Plan, rows: str) -> str:
-    """Return what tells a collected table from any other of the same plan; it holds nothing that is not released.
+    """Return the id of a collected table of a plan; it contains nothing that is not released.
 
     Args:
-        plan: that it was collected for.
+        plan: of the collection.
         rows: digest of its released rows.
     """
     return "sha256:" + hashlib.sha256(_DRAW + plan.digest().encode() + b"\0" + rows.encode()).hexdigest()
@@ -267,6 +267,6 @@ def table_digests(manifest: Manifest) -> Mapping[str, str]:
 
 
 def shortened_list(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of further ones."""
     rest = len(names) - most
     return (*names[:most], f"{rest} more") if rest > 0 else tuple(names)

@@ -67,21 +67,21 @@ PLAN_SCHEMA = "rrpolicy.plan/1"
 
 @frozen
 class Plan:
-    """What will be released, exactly.
+    """The exact definition of a release.
 
     Attributes:
-        policy: resolved, with observed domains filled in where data were at hand.
-        policy_digest: of the policy as its file states it; a stale plan is known by it.
-        channel: the chosen channel; it is what is drawn from, assessed, published and decoded.
+        policy: resolved, with observed domains filled in if data were available.
+        policy_digest: of the policy as its file states it; a stale plan is recognised by it.
+        channel: the chosen channel, which is drawn from, assessed, published and decoded.
         records: N.
         software: rrpolicy's version and the plugins.
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
-        remarks: what the mechanism says of its choice, and points that need a judgement.
-        derived: what public/ will tell of the table beyond the number of records.
+        remarks: of the mechanism on its choice, and points that need a judgement.
+        derived: statistics of the table that public/ will disclose beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
-        plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
-        reference: fingerprint of the population that people were counted in; None if none was.
+        plan_on: fingerprint of the table on which parameters were chosen; None if that was the source.
+        reference: fingerprint of the population in which people were counted; None if none was.
     """
 
     policy: Policy
@@ -98,7 +98,7 @@ class Plan:
     reference: str | None = None
 
     def digest(self) -> str:
-        """Return the digest of what determines the release. No tag, no path."""
+        """Return the digest of the data that determine the release, without tag or path."""
         return digest(
             canonical(
                 {
@@ -181,7 +181,7 @@ def software(registry: Registry) -> Software:
 
 
 def software_matches(stated: Software, registry: Registry) -> bool:
-    """Return whether what is loaded is of the versions that a plan states; what is absent is used by nothing."""
+    """Return whether the loaded software has the versions that a plan states; absent plugins are not used."""
     absent = {gone.plugin for gone in registry.absent}
     return stated.rrpolicy == rrpolicy.__version__ and set(stated.plugins) - absent == set(registry.plugins)
 
@@ -200,18 +200,18 @@ def make_plan(  # noqa: PLR0917 each is another thing
         policy: as loaded.
         registry: of the policy's plugins.
         original: the table, or the number of records to expect.
-        progress: called with (what is being done, share done).
-        elsewhere: the table to choose parameters on, where the policy names one.
-        begun: the series that the policy goes on with, whose channel is taken in place of the mechanism's.
+        progress: called with (current step, share done).
+        elsewhere: the table to choose parameters on, if the policy names one.
+        begun: the series that the policy continues, whose channel replaces the mechanism's.
 
     Raises:
-        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
-            or accepts what it can never disclose (RR224).
+        PolicyError: if the policy requires the impossible (RR22x, RR23x), discloses statistics that it does not accept
+            (RR238), or accepts those that it can never disclose (RR224).
         RequirementError: RR102 if the requirements cannot be achieved, RR510 or RR570 if no release of the table can
             keep one.
         DataError: RR329 if people may have several records and no unit is declared; RR328 if
-            a series' people are told apart by what may be spelled otherwise next time.
-        RefusedError: RR444 if the series was begun otherwise.
+            a series' people are identified by values that may be spelled differently next time.
+        RefusedError: RR444 if the series began differently.
     """
     resolved = policy if isinstance(original, int) else original.policy
     records = original if isinstance(original, int) else original.records
@@ -281,7 +281,7 @@ def _stated_series(series: ManifestSeries, policy: Policy) -> ManifestSeries:
 def _require_series_start(
     policy: Policy, channel: Channel, original: Original | int, begun: SeriesState | None
 ) -> None:
-    """Refuse a plan of a series that its people cannot be told apart for, or that was begun otherwise."""
+    """Refuse a plan of a series if its people cannot be identified, or if it began differently."""
     known = table_series(policy, original)
     if begun is not None and policy.release.series is not None:
         stands = begun.series if known is None else known
@@ -291,7 +291,7 @@ def _require_series_start(
 def require_reachable_limits(
     requirements: Iterable[tuple[Requirement, Assessor]], channel: Channel, original: Original | int
 ) -> None:
-    """Refuse limits that no release of a table keeps.
+    """Refuse limits that no release of a table meets.
 
     Raises:
         RequirementError: RR510, RR570.
@@ -306,12 +306,12 @@ def require_reachable_limits(
 
 
 def require_consistent_channel(channel: Channel, policy: Policy, mechanism: object = None) -> None:
-    """Refuse a channel that says something else than the policy, or than itself.
+    """Refuse a channel that contradicts the policy or itself.
 
     Args:
         channel: planned.
         policy: resolved.
-        mechanism: that planned it, whose author the message names; None if it is not at hand.
+        mechanism: that planned it, whose author the message names; None if not available.
 
     Raises:
         RefusedError: RR414.
@@ -323,12 +323,12 @@ def require_consistent_channel(channel: Channel, policy: Policy, mechanism: obje
 
 
 def fingerprint(original: Original) -> str:
-    """Return the unkeyed fingerprint of a table that is not the source; it stands in audit/ alone."""
+    """Return the unkeyed fingerprint of a table that is not the source; it appears in audit/ only."""
     return "sha256:" + original.content().hex()
 
 
 def reference_fingerprint(original: Original | int) -> str | None:
-    """Return the fingerprint of the reference table that was read beside a table; None if none was."""
+    """Return the fingerprint of the reference table that was read with a table; None if none was."""
     people = None if isinstance(original, int) else original.reference
     return None if people is None else fingerprint(people)
 
@@ -345,7 +345,7 @@ def _tuning_original(policy: Policy, original: Original, elsewhere: Original) ->
 
 
 def _proposal_from_tuning_table(policy: Policy, proposal: Proposal) -> Proposal:
-    """Return a proposal whose data are another table's; refuse what would keep that table's marginal."""
+    """Return a proposal whose data are another table's; refuse one that would keep that table's marginal."""
     kept = proposal.channel.discloses()
     if kept:
         message = f"an invariant matrix would keep the other table's marginal ({', '.join(kept)}), not this one's"
@@ -356,7 +356,7 @@ def _proposal_from_tuning_table(policy: Policy, proposal: Proposal) -> Proposal:
 
 
 def _data_independent_problems(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
-    """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
+    """Return problems of a policy for any table, as `check` does; including gates that no metric decides."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
     assessors += budget_assessors(policy, registry, outline)
     known = (

@@ -1,4 +1,4 @@
-"""Planning as a caller asks for it: policy and table opened, the plan made, and written with its key if asked."""
+"""Planning for a caller: policy and table opened, the plan made, and written with its key if requested."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ Progress = Callable[[str, float], None]
 
 @frozen
 class PlannedRelease(GatedResult):
-    """What would be released, at what risk and with what error; `rrpolicy.release` executes exactly it.
+    """A planned release with its risk and errors; `rrpolicy.release` executes exactly it.
 
-    It may hold the key that the release is drawn with, so it is not shown and cannot be pickled: between processes a
-    plan goes as the file that `out` names, with its key beside it.
+    It may hold the key with which the release is drawn, so it is not shown and cannot be pickled: between processes a
+    plan is passed as the file that `out` names, with its key in another file.
 
     Attributes:
-        outlook: the plan, its findings, the gate's decision and the errors to expect.
-        opened: the policy with the table that was planned on.
-        root: that the policy's files lie under, as the caller named it.
+        outlook: the plan, its findings, the gate's decision and the expected errors.
+        opened: the policy with the table on which it was planned.
+        root: the folder of the policy's files, as the caller named it.
         document: as `rrpolicy plan --json` prints it.
-        held: the key, bound to this plan and this table; None for a plan that binds nothing.
-        file: where it was written; None if nowhere.
-        key: where its key was written; None if nowhere.
-        questionnaire: where the public part of a plan without data was written, by which records are collected.
+        held: the key, bound to this plan and this table; None for a plan without one.
+        file: of the plan; None if it was not written.
+        key: file of its key; None if it was not written.
+        questionnaire: file of the public part of a plan without data, by which records are collected.
     """
 
     outlook: PlanResult
@@ -65,7 +65,7 @@ class PlannedRelease(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR109, RR415, RR416, RR44x)."""
+        """Return the problems that prevent a release (RR101, RR103, RR104, RR108, RR109, RR415, RR416, RR44x)."""
         return self.outlook.problems
 
     @property
@@ -85,17 +85,17 @@ class PlannedRelease(GatedResult):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Return what was found of each requirement."""
+        """Return the finding of each requirement."""
         return self.outlook.assessment.findings
 
     @property
     def utility(self) -> tuple[UtilityFinding, ...]:
-        """Return what is to be expected at each utility gate."""
+        """Return the expected value at each utility gate."""
         return self.outlook.assessment.utility
 
     @property
     def errors(self) -> tuple[MarginalError, ...]:
-        """Return the error to expect of each one-way and two-way marginal."""
+        """Return the expected error of each one-way and two-way marginal."""
         return self.outlook.errors
 
     def to_json(self) -> dict[str, Json]:
@@ -175,7 +175,7 @@ def _plan_and_bind(
     bound: bool,
     written: bool,
 ) -> tuple[PlanResult, KeyFile | None]:
-    """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
+    """Plan and assess on the table, and bind the plan to it by a fresh key if requested or if it is to be written."""
     from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.source.opening import open_original
     from rrpolicy.source.tuning_source import open_tuning_table
@@ -193,7 +193,7 @@ def _plan_and_bind(
 
 
 def _bind_plan(outlook: PlanResult, original: Original, secret: ExternalSecret | None) -> tuple[PlanResult, KeyFile]:
-    """Bind a plan to a table: by a fresh key, or by that which a secret gives for both."""
+    """Bind a plan to a table: by a fresh key, or by the key that a secret yields for both."""
     digest = outlook.plan.digest()
     if secret is None:
         fresh = generate_key()
@@ -205,7 +205,7 @@ def _bind_plan(outlook: PlanResult, original: Original, secret: ExternalSecret |
 
 
 def _write_plan(found: PlannedRelease, out: Path, key: Path | None) -> PlannedRelease:
-    """Write a plan and its key, both or neither; a key that a secret gives is not written."""
+    """Write a plan and its key, both or neither; a key from a secret is not written."""
     assert found.held is not None
     document = _plan_json(found, out)
     save_plan(document, out, None if key is None else (key, found.held))
@@ -213,7 +213,7 @@ def _write_plan(found: PlannedRelease, out: Path, key: Path | None) -> PlannedRe
 
 
 def _write_collection_plan(found: PlannedRelease, out: Path) -> PlannedRelease:
-    """Write a plan that was made without data, and beside it its public part, by which records are collected.
+    """Write a plan made without data, and its public part, by which records are collected.
 
     Raises:
         PolicyError: RR520 if no record can be collected for it.

@@ -1,4 +1,4 @@
-"""What `rrpolicy plan` shows: the plan with what was found of it, and the error that each marginal will have."""
+"""The result of `rrpolicy plan`: the plan with its findings, and the expected error of each marginal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MAX_PAIRS = 400
-"""Pairs of columns whose error is computed, the first ones of the channel."""
+"""The most pairs of columns whose error is computed, the first ones of the channel."""
 
 
 @frozen
@@ -49,7 +49,7 @@ class MarginalError:
 
     Attributes:
         attributes: of the marginal.
-        error: infinite if nothing can be reconstructed; None if it takes data to tell.
+        error: infinite if nothing can be reconstructed; None if it depends on the data.
         cells: of the marginal.
     """
 
@@ -66,12 +66,12 @@ class MarginalError:
 
     @property
     def useless(self) -> bool:
-        """Whether equal shares, which nobody has to estimate, are nearer to those of every table."""
+        """Return whether equal shares, which need no estimate, are nearer to those of every table."""
         return self.relative >= 1
 
     @property
     def odd(self) -> bool:
-        """Whether there is no number: nothing can be reconstructed, or it takes data to tell."""
+        """Return whether there is no number: nothing can be reconstructed, or it depends on the data."""
         return self.error is None or math.isinf(self.error)
 
     @property
@@ -84,16 +84,16 @@ class MarginalError:
 
 @frozen
 class PlanResult(GatedResult):
-    """A plan, what was found of it, whether it passes, and what it will still be good for.
+    """A plan, its findings, whether it passes, and its remaining utility.
 
     Attributes:
         plan: what a release executes.
         assessment: findings and utility.
         decision: of the gate.
         errors: of every one-way and two-way marginal.
-        stated: where each requirement comes from, in the order of the findings.
-        governance: what people declare of the policy, as its file states it now; no part of the plan.
-        weighed: beside earlier releases of the same people; None if the policy names no ledger.
+        stated: the origin of each requirement, in the order of the findings.
+        governance: people's declarations on the policy, as its file states them now; no part of the plan.
+        weighed: with earlier releases of the same people; None if the policy names no ledger.
     """
 
     plan: Plan
@@ -110,12 +110,12 @@ class PlanResult(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way of a release: at the gate, and of the budget."""
+        """Return the problems that prevent a release: at the gate, and of the budget."""
         return self.decision.problems + (() if self.weighed is None else self.weighed.problems)
 
     @property
     def accept(self) -> str | None:
-        """Return the line to paste below [release] if a requirement holds only on condition of what is not accepted."""
+        """Return the line to paste below [release] if a requirement is conditional on unaccepted statistics."""
         policy = self.plan.policy
         needed = any(set(f.given) - set(policy.release.accept) for f in self.assessment.findings)
         return acceptance_hint(policy, self.plan.derived) if needed else None
@@ -171,7 +171,7 @@ def plan_and_assess(  # noqa: PLR0917 those of `make_plan`, and two more
 
 
 def review_warnings(plan: Plan) -> Iterator[Remark]:
-    """Yield what of a plan needs a person's judgement."""
+    """Yield the points of a plan that need a person's judgement."""
     said = unit_choice_hint(plan.policy)
     if said is not None:
         yield Remark(UNTESTED_UNITS, said)
@@ -184,7 +184,7 @@ def unrandomised_columns(plan: Plan) -> tuple[str, ...]:
 
 
 def exact_columns(plan: Plan) -> tuple[str, ...]:
-    """Return the columns that are released exactly: never touched, or by parameters that change nothing."""
+    """Return the columns that are released exactly: not randomised, or by parameters that change nothing."""
     found: list[str] = []
     for decoder in plan.channel.decoders():
         if isinstance(decoder, IdentityDecoder) or (isinstance(decoder, RetentionDecoder) and not decoder.drawn):
@@ -197,7 +197,7 @@ def exact_columns(plan: Plan) -> tuple[str, ...]:
 
 
 def randomisation_parameters(plan: Plan) -> dict[str, Json]:
-    """Return, for every randomised attribute, its parameters with exact fractions beside the numbers."""
+    """Return, for every randomised attribute, its parameters as numbers and exact fractions."""
     found: dict[str, Json] = {}
     for decoder in plan.channel.decoders():
         if isinstance(decoder, IdentityDecoder):
@@ -215,7 +215,7 @@ def randomisation_parameters(plan: Plan) -> dict[str, Json]:
 
 
 def _form_parameters(decoder: Decoder) -> dict[str, Json]:
-    """Return what is chosen of a form; of retention in one block its keep probability."""
+    """Return the chosen parameters of a decoder; of retention in one block its keep probability."""
     none: dict[str, Json] = {"keep_probability": None, "retention_probability": None, "keep_exact": None}
     match decoder:
         case RetentionDecoder(blocks=(block,)):
@@ -241,7 +241,7 @@ def _block_parameters(block: Block) -> dict[str, Json]:
 
 
 def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError, ...]:
-    """Return the expected errors of the randomised attributes and of their pairs, `MOST_PAIRS` at most."""
+    """Return the expected errors of the randomised attributes and of their pairs, `MAX_PAIRS` at most."""
     channel = plan.channel
     if not isinstance(channel, Product):
         return ()

@@ -1,4 +1,4 @@
-"""Opening a policy: the file, resolved, with the plugins that it names and the table that the caller names or holds."""
+"""Opening a policy: the file, resolved, with the plugins that it names and the caller's table."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def validate_source(opened: OpenedPolicy, outline: Outline) -> tuple[int, tuple[
     """Read a policy's table as `plan` reads it, and plan nothing.
 
     Args:
-        opened: the policy, with the table that the caller names or holds.
-        outline: what its mechanism will plan.
+        opened: the policy, with the caller's table.
+        outline: of its mechanism.
 
     Returns:
-        The number of records, and which columns give randomised ones away, or go with some.
+        The number of records, and the columns that reveal randomised ones, or are associated with some.
 
     Raises:
-        DataError: RR3xx, everything that the policy does not foresee, at once.
-        RefusedError: RR410 if the table changes meanwhile; RR421 if there can be no scratch folder.
+        DataError: RR3xx, all violations of the policy, at once.
+        RefusedError: RR410 if the table changes during reading; RR421 if there can be no scratch folder.
     """
     from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.source.opening import open_original
@@ -58,14 +58,14 @@ def validate_source(opened: OpenedPolicy, outline: Outline) -> tuple[int, tuple[
 
 
 PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
-"""A policy's file, or the policy that was loaded from one."""
+"""A policy's file, or a policy that was loaded from one."""
 Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "Software | None"], Registry]
 """Finds the plugins that a policy may use."""
 
 
 @frozen
 class OpeningRecord:
-    """What a plan tells of how its policy was opened; nothing after planning needs the mechanism.
+    """A plan's record of the opening of its policy; nothing after planning needs the mechanism.
 
     Attributes:
         software: that it was made with.
@@ -84,7 +84,7 @@ class OpenedPolicy:
     registry: Registry
 
     def reading(self, handed: InputTable | None) -> OpenedPolicy:
-        """Return it with what the caller handed over in place of the policy's own table."""
+        """Return it with the caller's table in place of the policy's."""
         if handed is None or handed.uri is None:
             return self
         source = replace(self.policy.source, uri=absolute_uri(handed.uri))
@@ -104,16 +104,16 @@ def open_policy(
 
     Args:
         path: the TOML file.
-        source: a uri that takes the place of the policy's own.
-        root: that the files lie under which the policy names; default: the top of its repository, else its folder.
-        before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
-            are those of the plan, whatever the file states.
-        find: how they are found; by default those that it lists are imported.
-        alter: makes another policy of what the file itself holds.
+        source: a uri that replaces the policy's.
+        root: the folder of the files that the policy names; default: the top of its repository, else its folder.
+        before: of a plan of this policy: plugins of it may be absent; if the mechanism's is, its options are those of
+            the plan, whatever the file states.
+        find: finds the plugins; by default those that it lists are imported.
+        alter: changes the file's own tree.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
-        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406).
+        RefusedError: if a plugin is missing, broken, or uses a name of another (RR404 to RR406).
     """
     used: list[Registry] = []
 
@@ -134,12 +134,12 @@ def open_policy(
 
 
 def reopen_policy(policy: PolicyLike, handed: InputTable | None = None, root: Path | None = None) -> OpenedPolicy:
-    """Open a policy's file, or one that was loaded already.
+    """Open a policy's file, or a policy that is already loaded.
 
     Args:
         policy: the file, or the policy.
-        handed: the table that the caller names or holds in place of the policy's own; None for that one.
-        root: see `open_policy`; a policy that was loaded needs none.
+        handed: the caller's table in place of the policy's; None for the policy's.
+        root: see `open_policy`; a loaded policy needs none.
 
     Raises:
         PolicyError: as `open_policy`.

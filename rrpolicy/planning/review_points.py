@@ -1,6 +1,6 @@
-"""What of a table needs a person's judgement: values of one record alone, and what the design of a survey lacks.
+"""Points of a table that need a person's judgement: values of one record only, and limits of a survey's design.
 
-The numbers are statistics of the original: they stand in the plan and in audit/, never in public/.
+The numbers are statistics of the original: they appear in the plan and in audit/, never in public/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SURVEY_DESIGN_REMARK = "survey-design"
 
 @runtime_checkable
 class _SinglesCounter(Protocol):
-    """An original that counts them where its rows pass anyway."""
+    """An original that counts unique values while its rows pass."""
 
     def singles(self, name: str) -> int: ...
 
@@ -50,7 +50,7 @@ class _WeightSummer(Protocol):
 
 
 def unique_value_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield a warning for every column released unchanged that has values of one record alone.
+    """Yield a warning for every unmodified column that has values of one record only.
 
     Args:
         policy: resolved.
@@ -73,7 +73,7 @@ def unique_value_warnings(policy: Policy, channel: Channel, original: Original) 
 
 
 def _unique_value_count(attribute: Attribute, original: Original) -> int:
-    """Return how many values of an attribute one record alone has; nulls are no value."""
+    """Return the number of values of an attribute that occur in one record only; nulls do not count."""
     from rrpolicy.channels.product.draw import distinct_row_counts
 
     if isinstance(original, _SinglesCounter):
@@ -87,11 +87,11 @@ def _unique_value_count(attribute: Attribute, original: Original) -> int:
 
 
 def association_warnings(policy: Policy, channel: Channel | Outline, original: Original) -> Iterator[Remark]:
-    """Yield which columns released as they are give randomised ones away, then a warning of those that go with some.
+    """Yield the unmodified columns that reveal randomised ones, then a warning of those associated with some.
 
     Args:
         policy: resolved.
-        channel: as it will be drawn; or what a mechanism will plan.
+        channel: as it will be drawn; or a mechanism's outline.
         original: the table.
     """
     from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
@@ -121,13 +121,13 @@ def association_warnings(policy: Policy, channel: Channel | Outline, original: O
 
 
 def _planned_columns(policy: Policy, outline: Outline) -> Columns:
-    """Return which columns will be released as they are and which randomised, as far as no data are needed."""
+    """Return the columns that will be released unmodified and those randomised, as far as no data are needed."""
     drawn = {name for names, axis in outline.axes if not issubclass(axis, (Identity, Recode)) for name in names}
     return [*outline.unchanged(policy)], [a for a in policy.released if a.name in drawn and a.categorical]
 
 
 def _dependence_text(found: Dependence) -> str:
-    """Return in words how a column depends with a randomised one."""
+    """Return the association of a column with a randomised one in words."""
     v = f"Cramér's V, corrected for bias, {found.v.value:.2f}"
     share = f"{100 * found.share:.1f} % of the records ({found.following:,} of {found.records:,})"
     with_others = f" with {shortened_names(found.others)}" if found.others else ""
@@ -136,7 +136,7 @@ def _dependence_text(found: Dependence) -> str:
 
 
 def survey_design_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield what needs a person's judgement of a survey's design.
+    """Yield the points of a survey's design that need a person's judgement.
 
     Args:
         policy: resolved.
@@ -155,7 +155,7 @@ def survey_design_warnings(policy: Policy, channel: Channel, original: Original)
 
 
 def _distinct_values(attributes: tuple[Attribute, ...], original: Original) -> Iterator[pa.RecordBatch]:
-    """Yield the distinct values of some attributes, in their order, with how many records have them."""
+    """Yield the distinct values of some attributes, in their order, with their number of records."""
     from rrpolicy.channels.product.draw import distinct_row_counts
 
     names = [a.name for a in attributes]
@@ -165,7 +165,7 @@ def _distinct_values(attributes: tuple[Attribute, ...], original: Original) -> I
 
 
 def _coverage_warnings(original: Original) -> Iterator[Remark]:
-    """Yield how far the shares that analysts can estimate are from those of the population, at most."""
+    """Yield the largest difference between the shares that analysts can estimate and those of the population."""
     import numpy as np
 
     sums = original.weighted() if isinstance(original, _WeightSummer) else None

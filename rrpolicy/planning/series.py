@@ -1,8 +1,8 @@
-"""A series: releases over time in which a person's value is released alike, as long as it is the same.
+"""A series: releases over time in which an unchanged value of a person is released equally.
 
-Its first release freezes the channel, what the categories stand for, and how people are told apart; later ones take the
-channel from the ledger and refuse anything else. Each axis draws by numbers that depend on all of it
-(`rrpolicy.channels.sampling.persistent_noise`), so that a channel that slipped through would draw anew, not alike.
+Its first release freezes the channel, the contents of categories, and the identification of people; later ones take the
+channel from the ledger and refuse any other. Each axis draws by numbers that depend on all of it
+(`rrpolicy.channels.sampling.persistent_noise`), so that an undetected change of the channel would draw anew.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _HINTS: Mapping[str, str] = {
 
 @frozen
 class SeriesState:
-    """A series as its first release left it.
+    """A series as fixed by its first release.
 
     Attributes:
-        by: what people call that release.
+        by: the name of that release.
         series: as it states it.
         channel: its public description, read.
         population: that it declared.
@@ -106,13 +106,14 @@ def table_series(policy: Policy, original: Original | int) -> ManifestSeries | N
 
     Args:
         policy: resolved on the table.
-        original: the table; of a number of records it is not known how people are told apart.
+        original: the table; of a number of records, people's identifiers are unknown.
 
     Returns:
-        None if it belongs to none, or that is not known.
+        None if it belongs to no series, or that is unknown.
 
     Raises:
-        DataError: RR328 if people are told apart by what may be spelled otherwise next time, such as decimal numbers.
+        DataError: RR328 if people are identified by values that may be spelled differently next time, such as decimal
+            numbers.
     """
     name = policy.release.series
     if name is None or isinstance(original, int):
@@ -130,14 +131,14 @@ def table_series(policy: Policy, original: Original | int) -> ManifestSeries | N
 
 
 def frozen_digests(policy: Policy) -> tuple[str, str]:
-    """Return the digests of what a series freezes beside its channel: the mechanism, and what categories stand for."""
+    """Return digests of the parts that a series freezes with its channel: the mechanism, and contents of categories."""
     stands_for = ("name", "role", "domain", "outside", "nulls", "scale", "bins", "hierarchy", "missing")
     told: list[Json] = [{key: plain(getattr(a, key)) for key in stands_for} for a in policy.released]
     return digest(canonical(policy.mechanism.to_json())), digest(canonical(told))
 
 
 def channel_digest(channel: Channel) -> str:
-    """Return the digest of what a channel releases with which probabilities, whatever engine and columns are called."""
+    """Return the digest of a channel's released values and probabilities, whatever the engine and column names."""
     from rrpolicy.channels.sampling.persistent_noise import axis_digest
 
     if not isinstance(channel, Product):
@@ -150,7 +151,7 @@ def channel_digest(channel: Channel) -> str:
 def series_differences(
     begun: SeriesState, series: ManifestSeries, channel: Channel, population: str | None
 ) -> tuple[str, ...]:
-    """Return in words what is not as the first release of a series left it.
+    """Return the differences from the first release of a series, in words.
 
     Args:
         begun: the series.
@@ -171,7 +172,7 @@ def series_differences(
 
 
 def require_same_series(begun: SeriesState, policy: Policy, series: ManifestSeries, channel: Channel) -> None:
-    """Refuse a release that would not be drawn as the series was begun.
+    """Refuse a release that would be drawn differently from the first of its series.
 
     Raises:
         RefusedError: RR444.
@@ -188,7 +189,7 @@ def continued_proposal(begun: SeriesState, policy: Policy) -> Proposal:
 
     Args:
         begun: the series.
-        policy: resolved on the table at hand.
+        policy: resolved on the current table.
 
     Raises:
         RefusedError: RR444 if the policy releases other attributes.

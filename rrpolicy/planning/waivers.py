@@ -1,6 +1,6 @@
-"""What people decided of a policy, held against the day: waivers that are in force, and a review that is due.
+"""People's decisions on a policy at a day: waivers that are in force, and a review that is due.
 
-A waiver lets a utility gate, a point of judgement or a due review stand until a day. It never touches a [[privacy]]
+A waiver permits an unmet utility gate, a point of judgement or a due review until a day. It never touches a [[privacy]]
 entry: a guarantee that does not hold is no matter of opinion.
 """
 
@@ -35,11 +35,11 @@ from rrpolicy.policy.tree.problems import choices_text, suggest
 from rrpolicy.source.units import UNTESTED_UNITS
 
 NO_LIMIT_REMARK = "no-limit"
-"""Names the warning of a requirement that leaves something without a limit."""
+"""Names the warning of a requirement that leaves a part without a limit."""
 MISSING_CODE_REMARK = "missing-code"
 """Names the warning of a domain that holds numbers which look like codes of missing values."""
 SENSITIVE_NAME_REMARK = "sensitive-name"
-"""Names the warning of an insensitive column whose name is that of something sensitive."""
+"""Names the warning of an insensitive column whose name suggests a sensitive attribute."""
 WARNINGS = (
     ASSOCIATION_REMARK,
     UNIQUE_VALUE_REMARK,
@@ -50,13 +50,13 @@ WARNINGS = (
     SURVEY_DESIGN_REMARK,
     UNTESTED_UNITS,
 )
-"""Names of what needs a person's judgement."""
+"""Names of the points that need a person's judgement."""
 REVIEW_REMARKS = (*WARNINGS, GIVEAWAY_REMARK)
-"""The same, with what is refused unless it is waived; a mechanism's other remarks tell how it chose."""
+"""The same, with those that are refused unless waived; a mechanism's other remarks explain its choice."""
 PROTECTION_REMARK = "protection"
-"""What a waiver names to let a release be of a worse grade of protection than the policy demands."""
+"""The name by which a waiver permits a worse grade of protection than the policy requires."""
 EXPIRY_CODES = ("RR415", "RR416")
-"""Codes of what the day brings."""
+"""Codes of problems caused by the day."""
 
 
 def _current_day() -> date:
@@ -65,10 +65,10 @@ def _current_day() -> date:
 
 @frozen
 class Terms:
-    """On which day a policy is judged, and whether its waivers count.
+    """The day on which a policy is judged, and whether its waivers count.
 
     Attributes:
-        today: the day; default: today's, where the program runs.
+        today: the day; default: today, in local time.
         waivers: whether they count.
     """
 
@@ -76,19 +76,19 @@ class Terms:
     waivers: bool = True
 
     def in_force(self, governance: Governance) -> Mapping[str, Waiver]:
-        """Return the waivers that count on that day, by what they waive."""
+        """Return the waivers in force on that day, by the finding that they waive."""
         counted = governance.waivers if self.waivers else ()
         return {waiver.finding: waiver for waiver in counted if not waiver.expired(self.today)}
 
 
 @frozen
 class WaivedProblem:
-    """Something that would stand in the way, and that a waiver lets be.
+    """A problem that would prevent the release, permitted by a waiver.
 
     Attributes:
         what: its name, as the waiver has it.
-        message: what it is.
-        waiver: who lets it be, why and until when.
+        message: of the problem.
+        waiver: that permits it, with the reason and the last day.
     """
 
     what: str
@@ -96,16 +96,15 @@ class WaivedProblem:
     waiver: Waiver
 
     def __str__(self) -> str:
-        """Return it in words."""
         return f"{self.message}; {self.waiver}"
 
 
 def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
-    """Return what the day brings: a review that is due (RR415) unless it is waived, and waivers that expired (RR416).
+    """Return problems caused by the day: a due review (RR415) unless waived, and expired waivers (RR416).
 
     Args:
-        policy: with what was declared of it.
-        terms: on which day.
+        policy: with people's declarations.
+        terms: with the day.
     """
     governance = policy.governance
     problems, waived = [], []
@@ -128,7 +127,7 @@ def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...],
 def split_warnings(
     warnings: Iterable[Remark], governance: Governance, terms: Terms
 ) -> tuple[tuple[Remark, ...], tuple[WaivedProblem, ...]]:
-    """Part points of judgement: those that nobody waives, and those that somebody does."""
+    """Return the points of judgement without a waiver, and those with one."""
     force = terms.in_force(governance)
     left, waived = [], []
     for remark in warnings:
@@ -141,14 +140,14 @@ def split_warnings(
 
 
 def warning_id(remark: Remark) -> str:
-    """Return what a point of judgement is called, such as `warning/held-by-one?attribute=zip`."""
+    """Return the name of a point of judgement, such as `warning/held-by-one?attribute=zip`."""
     if remark.name == GIVEAWAY_REMARK:
         return association_id(remark.attribute, remark.other)
     return f"{WARNING_PREFIX}{remark.name}" + (f"?attribute={remark.attribute}" if remark.attribute else "")
 
 
 def invalid_waivers(policy: Policy) -> Iterator[Problem]:
-    """Yield waivers of what cannot be waived, or does not exist (RR254)."""
+    """Yield waivers of findings that cannot be waived, or do not exist (RR254)."""
     known = entry_identities(policy)
     may = [*known.gates, *(WARNING_PREFIX + name for name in WARNINGS), PROTECTION_REMARK, REVIEW_KEY]
     for waiver in policy.governance.waivers:
@@ -168,12 +167,12 @@ def invalid_waivers(policy: Policy) -> Iterator[Problem]:
 
 
 def _column_pair_ids(policy: Policy) -> Iterator[str]:
-    """Yield what pairs of released columns are called, one of which may give the other away."""
+    """Yield the names of pairs of released columns of which one may reveal the other."""
     names = [attribute.name for attribute in policy.released]
     return (association_id(exact, randomised) for exact, randomised in permutations(names, 2))
 
 
 def unwaived_gates(utility: Iterable[UtilityFinding], governance: Governance) -> tuple[str, ...]:
-    """Return the utility gates that are not met and that no waiver names, whenever it ended."""
+    """Return the utility gates that are not met and that no waiver names, including expired ones."""
     waived = {waiver.finding for waiver in governance.waivers}
     return tuple(u.identity for u in utility if u.verdict is not Verdict.SATISFIED and u.identity not in waived)

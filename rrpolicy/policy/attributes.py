@@ -1,4 +1,4 @@
-"""One attribute of the policy: its categories, and whether all that is said of it fits together."""
+"""One attribute of the policy: its categories, and whether its keys are consistent."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml, suggest
 
 KEEP_OUTSIDE = "keep"
-"""What `nulls` says of a column that is released as it is: they stay nulls."""
+"""The value of `nulls` of an unmodified column: nulls are kept."""
 _WORDS = (REJECT_VALUE, KEEP_OUTSIDE, "refuse", "suppress", "drop")
-"""Words that tell what is to be done with a value, in this language or in another: no names for a category of it."""
+"""Words for a treatment of values, in this language or in others: they cannot name a category."""
 _LACKING: Mapping[DesignPart, str] = {
     "weight": "a weight of 0 leaves a record out of every estimate",
     "cluster": "a person of no known cluster is one of its own",
     "stratum": "a category of its own makes a stratum of those whose stratum is not known",
 }
-"""What a table can say of a record of which a part of the design is not known."""
+"""A table's way to represent a record with an unknown part of the survey design."""
 MAX_CATEGORIES = 100_000
 
 
@@ -69,7 +69,6 @@ class _AttributeReader:
 
     @property
     def categorical(self) -> bool:
-        """Return whether the table gives the attribute categories."""
         return self.node.get("domain") is not None or self.node.get("bins") is not None
 
     def attribute(self) -> Attribute:
@@ -117,7 +116,7 @@ class _AttributeReader:
         return self.role is Role.EXCLUDED and self.table.design == "weight"
 
     def design(self, full: tuple[Value, ...] | None, bins: Bins | None) -> DesignPart | None:
-        """Return what the column is in the design of a survey; of a weight, every category has to say how large."""
+        """Return the column's part in a survey's design; each category of a weight must state its size."""
         at, part, nulls = self.node.get("design"), self.table.design, self.node.get("nulls")
         if at is None or part is None:
             return None
@@ -136,7 +135,7 @@ class _AttributeReader:
         return "weight"
 
     def rounding(self) -> float | None:
-        """Return to multiples of what a weight is rounded."""
+        """Return the unit to whose multiples a weight is rounded."""
         at = self.node.get("rounding")
         if at is None or self.table.rounding is None:
             return None
@@ -197,7 +196,7 @@ class _AttributeReader:
         return Bins(edges, names)
 
     def bin_labels(self, edges: Sequence[float | str]) -> tuple[str, ...]:
-        """Return the labels that bins have by themselves; those of a weight are their middles, by which it counts."""
+        """Return the default labels of bins; those of a weight are the midpoints, which are its sizes."""
         numbers = [e for e in edges if isinstance(e, float) and math.isfinite(e)]
         if self.table.design != "weight" or len(numbers) < len(edges):
             return intervals(edges)
@@ -287,7 +286,7 @@ class _AttributeReader:
         return _unified_categories(values)
 
     def spare(self, key: str) -> Value | None:
-        """Return the category of what is outside, or null; `reject` is none."""
+        """Return the category of values outside the domain, or null; None if they are rejected."""
         value: Value | None = getattr(self.table, key)
         at = self.node.get(key)
         if value is None or value == REJECT_VALUE or at is None:
@@ -313,14 +312,14 @@ class _AttributeReader:
         return value
 
     def named(self, value: Value) -> bool:
-        """Return whether the policy lists a category of its own by a name."""
+        """Return whether the policy lists a name as a category."""
         return value in (
             *(self.table.labels or ()),
             *(self.table.domain if isinstance(self.table.domain, list) else ()),
         )
 
     def extended(self, domain: tuple[Value, ...] | None, *spare: Value | None) -> tuple[Value, ...] | None:
-        """Return the domain with the categories of `outside` and `nulls`; these may also be text beside numbers."""
+        """Return the domain with the categories of `outside` and `nulls`, which may be text in a numeric domain."""
         if domain is None:
             return None
         full = list(domain)

@@ -1,4 +1,4 @@
-"""What the policy language asks of whoever knows the plugins: names, and the options class behind each."""
+"""The plugin names that the policy language needs, and the options class of each."""
 
 from __future__ import annotations
 

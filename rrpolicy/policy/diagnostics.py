@@ -1,4 +1,4 @@
-"""Problems as people read them in a terminal and as machines read them in JSON."""
+"""Problems as text for terminals and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
 
     Args:
         problems: in the order to print.
-        colour: use terminal colours; the text says the same without.
+        colour: use terminal colours; the text is otherwise the same.
 
     Returns:
-        Lines joined by newlines, without a final one; a blank line stands between problems.
+        Lines joined by newlines, without a final one; a blank line separates problems.
     """
     return "\n\n".join("\n".join(_problem_lines(problem, colour=colour)) for problem in problems)
 
@@ -42,7 +42,7 @@ def to_json(problems: Sequence[Problem]) -> list[Json]:
 
 
 def problems_document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
-    """Return what a command prints as JSON that could not do what it was asked."""
+    """Return the JSON document of a command that failed: its exit status and problems."""
     return {"schema": SCHEMA, "exit_status": exit_status, "problems": to_json(problems)}
 
 
@@ -69,7 +69,7 @@ def _problem_lines(problem: Problem, *, colour: bool) -> list[str]:
 
 
 def _underlined_line(place: Place) -> tuple[str, str]:
-    """Return the line and its underline; of a very long line the part around the place."""
+    """Return the line and its underline; of a very long line, the part around the place."""
     start, stop = place.column - 1, place.column - 1 + place.width
     text, before = place.text, ""
     if len(text) > _WIDEST and stop > _WIDEST:
@@ -89,5 +89,5 @@ def _visible_with_tabs(text: str) -> str:
 
 
 def _terminal_width(text: str) -> int:
-    """Return how many terminal cells a text takes."""
+    """Return the number of terminal cells that a text takes."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

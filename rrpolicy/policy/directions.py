@@ -1,8 +1,8 @@
-"""In which direction each key of the policy language is weaker: a policy may not go there below its baseline.
+"""The direction in which each key of the policy language is weaker: a policy may not go there below its baseline.
 
-Weaker is what lets a release pass that the baseline refuses, or tells more than the baseline lets be told. A key that
-is not in this table fails a test. `rrpolicy.policy.baseline.floor` works from it; docs/how-to/baselines.md has the
-table in words.
+A weaker value lets a release pass that the baseline refuses, or discloses more than the baseline permits. A key that is
+not in this table fails a test. `rrpolicy.policy.baseline.floor` works from it; docs/how-to/baselines.md has the table
+in words.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rrpolicy.frozen_dataclass import frozen
 
 NAME_KEY = "name"
 REJECT_VALUE = "reject"
-"""What `nulls` and `outside` of a column say where such values are refused."""
+"""The value of a column's `nulls` and `outside` by which such values are refused."""
 
 
 class Direction(Enum):
-    """What of a key is weaker, in words."""
+    """The kinds of change by which a key becomes weaker."""
 
     NEVER = "never"
     APPENDED = "never: entries are added to the baseline's, none is taken away"
@@ -49,9 +49,9 @@ class DirectionRule:
     Attributes:
         direction: in which the key is weaker.
         why: the reason, for docs/how-to/baselines.md.
-        value: of LEDGER, the strictest value, which stands where none is stated; of SET, the weaker value; of WIDER,
-            the values from the narrowest on; of STATED and ADMITTED, the value that says nothing; of LOWERED and
-            RAISED, the number that stands where none is stated, None for no limit; of CHANGED and TABLE, NAME where
+        value: of LEDGER, the strictest value, which is the default; of SET, the weaker value; of WIDER,
+            the values in order, the narrowest first; of STATED and ADMITTED, the value without effect; of LOWERED and
+            RAISED, the default number, None for no limit; of CHANGED and TABLE, NAME where
             text names no file.
     """
 
@@ -219,4 +219,4 @@ _FREE = frozenset({Direction.NEVER, Direction.APPENDED, Direction.ROLE, Directio
 RELAXABLE_KEYS = tuple(
     dict.fromkeys(key.rpartition(".")[2] for key, rule in DIRECTION_RULES.items() if rule.direction not in _FREE)
 )
-"""What a baseline's `may_relax` may name."""
+"""The keys that a baseline's `may_relax` may name."""

@@ -1,4 +1,4 @@
-"""Which option of an entry a plugin's reason speaks of, so that the problem points there."""
+"""The option that a plugin's error is about, so that the problem points there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Collection
 
 
 def offending_key(told: str, keys: Collection[str]) -> str | None:
-    """Return the key that an error speaks of: that which it begins with, else the first that it names; None if none.
+    """Return the key that an error is about: the one that it begins with, else the first that it names; None if none.
 
     Args:
-        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". Past its beginning a key is one only
-            in quotes, or with a digit or an underscore: else it may be a word like others.
+        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". After its first word, a key counts
+            only
+            in quotes, or with a digit or an underscore: otherwise it may be an ordinary word.
         keys: of the table.
     """
     first = told.removeprefix("a ").split(" ", 1)[0].strip("`'\":,")

@@ -1,4 +1,4 @@
-"""The policy file as it may be written: tables, keys and types. Meaning is settled in the modules beside this one.
+"""The policy file as it may be written: tables, keys and types. The other modules of the package settle its meaning.
 
 The descriptions are the editor's help: `rrpolicy schema` prints them.
 """
@@ -46,7 +46,7 @@ def _semantic_version(text: str) -> str:
 
 
 def precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]:
-    """Return what semantic versions are ordered by: numbers, then releases above their pre-releases, part by part."""
+    """Return the sort key of a semantic version: numbers, then releases above their pre-releases, part by part."""
     core, _, early = re.sub(r"\+.*", "", version).partition("-")
     parts = ((0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".") if p)
     return tuple(map(int, core.split("."))), not early, tuple(parts)

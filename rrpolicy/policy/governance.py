@@ -1,7 +1,7 @@
-"""What people declare of a release, and what they decided: its context, waivers, and why it was made weaker.
+"""Declarations and decisions of people about a release: its context, waivers, and the reasons why it was made weaker.
 
-None of it is computed and none of it changes a number: it has a digest of its own, beside the policy's, so that an
-approval or a new review date makes no plan stale.
+None of it is computed and none of it changes a number: it has a separate digest, so that an approval or a new review
+date makes no plan stale.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import record
 
 REVIEW_KEY = "review_by"
-"""What a waiver names to put off a review."""
+"""The name by which a waiver postpones a review."""
 WARNING_PREFIX = "warning/"
-"""Begins the name of a point that needs a person's judgement."""
+"""The beginning of names of points that need a person's judgement."""
 ASSOCIATION_PREFIX = "association/"
-"""Begins the name of a column released as it is that gives a randomised one away."""
+"""The beginning of names of unmodified columns that reveal a randomised one."""
 
 
 @frozen
 class Context:
-    """The [context] table: what auditors ask and no program can compute. All of it is published with a release.
+    """The [context] table: facts that auditors need and no program can compute. All of it is published with a release.
 
     Attributes:
-        recipients: who gets the data.
-        release_model: how: to everybody, to who signs for it, or inside a secure environment.
+        recipients: of the data.
+        release_model: public, to registered users, or inside a secure environment.
         environment: where the data will be used, and under which controls.
         auxiliary_data: other data, that recipients may have, which were considered.
-        legal_basis: that the release rests on.
+        legal_basis: of the release.
         licence: of the released data, such as an SPDX identifier or an address.
-        approver: who is to approve it: a role.
-        auditor: who is to audit it: a role.
-        approved_by: who approved this policy; a baseline's approval is not inherited.
-        review_by: the day until which all this holds; past it nothing is released.
-        organisation: whose letterhead the reports bear.
+        approver: the role that must approve it.
+        auditor: the role that must audit it.
+        approved_by: the approver of this policy; a baseline's approval is not inherited.
+        review_by: the last day on which all this holds; after it nothing is released.
+        organisation: named in the letterhead of reports.
         address: lines below its name.
         logo: an image, as a data: address.
-        notices: its own paragraphs, below the decision.
+        notices: paragraphs of the organisation, below the decision.
         footer: the last line of the reports.
-        signatories: who signs the decision: roles.
+        signatories: the roles that sign the decision.
     """
 
     recipients: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Context:
     signatories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no day.
+        """Require that `review_by` is a day.
 
         Raises:
             ValueError: if it is none.
@@ -73,26 +73,26 @@ class Context:
         self.review  # noqa: B018 it raises
 
     def to_json(self) -> dict[str, Json]:
-        """Return what is stated, and nothing of what is not: a key that a later version knows changes no digest."""
+        """Return the stated keys only, so that a key added by a later version changes no digest."""
         return {key: value for key, value in record(self).items() if value not in (None, [])}
 
     @property
     def review(self) -> date | None:
-        """Return the day until which it holds."""
+        """Return the last day on which the context holds."""
         return None if self.review_by is None else date.fromisoformat(self.review_by)
 
 
 @frozen
 class Waiver:
-    """One [[waivers]] entry: something that would stand in the way, and may stay so until a day.
+    """One [[waivers]] entry: a finding that would prevent the release, permitted until a day.
 
     Attributes:
-        finding: what is waived: a utility gate (`utility/…`), a point of judgement (`warning/…`), a column that gives
-            another one away (`association/…`), or `review_by`.
+        finding: its identity: a utility gate (`utility/…`), a point of judgement (`warning/…`), a column that reveals
+            another one (`association/…`), or `review_by`.
         reason: why.
-        approver: who lets it be: a role.
-        until: the last day on which it does, as ISO 8601 has it.
-        place: where it stands.
+        approver: the role that permits it.
+        until: the last day on which it is permitted, as ISO 8601 has it.
+        place: of the entry in the policy.
     """
 
     finding: str
@@ -102,7 +102,7 @@ class Waiver:
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
     def __post_init__(self) -> None:
-        """Refuse what is no day.
+        """Require that `until` is a day.
 
         Raises:
             ValueError: if it is none.
@@ -110,11 +110,11 @@ class Waiver:
         date.fromisoformat(self.until)
 
     def __str__(self) -> str:
-        """Return it in words: until when, by whom and why."""
+        """Return the waiver in words: until when, by which role and why."""
         return f"waived until {self.until} by {self.approver}: {self.reason}"
 
     def expired(self, today: date) -> bool:
-        """Return whether it holds no more."""
+        """Return whether the waiver has expired."""
         return today > date.fromisoformat(self.until)
 
 
@@ -123,11 +123,11 @@ class Change:
     """One [[policy.changes]] entry: why the policy was made weaker.
 
     Attributes:
-        version: of the policy, from which on.
+        version: the first version of the policy with the change.
         what: the entry or key that became weaker, as `rrpolicy diff` names it.
         why: the reason.
-        who: who decided it: a role.
-        place: where it stands.
+        who: the role that decided it.
+        place: of the entry in the policy.
     """
 
     version: str
@@ -139,11 +139,11 @@ class Change:
 
 @frozen
 class Governance:
-    """What people declare of a policy and decided on it.
+    """People's declarations about a policy and their decisions on it.
 
     Attributes:
-        context: what is declared.
-        waivers: what may stay as it is, until when.
+        context: the declarations.
+        waivers: findings that are permitted, and until when.
         changes: why it was made weaker.
     """
 
@@ -156,7 +156,7 @@ class Governance:
         return record(self)
 
     def digest(self) -> str:
-        """Return its digest: what signatures cover beside the policy's own."""
+        """Return its digest, which signatures cover in addition to the policy's."""
         return digest(canonical(self.to_json()))
 
 

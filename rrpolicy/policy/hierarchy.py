@@ -31,7 +31,7 @@ class HierarchyError(Exception):
 
 
 def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
-    """Return what each category becomes at each level; level 0 is the domain.
+    """Return the generalised value of each category at each level; level 0 is the domain.
 
     Args:
         node: a file's name relative to the policy file that holds it, or an array of levels, each a table
@@ -58,10 +58,10 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
 
 
 def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
-    """Return the categories that a hierarchy itself lists: of a domain that is yet to be observed.
+    """Return the categories that a hierarchy lists, for a domain that is yet to be observed.
 
     Args:
-        node: see `read_hierarchy`, which refuses what is no hierarchy.
+        node: see `read_hierarchy`, which checks it.
         files: that the policy may name.
 
     Raises:
@@ -76,7 +76,7 @@ def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
 
 
 def restrict_levels(levels: Levels, domain: Sequence[Value]) -> Levels | None:
-    """Return the levels of some of a hierarchy's categories, level 0 these; None if it lacks one.
+    """Return a hierarchy's levels for some of its categories, which are level 0; None if it lacks one.
 
     Args:
         levels: of all categories that the hierarchy lists.
@@ -184,7 +184,7 @@ def _member_value(node: Node) -> Value:
 
 
 def _require_nesting(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
-    """Refuse levels that do not nest, by categories of the policy: a file that is no hierarchy is not quoted."""
+    """Refuse levels that do not nest, naming categories of the policy: a file that is no hierarchy is not quoted."""
     first: dict[Value, int] = {}
     for i, part in enumerate(below):
         j = first.setdefault(part, i)

@@ -1,7 +1,7 @@
-"""What an entry of a policy is called, for machines: by what it speaks of, never by its position or its numbers.
+"""Names of a policy's entries for programs: by the entry's subject, never by its position or its numbers.
 
-A waiver, a fingerprint in a report for CI and a comparison of two policies all name entries so: a line or an entry that
-is put before another changes no name, and an entry whose limit changes stays the entry that it was.
+A waiver, a fingerprint in a report for CI and a comparison of two policies all name entries so: an entry inserted
+before another changes no name, and an entry whose limit changes keeps its name.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Identities:
 
 
 def entry_identities(policy: Policy) -> Identities:
-    """Return what the entries of a policy are called.
+    """Return the names of a policy's entries.
 
-    Entries that differ in their numbers alone are told apart by which of them stands first: `…#2` is the second.
+    Entries that differ only in their numbers are numbered in order: `…#2` is the second.
     """
     return Identities(
         _unique_names(requirement_id(requirement) for requirement in policy.requirements),
@@ -47,27 +47,27 @@ def entry_identities(policy: Policy) -> Identities:
 
 
 def requirement_id(requirement: Requirement) -> str:
-    """Return what a [[privacy]] entry is called, such as `privacy/l-diversity?kind=entropy&where.sex=female`."""
+    """Return the name of a [[privacy]] entry, such as `privacy/l-diversity?kind=entropy&where.sex=female`."""
     where = {f"where.{name}": _escaped_identity_text(category_text(value)) for name, value in requirement.where.items()}
     return _entry_name("privacy", requirement.model, {**_textual_options("privacy", requirement.options), **where})
 
 
 def gate_id(gate: Gate) -> str:
-    """Return what a [[utility]] entry is called, such as `utility/expected-l2?attributes=age,sex`."""
+    """Return the name of a [[utility]] entry, such as `utility/expected-l2?attributes=age,sex`."""
     return _entry_name("utility", gate.metric, _textual_options("utility", gate.options))
 
 
 def association_id(exact: str, randomised: str) -> str:
-    """Return what a column is called that gives another one away, such as `association/hiv_code/hiv`."""
+    """Return the name of a column that reveals another one, such as `association/hiv_code/hiv`."""
     return ASSOCIATION_PREFIX + "/".join(
         _escaped_identity_text(name).replace("/", "%2F") for name in (exact, randomised)
     )
 
 
 def _textual_options(section: str, options: BaseModel) -> dict[str, str]:
-    """Return what options say in words, where that is not the default; numbers are limits, and limits change.
+    """Return options in words if they are not the default; numbers are limits, and limits change.
 
-    What every entry of the section may state is part of no name: how it is decided does not tell of what it speaks.
+    Keys that every entry of the section may state are part of no name: they do not identify the entry's subject.
     """
     found = {}
     for name, field in type(options).model_fields.items():
@@ -79,7 +79,7 @@ def _textual_options(section: str, options: BaseModel) -> dict[str, str]:
 
 
 def _identity_text(value: object) -> str | None:
-    """Return words as a name has them; None for what is a number or holds one."""
+    """Return the value as a name has it; None if it is a number or contains one."""
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, bool):
@@ -97,7 +97,7 @@ def _entry_name(section: str, name: str, said: Mapping[str, str]) -> str:
 
 
 def _escaped_identity_text(text: str) -> str:
-    """Return text on one line in which nothing is taken for a part of a name."""
+    """Return text on one line without characters that separate the parts of a name."""
     return "".join(quote(c, safe="") if c in _SYNTAX or not c.isprintable() else c for c in text)
 
 

@@ -27,7 +27,8 @@ def read_governance(root: Node, head: PolicyTable | None, problems: list[Problem
     Args:
         root: the tree.
         head: [policy]; None if it has a problem.
-        problems: gets what a baseline demands and is not stated (RR248), and what it does not allow (RR249).
+        problems: gets statements that a baseline requires and that are missing (RR248), and those that it forbids
+            (RR249).
     """
     table = root.get("context")
     if head is None or (table is not None and table.wrong):
@@ -132,10 +133,10 @@ def load_policy(
 
     Args:
         path: the TOML file.
-        catalogue: called once with the distributions that the policy lists and a function index -> place; returns
-            the names that the policy may use, with the class that validates the options of each.
+        catalogue: called once with the distributions that the policy lists and a function index -> place; returns the
+            names that the policy may use, with the class that validates the options of each.
         source: a uri, relative to the working directory, that takes the place of the policy's own.
-        root: that the files lie under which the policy names; see `Root.of`.
+        root: the folder of the files that the policy names; see `Root.of`.
         alter: as for `read_merged`.
 
     Returns:
@@ -194,7 +195,7 @@ def load_policy(
 
 
 def _mechanism_aliases(catalogue: CatalogueFinder) -> AliasFinder:
-    """Return what finds the other names of mechanisms; plugins that cannot be loaded have none here."""
+    """Return a finder of the other names of mechanisms; plugins that cannot be loaded have none here."""
 
     def known(*trees: Node) -> Mapping[str, str]:
         listed = [i.value for t in trees if (node := t.get("policy", "plugins")) is not None for i in node.items]
@@ -208,12 +209,12 @@ def _mechanism_aliases(catalogue: CatalogueFinder) -> AliasFinder:
 
 
 def _with_record_bound(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
-    """Return requirements that know how many records a unit may have."""
+    """Return requirements with the bound on records per unit filled in."""
     return tuple(replace(requirement, max_records=max_records) for requirement in requirements)
 
 
 def _policy_files(root: Node) -> tuple[str, ...]:
-    """Return the files that a policy was read from: itself, its baselines and hierarchies."""
+    """Return the files from which a policy was read: itself, its baselines and hierarchies."""
     files = dict.fromkeys(node.place.file for _, node in root.walk())
     attributes = root.get("attributes")
     for attribute in attributes.table.values() if attributes else ():
@@ -224,7 +225,7 @@ def _policy_files(root: Node) -> tuple[str, ...]:
 
 
 def _policy_error(problems: list[Problem]) -> PolicyError:
-    """Return every problem once, in the order of the files and lines; what is to be filled in has no other problem."""
+    """Return every problem once, in the order of files and lines; a placeholder has no other problem."""
     open_places = {p.place for p in problems if p.code == PLACEHOLDER_CODE}
     unique = dict.fromkeys(p for p in problems if p.code == PLACEHOLDER_CODE or p.place not in open_places)
     files = {p.place.file: i for i, p in reversed(list(enumerate(unique))) if p.place is not None}
@@ -234,11 +235,11 @@ def _policy_error(problems: list[Problem]) -> PolicyError:
 
 
 FILES = ("parquet", "csv", "duckdb")
-"""Schemes that a path follows, of files whose endings do not tell what they are."""
+"""Schemes followed by a path, of files whose endings do not determine their format."""
 
 
 def absolute_uri(source: str, folder: str = ".") -> str:
-    """Return a uri so that it no longer depends on a folder: by default a caller's, on the working directory."""
+    """Return a uri that depends on no folder; by default relative uris start from the working directory."""
     multiplicity, own = split_counts_uri(source)
     if multiplicity is not None:
         return counts_uri(absolute_uri(own, folder), multiplicity)

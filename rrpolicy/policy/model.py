@@ -32,13 +32,13 @@ Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 
 
 DesignPart: TypeAlias = Literal["weight", "stratum", "cluster"]
-"""What a column is in the design of a survey; see `Attribute`."""
+"""The part of a column in the design of a survey; see `Attribute`."""
 Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
-"""How the people of a release stand to those of earlier ones; see `LedgerSettings`."""
+"""The relation between the people of a release and those of earlier ones; see `LedgerSettings`."""
 
 
 class Role(StrEnum):
-    """What an attribute is to an attacker; the words of ISO/IEC 20889."""
+    """An attribute's kind of information for an attacker; the terms of ISO/IEC 20889."""
 
     IDENTIFIER = "identifier"
     EXCLUDED = "excluded"
@@ -53,7 +53,7 @@ class Role(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """Return what a column of this role is, in a sentence."""
+        """Return the meaning of the role, in a sentence."""
         return {
             Role.IDENTIFIER: "Tells one unit (a person, a household) from another; it is never released.",
             Role.EXCLUDED: "Stands in the table and is never released.",
@@ -87,7 +87,7 @@ class Bins:
 
 
 def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
-    """Return the labels that bins have by themselves: `[0, 20)`, the last one closed unless it has no end."""
+    """Return the default labels of bins: `[0, 20)`, the last one closed unless it has no end."""
     shown = [e if isinstance(e, str) else f"{e:.15g}" for e in edges]
     last = "]" if edges[-1] != math.inf else ")"
     ends = [")"] * (len(edges) - 2) + [last]
@@ -98,7 +98,7 @@ _INTERVAL = re.compile(r"\[([^,]+), ([^,]+)[)\]]")
 
 
 def interval_edges(label: Value) -> tuple[float, float] | None:
-    """Return the edges of a bin of numbers from the label that `intervals` gives it; None of any other label."""
+    """Return the edges of a bin of numbers from its label by `intervals`; None for any other label."""
     told = _INTERVAL.fullmatch(label) if isinstance(label, str) else None
     try:
         low, high = map(float, told.groups()) if told else (math.nan, math.nan)
@@ -108,15 +108,15 @@ def interval_edges(label: Value) -> tuple[float, float] | None:
 
 
 ROUNDING_TOLERANCE = 1e-6
-"""By this share of the population known totals of different columns may differ: published ones are rounded."""
+"""The share of the population by which known totals of different columns may differ: published ones are rounded."""
 
 
 ROW_UNIT = "each row"
-"""In the place of a column's name as `unit`: each row is protected by itself, no matter whose it is."""
+"""The value of `unit`, in place of a column's name, that protects each row by itself."""
 MAX_UNIT_RECORDS = 1000
-"""The most records that a policy may admit of one unit."""
+"""The most records per unit that a policy may permit."""
 MAX_WEIGHT = 2.0**53
-"""People that a record may stand for: beyond, doubles count no people, and sums of powers of weights are infinite."""
+"""The largest weight: beyond it doubles count no people, and sums of powers of weights are infinite."""
 
 
 def category_weight(category: Value) -> float | None:
@@ -130,32 +130,33 @@ def category_weight(category: Value) -> float | None:
 
 @frozen
 class Attribute:
-    """One column of the table and all the policy says of it.
+    """One column of the table and its settings in the policy.
 
     Attributes:
         name: the column's name in the table.
         role: see `Role`.
         domain: the categories in the policy's order (bin labels for binned numbers; `outside` and `nulls` categories
-            included, once). None when observed, or when the column is dropped or released as it is (insensitive
+            included, once). None when observed, or when the column is dropped or released unmodified (insensitive
             without a domain).
         observed: the domain is taken from the data (and is then a disclosure that the report lists).
-        outside: the category that what is not in the domain maps to; None refuses.
-        nulls: the category that null (and NaN) maps to; None refuses.
+        outside: the category of values that are not in the domain; None refuses them.
+        nulls: the category of null (and NaN); None refuses them.
         scale: nominal, ordinal or interval.
-        bins: how a number becomes a category; None for a column that holds categories.
+        bins: the intervals that make categories of a number; None for a column that holds categories.
         release_as: the released column's name.
-        hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain, or all that
-            the hierarchy lists while the domain is not observed yet. None if none.
+        hierarchy: `hierarchy[j][i]` is the generalisation of `domain[i]` at level j; level 0 is the domain, or all
+            categories that the hierarchy lists while the domain is not observed yet. None if none.
         assume_unlinkable: the steward's reason why the column identifies nobody; None if not assumed.
-        unchanged: the steward's reason why the column is released as it is; None if none is stated.
-        missing: codes that stand for a missing value in this column; None: those of [source].
-        design: what the column is in the design of a survey: the weight (of how many people a record stands for), a
-            stratum, or a cluster (the primary sampling unit); None of any other column. An excluded column can be a
+        unchanged: the steward's reason to release the column unmodified; None if none is stated.
+        missing: codes for missing values in this column; None: those of [source].
+        design: the column's part in the design of a survey: the weight (the number of people that a record represents),
+            a
+            stratum, or a cluster (the primary sampling unit); None for any other column. An excluded column can be a
             weight, which is used inside and not released.
-        rounding: of a weight with numbers as they are, to multiples of what these are rounded before anything else
-            sees them; None if they are not.
-        totals: how many people of the population each category of the domain has; None if that is not known.
-        place: where the attribute stands in the policy.
+        rounding: of a weight with unbinned numbers, the unit to whose multiples these are rounded before anything else
+            uses them; None if they are not rounded.
+        totals: the number of people of the population in each category of the domain; None if unknown.
+        place: of the attribute in the policy.
     """
 
     name: str
@@ -183,7 +184,7 @@ class Attribute:
 
     @property
     def why_unchanged(self) -> str | None:
-        """Return why the column may be released as it is; that it identifies nobody says so, too."""
+        """Return the reason to release the column unmodified: that stated, or that for `assume_unlinkable`."""
         return self.assume_unlinkable if self.unchanged is None else self.unchanged
 
 
@@ -191,16 +192,16 @@ class Attribute:
 class Requirement(Generic[Options_co]):
     """One [[privacy]] entry.
 
-    What planners ask of it they read here, and know no model by name. Options of any model may state each of these as
-    an attribute or a property of that name; what they do not state has the default.
+    Planners read its properties here, and know no model by name. Options of any model may have each of these as an
+    attribute or a property of that name; missing ones have the default.
 
     Attributes:
         model: the privacy model's name.
         options: validated by that model's options class.
-        where: the subgroup it is limited to: attribute to category; empty for everyone.
-        max_records: the most records of a unit of protection, all of which it speaks of together; the policy states it
+        where: its subgroup: attribute to category; empty for everyone.
+        max_records: the most records of a unit of protection, all of which it covers together; the policy states it
             once, under [source].
-        place: where the entry stands.
+        place: of the entry in the policy.
     """
 
     model: str
@@ -211,35 +212,35 @@ class Requirement(Generic[Options_co]):
 
     @property
     def limit(self) -> Fraction | None:
-        """Return what the number achieved is held against; None where no single number is."""
+        """Return the limit of the achieved number; None if it is no single number."""
         stated = getattr(self.options, "limit", None)
         return None if stated is None else Fraction(stated)
 
     @property
     def decided_by(self) -> str:
-        """Return what is held against the limit: a certain `bound`, or an `estimate`."""
+        """Return the kind of number that is compared with the limit: a certain `bound`, or an `estimate`."""
         return str(getattr(self.options, "decided_by", "bound"))
 
     @property
     def frequency(self) -> Fraction | None:
-        """Return l if it asks that no sensitive value of a group be more frequent than 1/l; else None."""
+        """Return l if it requires that no sensitive value of a group be more frequent than 1/l; else None."""
         stated: Fraction | None = getattr(self.options, "frequency", None)
         return stated
 
     @property
     def implied_by(self) -> Fraction | None:
-        """Return the l from which on such a frequency implies it in all classes; None if none does."""
+        """Return the least l for which such a frequency implies it in all classes; None if none does."""
         stated: Fraction | None = getattr(self.options, "implied_by", None)
         return stated
 
     @property
     def by_some_frequency(self) -> bool:
-        """Return whether some l does where records are suppressed to reach it; how large it is, an assessor knows."""
+        """Return whether some such l exists and records are suppressed to reach it; an assessor computes it."""
         return self.implied_by is not None or bool(getattr(self.options, "by_some_frequency", False))
 
     @property
     def distinct(self) -> int | None:
-        """Return how many records whose sensitive values all differ satisfy it as a group; None if it does not say."""
+        """Return how many records with distinct sensitive values satisfy it as a group; None if unknown."""
         stated: int | None = getattr(self.options, "distinct", None)
         return stated
 
@@ -250,34 +251,34 @@ class Requirement(Generic[Options_co]):
 
     @property
     def monotone(self) -> bool:
-        """Return whether, if its assessor says so of its model, it holds of whatever is computed from a release."""
+        """Return whether, if its model is monotone by its assessor, it holds for any function of a release."""
         return bool(getattr(self.options, "monotone", True))
 
     @property
     def needs_reference(self) -> bool:
-        """Return whether it needs to know of the population, which a policy's reference table holds."""
+        """Return whether it needs facts about the population, which a policy's reference table holds."""
         return bool(getattr(self.options, "needs_reference", False))
 
     @property
     def called(self) -> str:
-        """Return what findings name its model, such as `attribute-disclosure/gain`."""
+        """Return the name of its model in findings, such as `attribute-disclosure/gain`."""
         return str(getattr(self.options, "called", self.model))
 
     @property
     def adversary(self) -> str:
-        """Return whom its number speaks of, where that depends on its options; "" where its assessor tells."""
+        """Return the attacker whom its number covers, if that depends on its options; "" if its assessor defines it."""
         return str(getattr(self.options, "adversary", ""))
 
     @property
     def assumptions(self) -> tuple[str, ...] | None:
-        """Return what its number rests on in any case, where that depends on its options; None if assessors tell."""
+        """Return the assumptions of its number, if they depend on its options; None if its assessor defines them."""
         stated: tuple[str, ...] | None = getattr(self.options, "assumptions", None)
         return stated
 
     def protects(self, policy: Policy) -> tuple[str, ...]:
         """Return the sensitive attributes that it protects: those its `sensitive` names, or every one if that is empty.
 
-        A model whose options have no `sensitive` speaks of no sensitive value.
+        A model whose options have no `sensitive` covers no sensitive value.
         """
         named: tuple[str, ...] | None = getattr(self.options, "sensitive", None)
         return () if named is None else named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
@@ -285,14 +286,14 @@ class Requirement(Generic[Options_co]):
 
 @frozen
 class Gate:
-    """One [[utility]] entry: a metric's expected value, and the most or the least that it may be.
+    """One [[utility]] entry: a limit on a metric's expected value.
 
     Attributes:
         metric: its name.
         options: of the metric.
-        max: the most, an exact rational as text, such as "1/50"; None where the least is stated.
-        place: where the entry stands.
-        min: the least, likewise.
+        max: the largest value permitted, an exact rational as text, such as "1/50"; None if the least is stated.
+        place: of the entry in the policy.
+        min: the smallest value permitted, likewise.
     """
 
     metric: str
@@ -307,12 +308,12 @@ class Gate:
 
     @property
     def bound(self) -> Bound:
-        """Return which of the two is stated."""
+        """Return which of the two limits is stated."""
         return "min" if self.max is None else "max"
 
     @property
     def limit(self) -> Fraction:
-        """Return the most, or the least."""
+        """Return the limit as an exact number."""
         return Fraction(str(self.min if self.max is None else self.max))
 
     def __str__(self) -> str:
@@ -322,17 +323,18 @@ class Gate:
 
 @frozen
 class MechanismChoice:
-    """The [mechanism] table: which one, with its validated options, which are all that the mechanism sees.
+    """The [mechanism] table: its name, with its validated options, which are all that the mechanism sees.
 
     Attributes:
         name: of the mechanism.
-        options: its own.
-        place: where it stands.
+        options: of the mechanism.
+        place: of the table in the policy.
         plan_on: uri of another table, on which parameters are chosen in place of the source; relative to the policy's
-            folder. None if there is none. That there is one is part of the digest; where it is, is not.
+            folder. None if there is none. The digest covers its presence but not its uri.
         plan_on_table: inside a database.
-        as_stated: digest of the options as the policy's files state them; "" if they were read from a document. Where
-            the mechanism is absent, that the files still state the same is all that can be known of them.
+        as_stated: digest of the options in the policy's files; "" if they were read from a document. If the mechanism
+            is
+            not installed, only a comparison with this digest is possible.
         recorded: the earlier name that documents hold in place of the name, so that digests do not change with it; ""
             if it has none.
     """
@@ -347,7 +349,7 @@ class MechanismChoice:
 
     @property
     def elsewhere(self) -> bool:
-        """Return whether parameters are chosen on another table than the source."""
+        """Return whether parameters are chosen on a table other than the source."""
         return self.plan_on is not None
 
     def to_json(self) -> dict[str, Json]:
@@ -376,16 +378,16 @@ class CsvSettings:
 
 @frozen
 class Reading:
-    """How an engine is to read a table.
+    """Settings by which an engine reads a table.
 
     Attributes:
-        csv: how a CSV file is spelled.
+        csv: format of a CSV file.
         missing: codes of missing values, in every column.
         of: such codes of single columns, in place of the others.
-        multiplicity: the column that says how often each row stands; None of a table of records.
-        rounding: weights that are rounded, and to multiples of what.
+        multiplicity: the column that holds the count of each row; None for a table of records.
+        rounding: weights that are rounded, and the units to whose multiples.
         read: the columns whose values are read; None for all but `skipped`.
-        skipped: columns whose values are not read, so that nothing has to be known of their type.
+        skipped: columns whose values are not read, so that their types may be unknown.
         column_wise: whether every column is read by itself, so that a text file is parsed into a table first.
     """
 
@@ -404,12 +406,12 @@ class Reading:
         return wanted or column == self.multiplicity
 
     def codes(self, column: str) -> tuple[Value, ...]:
-        """Return the codes that stand for a missing value in a column; no count is missing."""
+        """Return the codes for a missing value in a column; the column of counts has none."""
         return () if column == self.multiplicity else self.of.get(column, self.missing)
 
 
 PLAIN = Reading()
-"""As it stands: commas, UTF-8, no codes."""
+"""The defaults: commas, UTF-8, no codes."""
 
 
 @frozen
@@ -417,15 +419,16 @@ class SourceSettings:
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
-        uri: of the table. It says which column counts, too: see `rrpolicy.policy.folder.multiplicity`.
+        uri: of the table. It also names the column of counts: see `rrpolicy.policy.folder.multiplicity`.
         table: inside a database.
         min_rows: fewer records are refused.
         population: that the records were drawn from.
-        missing: codes of missing values, in every column that names none of its own.
-        csv: how a CSV file is spelled.
-        unit: the column named to tell units of protection apart, or `ROWS`; see `Policy.unit`.
+        missing: codes of missing values, in every column without separate codes.
+        csv: format of a CSV file.
+        unit: the column named to identify units of protection, or `ROW_UNIT`; see `Policy.unit`.
         max_records: the most records that a unit may have.
-        other_columns: what becomes of columns that the policy does not name: the table is refused, or they are dropped.
+        other_columns: the treatment of columns that the policy does not name: the table is refused, or they are
+            dropped.
     """
 
     uri: str = field(metadata=UNWRITTEN)
@@ -440,18 +443,18 @@ class SourceSettings:
 
     @property
     def multiplicity(self) -> str | None:
-        """Return the column that says how often each row stands, as the uri names it; None of a table of records."""
+        """Return the column that holds the count of each row, named by the uri; None for a table of records."""
         return split_counts_uri(self.uri)[0]
 
 
 @frozen
 class ReferenceSettings:
-    """The [reference] table: everybody of the population that the records are of, one record a person.
+    """The [reference] table: the whole population of the records, one record a person.
 
-    That there is one is part of the digest; where it is, is not.
+    The digest covers its presence but not its uri.
 
     Attributes:
-        uri: of the table, relative to the policy's folder; None where what was read does not hold it.
+        uri: of the table, relative to the policy's folder; None if the document that was read does not hold it.
         table: inside a database.
     """
 
@@ -467,15 +470,15 @@ class ReleaseSettings:
         format: of the released data.
         rows_per_file: of each file that a released table is cut into but the last; None for one file a table.
         protection: the least grade that a release must have.
-        accept: ids of derived statistics that the release may tell.
-        audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
-        csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
-        require_signatures: how many keys must have signed the release, so that it verifies.
+        accept: ids of derived statistics that the release may disclose.
+        audit_counts: exact counts of the original may appear in audit/ (else shares, rounded).
+        csv_formulas: the treatment of text that a spreadsheet would run as a formula, in every CSV file of public/.
+        require_signatures: the number of keys that must have signed the release, so that it verifies.
         require_roles: in each of these another person must have signed it.
         require_approval: in each of these another person must have approved the policy.
         signers: the file of allowed signers, relative to the policy's folder; None if none is named.
-        series: of whose releases a person's value is released alike as long as it is the same; None for none.
-        decoders: whether public/ tells the matrices that randomised the data.
+        series: the name of a series, in whose releases a person's unchanged value is released equally; None for none.
+        decoders: whether public/ contains the matrices that randomised the data.
         described_groups: the least people of a group that audit/ describes among those at the highest risk.
     """
 
@@ -495,24 +498,24 @@ class ReleaseSettings:
 
     @property
     def withholds(self) -> bool:
-        """Whether public/ tells no matrices."""
+        """Return whether public/ contains no matrices."""
         return self.decoders == "withheld"
 
 
 @frozen
 class LedgerSettings:
-    """The [ledger] table. `file` is not part of the digest: where the ledger lies changes no release.
+    """The [ledger] table. `file` is not part of the digest: the ledger's location changes no release.
 
     Attributes:
         file: of the ledger, relative to the policy's folder.
-        overlap: how the people of the table stand to those of earlier releases of its population. any: nothing is
+        overlap: the relation of the table's people to those of earlier releases of its population. any: nothing is
             known, some may be in both and with other values; nested: of any two of the tables one holds all people of
             the other; same: it is the same table, people and values; none: nobody was released before.
-        budget: what must hold of all releases together.
+        budget: requirements on all releases together.
         stated: whether the policy states the budget; else it is every requirement.
         uncomposed: why a release is made that no rule composes with earlier ones; None if none is made.
         different_values: the most different values that a person has of an attribute over all releases of a series;
-            None if that is not known.
+            None if unknown.
     """
 
     file: str = field(metadata=UNWRITTEN)
@@ -525,11 +528,11 @@ class LedgerSettings:
 
 @frozen
 class Policy:
-    """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
+    """A resolved policy. `attributes` keeps the order of the file, which is the order of the released columns.
 
-    `files` are those it was read from: itself, its baselines and hierarchies. `baselines` are those it extends, the
-    nearest first. `governance` is what people declare and decided: it has a digest of its own, and is no part of the
-    policy's.
+    `files` are those from which it was read: itself, its baselines and hierarchies. `baselines` are those it extends,
+    the nearest first. `governance` holds people's declarations and decisions: it has a separate digest, and is no part
+    of the policy's.
     """
 
     name: str
@@ -557,7 +560,7 @@ class Policy:
 
     @property
     def reading(self) -> Reading:
-        """Return how the table is to be read."""
+        """Return the settings by which the table is read."""
         own = {a.name: a.missing for a in self.attributes.values() if a.missing is not None}
         steps = {a.name: a.rounding for a in self.attributes.values() if a.rounding is not None}
         used = [a.name for a in self.attributes.values() if not a.role.dropped or a.design or a.name == self.unit]
@@ -583,7 +586,7 @@ class Policy:
 
     @property
     def linking(self) -> tuple[Attribute, ...]:
-        """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
+        """Return the attributes defining classes: quasi-identifiers and unmodified columns that may identify people."""
         return tuple(
             a
             for a in self.released
@@ -592,7 +595,7 @@ class Policy:
 
     @property
     def unit(self) -> str | None:
-        """Return the column that tells units of protection apart: the one named, else the only identifier."""
+        """Return the column that identifies units of protection: the one named, else the only identifier."""
         if self.of_rows:
             return None
         identifiers = self.with_role(Role.IDENTIFIER)
@@ -600,22 +603,22 @@ class Policy:
 
     @property
     def of_rows(self) -> bool:
-        """Return whether the policy says that each row is protected by itself, no matter whose it is."""
+        """Return whether the policy protects each row by itself, whichever person it belongs to."""
         return self.source.unit == ROW_UNIT and ROW_UNIT not in self.attributes
 
     @property
     def budget(self) -> tuple[Requirement, ...]:
-        """Return what must hold of all releases of the same people together, where that is stated."""
+        """Return the requirements on all releases of the same people together, if stated."""
         return self.ledger.budget if self.ledger is not None and self.ledger.stated else ()
 
     def place(self, key: str) -> Place | None:
-        """Return where a dotted key stands, or the nearest key above it."""
+        """Return the place of a dotted key, or of the nearest key above it."""
         while key and key not in self.places:
             key = key.rpartition(".")[0]
         return self.places.get(key)
 
     def place_of(self, reason: str, entry: Place | None) -> Place | None:
-        """Return where the option stands that a plugin's reason names; where the entry does if it names none."""
+        """Return the place of the option that a plugin's reason names; that of the entry if it names none."""
         if entry is None:
             return None
         above = f"{entry.key}."
@@ -624,7 +627,7 @@ class Policy:
         return entry if named is None else options[named]
 
     def to_json(self) -> Json:
-        """Return the resolved meaning as plain data: no uri, no paths, no spelling."""
+        """Return the resolved policy as plain data: without uris, paths and spelling."""
         kept = {key: plain(one) for key in ("ledger", "reference") if (one := getattr(self, key)) is not None}
         return {
             "schema": 1,
@@ -645,5 +648,5 @@ class Policy:
         }
 
     def digest(self) -> str:
-        """Return the digest of the resolved meaning."""
+        """Return the digest of the resolved policy."""
         return digest(canonical(self.to_json()))

@@ -31,7 +31,7 @@ class PlannedOptions(BaseModel):
 
 
 def mechanism_from_json(document: Mapping[str, Any], catalogue: Catalogue | None) -> MechanismChoice:
-    """Read the mechanism of a resolved policy, by the options classes that are at hand; it may be absent."""
+    """Read the mechanism of a resolved policy by the options classes available; it may be absent."""
     recorded, options = document["name"], document["options"]
     if catalogue is not None and recorded in catalogue.mechanisms:
         chosen, name = (
@@ -52,11 +52,11 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         document: the resolved policy.
         catalogue: of the plugins that the policy lists.
         uri: of the table, which the document does not hold.
-        folder: that a relative uri starts from.
+        folder: the start of a relative uri.
 
     Raises:
-        RefusedError: RR404 if the document is of another schema or names what no loaded plugin offers; a mechanism is
-            not needed any more.
+        RefusedError: RR404 if the document is of another schema or contains a name that no loaded plugin offers; a
+            mechanism is not needed any more.
     """
     if document.get("schema") != 1:
         raise RefusedError(Problem("RR404", f"a resolved policy of schema {document.get('schema')!r} is unknown"))
@@ -102,7 +102,7 @@ def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max
 
 
 def _ledger_from_json(document: Mapping[str, Any], catalogue: Catalogue, max_records: int) -> LedgerSettings:
-    """Read [ledger]; where the file lies, the document does not say."""
+    """Read [ledger]; the document does not contain the file's location."""
     budget = tuple(requirement_from_json(r, catalogue, max_records) for r in document["budget"])
     return read(LedgerSettings, document, {"file": "", "budget": budget})
 
@@ -112,6 +112,6 @@ def _options_from_json(known: Mapping[str, type[BaseModel]], name: str, options:
         raise MissingNameError(what, name)
     read = known[name].model_validate(options)
     defaults = {key: field.get_default(call_default_factory=True) for key, field in known[name].model_fields.items()}
-    # what stands at its default counts as not given: mechanisms refuse options that are given and have no use
+    # a value equal to its default counts as not given: mechanisms refuse options that are given and have no use
     read.model_fields_set.intersection_update(k for k, default in defaults.items() if getattr(read, k) != default)
     return read

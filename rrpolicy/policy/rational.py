@@ -29,7 +29,7 @@ def rational(value: object) -> Fraction:
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LARGEST_EXPONENT:
         raise ValueError("expected a number that is neither vast nor tiny beyond reason")
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
-        raise ValueError('expected a number such as 3 or 0.25, or a fraction such as "1/3"')  # noqa: TRY004  pydantic asks for it
+        raise ValueError('expected a number such as 3 or 0.25, or a fraction such as "1/3"')  # noqa: TRY004  pydantic requires it
     try:
         return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, OverflowError, ZeroDivisionError) as error:

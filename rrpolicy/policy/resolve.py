@@ -70,7 +70,7 @@ class Resolver:
             root: the merged tree.
             problems: gets what is wrong; may hold problems of the shape already.
             files: that the policy may name.
-            complete: no baseline is missing, so that what is missing is really missing.
+            complete: no baseline is missing, so that a missing key is really missing.
         """
         self.root = root
         self.problems = problems
@@ -96,7 +96,7 @@ class Resolver:
         return tuple(listed), lambda index: places[index] if index < len(places) else None
 
     def catalogue(self, find: CatalogueFinder) -> Catalogue | None:
-        """Ask for the names and options classes; what cannot be loaded is a problem like the others.
+        """Return the names and options classes; a plugin that cannot be loaded is a problem like the others.
 
         Raises:
             RefusedError: if a plugin is refused and nothing else is wrong with the policy so far.
@@ -112,9 +112,9 @@ class Resolver:
         return None
 
     def source(self, override: str | None) -> SourceSettings | None:
-        """Read [source]; a uri given by the caller takes the place of the policy's own.
+        """Read [source]; a uri given by the caller replaces the policy's.
 
-        It tells whether a table holds counts, too: the policy's `multiplicity` speaks of its own table alone.
+        It also determines whether a table holds counts: the policy's `multiplicity` applies to the policy's table only.
         """
         node = self.root.get("source")
         if node is None:
@@ -156,7 +156,7 @@ class Resolver:
         return ReferenceSettings(table.uri, table.table)
 
     def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
-        """Refuse a `unit` that is released or unknown, and a `max_records` that no column lets be tested."""
+        """Refuse a `unit` that is released or unknown, and a `max_records` that cannot be tested without a column."""
         named, most = self.root.get("source", "unit"), self.root.get("source", "max_records")
         if source is None or any(a is None for a in attributes.values()):
             return
@@ -190,7 +190,7 @@ class Resolver:
             self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
 
     def attributes(self) -> dict[str, Attribute | None]:
-        """Read [attributes]; None stands for one that has a problem."""
+        """Read [attributes]; the value of one that has a problem is None."""
         node = self.section("attributes")
         if node is None:
             return {}
@@ -217,7 +217,7 @@ class Resolver:
         return found
 
     def released_names(self, attributes: Iterable[Attribute], node: Node) -> None:
-        """Refuse two released columns of one name; engines do not tell capitals from small letters."""
+        """Refuse two released columns of one name; engines do not distinguish capitals from small letters."""
         first: dict[str, Attribute] = {}
         for attribute in attributes:
             other = first.setdefault(attribute.release_as.lower(), attribute)
@@ -231,7 +231,7 @@ class Resolver:
                 )
 
     def one_weight(self, weights: Sequence[Attribute], node: Node) -> None:
-        """Refuse several weights: which of them an estimate takes would not be told."""
+        """Refuse several weights: it would be undefined which of them an estimate takes."""
         for other in weights[1:]:
             message = f"'{other.name}' is a weight, and '{weights[0].name}' is one already"
             hint = "of several weights, leave `design` out of all but the one that most estimates need"
@@ -261,13 +261,13 @@ class Resolver:
                 self.problems.append(Problem("RR253", message, place, expected, hint))
 
     def requirements(self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue) -> list[Requirement]:
-        """Read [[privacy]]; what a baseline asks already is not asked again."""
+        """Read [[privacy]]; a requirement that a baseline contains is added once."""
         return self._required("privacy", attributes, catalogue)
 
     def ledger(
         self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue, requirements: Sequence[Requirement]
     ) -> LedgerSettings | None:
-        """Read [ledger]; without a budget of its own, every requirement must hold of all releases together."""
+        """Read [ledger]; without a separate budget, every requirement must hold for all releases together."""
         node = self.root.get("ledger")
         if node is None or not isinstance(node.value, dict):
             return None
@@ -366,7 +366,7 @@ class Resolver:
         return found
 
     def _limits(self, node: Node) -> UtilityEntry | None:
-        """Return the limit of a [[utility]] entry, `max` or `min`; None, and a problem, unless one of them stands."""
+        """Return the limit of a [[utility]] entry, `max` or `min`; None, and a problem, unless one is stated."""
         stated = {name: limit for name in ("max", "min") if (limit := node.get(name)) is not None}
         if any(limit.wrong for limit in stated.values()):
             return None
@@ -478,5 +478,5 @@ class Resolver:
 
 
 def _json_value(value: Any) -> Any:
-    """Return what JSON has none of: decimals as numbers, dates as text."""
+    """Return the JSON value of a TOML value: decimals as numbers, dates as text."""
     return value.isoformat() if hasattr(value, "isoformat") else float(value)

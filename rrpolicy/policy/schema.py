@@ -31,7 +31,7 @@ _REQUIRED = {
 def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     """Return the JSON Schema (draft 2020-12) of the policy language.
 
-    A file that extends a baseline may leave out what the baseline says; any other must be whole.
+    A file that extends a baseline may leave out keys that the baseline states; any other must be complete.
 
     Args:
         catalogue: the mechanisms, privacy models, utility metrics and formats to complete from.
@@ -109,7 +109,7 @@ def _unnamed_mechanism(common: Mapping[str, Any], options: Sequence[Mapping[str,
 
 
 def _root_requirements() -> dict[str, Any]:
-    """Return what a policy needs that extends no other."""
+    """Return the keys required of a policy that extends no other."""
     sections = {name: {"required": keys} for name, keys in _REQUIRED.items()}
     return {
         "required": ["policy", "source", "attributes", "privacy", "mechanism"],
@@ -118,7 +118,7 @@ def _root_requirements() -> dict[str, Any]:
 
 
 def _simplified_schema(node: Any) -> Any:
-    """Return a schema without null, which TOML has not, and without the titles and defaults that say nothing."""
+    """Return a schema without null, which TOML lacks, and without redundant titles and defaults."""
     if isinstance(node, list):
         return [_simplified_schema(item) for item in node]
     if not isinstance(node, dict):

@@ -1,1 +1,1 @@
-"""Files that somebody else may have written, and files that appear whole or not at all."""
+"""Files from untrusted sources, and files that appear whole or not at all."""

@@ -1,4 +1,4 @@
-"""Files to start from: written into a folder all at once or not at all, and never over others."""
+"""New files: written into a folder all at once or not at all, and never over others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUP
 
 
 def refuse_existing(path: Path) -> None:
-    """Refuse a path that something has already.
+    """Refuse a path that exists.
 
     Raises:
         RefusedError: RR402.
@@ -56,17 +56,17 @@ def appear(made: Path, path: Path) -> None:
 
 
 def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tuple[Path, ...]:
-    """Write files that are not there yet.
+    """Write files that do not exist yet.
 
     Args:
         folder: made if missing.
-        files: the path in the folder -> what writes the file there.
+        files: the path in the folder -> a function that writes the file.
 
     Returns:
         The written files, in that order.
 
     Raises:
-        RefusedError: RR411 if one of the files is there already, RR407 or RR408 if they cannot be written.
+        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
     """
     targets = {name: folder / name for name in files}
     there = [name for name, path in targets.items() if path.exists()]

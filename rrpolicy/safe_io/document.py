@@ -1,7 +1,7 @@
-"""Reading a JSON document that somebody else may have written: it says one thing, and only what its schema knows.
+"""Reading a JSON document from an untrusted source: it has one meaning, and only fields of its schema.
 
-The schemas are the package's own, in `rrpolicy/schemas`. Of JSON Schema only the words that they use are understood;
-any other is an error of the schema, never passed over.
+The schemas are the package's, in `rrpolicy/schemas`. Only the keywords of JSON Schema that they use are understood; any
+other is an error of the schema, never ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_following_links(path: Path, most: int) -> bytes:
         most: bytes.
 
     Raises:
-        OSError: if it cannot be read, is no regular file, or is larger; `strerror` says so in words.
+        OSError: if it cannot be read, is no regular file, or is larger; `strerror` has the reason in words.
         ValueError: if it is no possible path.
     """
     _require_regular(os.stat(path).st_mode)  # noqa: PTH116 a path may hold NUL
@@ -49,11 +49,11 @@ def _require_regular(mode: int) -> None:
 
 MOST_BYTES = 1 << 28
 DEEPEST = 64
-"""Levels of nesting; what a release needs is below 20."""
+"""The most levels of nesting; a release needs fewer than 20."""
 LARGEST = 1 << 127
 """Whole numbers are below this: no engine holds larger ones."""
 SHOWN = 3
-"""Faults of a document that a message names."""
+"""The most faults of a document that a message names."""
 _NOTES = frozenset({"$schema", "$defs", "$id", "title", "description", "format", "default", "examples"})
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -67,7 +67,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class UnreadableError(ValueError):
-    """A document that cannot be trusted to say one thing; the message names the file and no value."""
+    """A document that has no single meaning; the message names the file and no value."""
 
 
 def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def read_object(content: bytes, name: str) -> dict[str, Any]:
 
     Args:
         content: the bytes.
-        name: of what they are, for messages.
+        name: of the document, for messages.
 
     Raises:
         UnreadableError: if it is none.
@@ -118,7 +118,7 @@ def read_object(content: bytes, name: str) -> dict[str, Any]:
 
 
 def read_regular(path: Path, *, most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file; a symbolic link, a device or a pipe is not waited for.
+    """Return the bytes of a regular file; never wait for a symbolic link, a device or a pipe.
 
     Raises:
         OSError: if it cannot be opened.
@@ -136,12 +136,12 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def faults(document: Any, schema: str, only: Sequence[str] | None = None) -> list[str]:
-    """Return where a document is not what its schema asks, in words that name the place and no value.
+    """Return violations of a document's schema, in words that name the place and no value.
 
     Args:
         document: plain data.
         schema: its name and version, such as `rrpolicy.release/1`.
-        only: the fields that are going to be read; None for the whole document, in which nothing unknown may stand.
+        only: the fields that will be read; None for the whole document, in which unknown fields are faults.
     """
     whole = _schema(schema)
     if only is not None:
@@ -162,7 +162,7 @@ def _schema(name: str) -> Mapping[str, Any]:
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a schema and all that stand in it."""
+    """Yield a schema and all its subschemas."""
     yield schema
     inner = [*schema.get("$defs", {}).values(), *schema.get("properties", {}).values(), *schema.get("anyOf", ())]
     others = (schema.get(word) for word in ("items", "additionalProperties"))
@@ -171,7 +171,7 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    """Yield (place, why) of everything that a schema does not allow."""
+    """Yield (place, why) of every violation of a schema."""
     if "$ref" in schema:
         yield from _faults(value, named[schema["$ref"].removeprefix("#/$defs/")], named, place)
         return
@@ -179,7 +179,7 @@ def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], pla
         meant = [other for other in schema["anyOf"] if _may_be(value, other)] or schema["anyOf"]
         tried = [list(_faults(value, other, named, place)) for other in meant]
         if all(tried):
-            # the alternative that got furthest tells most
+            # the alternative that got furthest is the most informative
             yield from max(tried, key=lambda found: max(len(where) for where, _ in found))
         return
     why = _wrong(value, schema)
@@ -195,13 +195,13 @@ def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], pla
 
 
 def _may_be(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Return whether an object has the constants that tell an alternative from others."""
+    """Return whether an object has the constants that distinguish an alternative from others."""
     told = {key: inner["const"] for key, inner in schema.get("properties", {}).items() if "const" in inner}
     return not told or (isinstance(value, dict) and all(_equal(value.get(key), own) for key, own in told.items()))
 
 
 def _wrong(value: Any, schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value itself; "" if nothing is."""
+    """Return the fault of a value itself; "" if there is none."""
     types = schema.get("type", _EVERY)
     types = [types] if isinstance(types, str) else types
     if not any(_is(value, name) for name in types):
@@ -214,7 +214,7 @@ def _wrong(value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _out_of_bounds(value: Any, schema: Mapping[str, Any]) -> str:
-    """Return in what a value of the right type is too small, too large or written otherwise; "" if in nothing."""
+    """Return the bound or pattern that a value of the right type violates; "" if none."""
     if isinstance(value, str) and "pattern" in schema and ("\n" in value or not re.search(schema["pattern"], value)):
         return "is not written as it must be"
     if _is(value, "number") and value < schema.get("minimum", value):
@@ -259,7 +259,7 @@ def _equal(value: Any, other: Any) -> bool:
 
 
 def _shallow(document: Any) -> None:
-    """Refuse what is nested so deeply that reading it further could exhaust the stack, and text that is no Unicode."""
+    """Refuse nesting so deep that reading it further could exhaust the stack, and text that is no Unicode."""
     level, depth = [document], 0
     while level:
         if depth > DEEPEST:

@@ -1,8 +1,8 @@
 """Leaving at once on a signal, and leaving nothing behind.
 
-An exception would not do: Python swallows one that comes in a destructor, imports and the engine turn it into another,
-and none comes before a long call of the engine has ended. So a thread of its own waits for the signal, removes what is
-unfinished, and ends the process.
+An exception is not enough: Python swallows one that is raised in a destructor, imports and the engine turn it into
+another, and none is raised before a long call of the engine has ended. So a separate thread waits for the signal,
+removes unfinished files, and ends the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PASSES, _PAUSE = 50, 0.005
 
 @frozen(eq=False)
 class _CleanupItem:
-    """What goes with the process, unless it `stays`; `kept` then says so."""
+    """A file or folder that is removed with the process, unless it `stays`; `kept` is then the message."""
 
     path: Path
     stays: Callable[[], bool]
@@ -43,12 +43,12 @@ _cleanup_begun = threading.Event()
 
 
 def random_suffix() -> str:
-    """Return the end of a name that nobody guesses."""
+    """Return an unguessable end of a name."""
     return os.urandom(TOKEN // 2).hex()
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file, if it is there and can be."""
+    """Remove a file, if it exists and can be removed."""
     with suppress(OSError):
         path.unlink(missing_ok=True)
 
@@ -56,11 +56,11 @@ def remove_file(path: Path) -> None:
 def remove_folder(path: Path) -> None:
     """Remove a folder whose name ends in a token, though others may still be writing into it.
 
-    A second thread may call it, and then finishes what the first one began.
+    A second thread may call it, and then finishes the work of the first one.
     """
     gone = path.with_name(path.name[:-TOKEN] + path.name[-TOKEN:][::-1])
     with suppress(OSError):
-        path.rename(gone)  # what is created in it under its own name fails from here on
+        path.rename(gone)  # creating files under its old name now fails
     for _ in range(_PASSES):
         for folder in (path, gone):
             shutil.rmtree(folder, ignore_errors=True)
@@ -76,13 +76,13 @@ def cleanup_on_exit(
     kept: str = "",
     remove: Callable[[Path], None] = remove_file,
 ) -> Iterator[None]:
-    """Remove a file or folder at the end, however it comes: an error, a signal, or because it is not needed any more.
+    """Remove a file or folder at the end: after an error, on a signal, or because it is no longer needed.
 
     Args:
         path: need not exist yet.
         stays: whether it is finished, and stays.
-        kept: what an interrupt then says of it.
-        remove: how it is removed.
+        kept: its message on an interrupt.
+        remove: removes it.
     """
     entry = _CleanupItem(path, stays, kept, remove)
     _cleanup_items.append(entry)
@@ -99,12 +99,12 @@ def cleanup_on_exit(
 
 
 def interruption_summary() -> str:
-    """Return what an interrupted process has done, in words."""
+    """Return the actions of an interrupted process, in words."""
     return "; ".join(_kept_messages) or "nothing was written"
 
 
 def install_signal_handlers() -> None:
-    """Take SIGINT, SIGTERM and SIGHUP over for the rest of the process; a SIGHUP that is ignored (nohup) stays so."""
+    """Handle SIGINT, SIGTERM and SIGHUP for the rest of the process; a SIGHUP that is ignored (nohup) stays ignored."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     threading.Thread(target=_await_signal, args=(reading,), daemon=True).start()
@@ -115,14 +115,14 @@ def install_signal_handlers() -> None:
 
 
 def uninstall_signal_handlers() -> None:
-    """Leave by the signal's exit status and nothing else: the interpreter is ending, and all is finished."""
+    """Exit by the signal's status without cleaning up: the interpreter is ending, and all is finished."""
     for number in SIGNALS:
         if signal.getsignal(number) is _block_main_thread:
             signal.signal(number, lambda received, _: os._exit(SIGNAL_EXIT_BASE + received))
 
 
 def _block_main_thread(*_: object) -> None:
-    """Keep the main thread from going on; the other one ends the process."""
+    """Block the main thread; the other one ends the process."""
     while True:
         time.sleep(1)
 
@@ -140,7 +140,7 @@ def _await_signal(reading: int) -> None:
 
 
 def _remove_unfinished() -> None:
-    """Remove what is unfinished, and look again: the main thread may have been about to begin something."""
+    """Remove unfinished files, twice: the main thread may have been about to create one."""
     _cleanup_begun.set()
     for _ in range(2):
         for entry in tuple(_cleanup_items):

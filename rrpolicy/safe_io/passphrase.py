@@ -1,4 +1,4 @@
-"""Passphrases: from the environment, else asked for on the terminal; never an argument, which others could read."""
+"""Passphrases: from the environment, else from the terminal; never an argument, which others could read."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import os
 import sys
 
 MIN_LENGTH = 8
-"""Characters below which a passphrase protects nothing."""
+"""The least number of characters of a passphrase."""
 
 
 class NoPassphraseError(ValueError):
-    """There is none; the message says why, and what to do."""
+    """A missing or invalid passphrase; the message has the reason, and a remedy."""
 
 
 def read_passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
     """Return a passphrase.
 
     Args:
-        variable: the environment variable that holds it where nobody can be asked.
-        what: what it protects, for the prompt and the message.
-        new: something is being protected, so that it is asked for twice and must be long enough.
+        variable: the environment variable that holds it if there is no terminal.
+        what: the thing protected, for the prompt and the message.
+        new: for a new file, so that it is entered twice and must be long enough.
 
     Raises:
         NoPassphraseError: if there is none, it is too short, or the two differ.

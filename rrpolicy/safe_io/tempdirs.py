@@ -1,7 +1,7 @@
-"""The one place for what must not stay: rows of the original that are sorted or spilled, and bundles in the making.
+"""The one place for temporary files: rows of the original that are sorted or spilled, and bundles in the making.
 
-A folder of mode 0700 that the process holds locked. What a killed run left behind is not locked any more: the next run,
-of whatever command, removes it. Locks end with their process; a process's number would be given to another one.
+A folder of mode 0700 that the process holds locked. A folder left by a killed run is no longer locked: the next run, of
+any command, removes it. Locks end with their process; a process's number would be given to another one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rrpolicy.safe_io.interrupts import (
 )
 
 SCRATCH_VARIABLE = "RRPOLICY_SCRATCH"
-"""Names the folder that scratch folders are made in; default: the folder for temporary files."""
+"""Names the parent of scratch folders; default: the folder for temporary files."""
 _PREFIX = "run-"
 _HEX = frozenset("0123456789abcdef")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -34,11 +34,11 @@ _FULL_IN_WORDS = ("No space left on device", "File too large", "Disk quota excee
 
 @frozen
 class Scratch:
-    """A folder for as long as a command runs.
+    """A folder for the duration of a command.
 
     Attributes:
-        folder: where rows may be spilled.
-        umask: of the process before; as long as there is scratch, its files are its owner's alone.
+        folder: for spilled rows.
+        umask: of the process before; while scratch exists, only the owner can read its files.
     """
 
     folder: Path
@@ -50,7 +50,7 @@ def scratch_folder() -> Iterator[Scratch]:
     """Make a scratch folder, after removing those that killed runs left; it is gone afterwards.
 
     Raises:
-        RefusedError: RR421 if there can be none, RR408 if its disk is full.
+        RefusedError: RR421 if it cannot be made, RR408 if its disk is full.
     """
     place = _user_folder()
     umask = os.umask(0o077)
@@ -72,7 +72,7 @@ def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> I
     Args:
         parent: exists.
         prefix: of its name, which ends in a token.
-        target: where it will stand when it is finished, if anywhere.
+        target: its final path, if any.
     """
     identity: tuple[int, int] | None = None
 
@@ -94,15 +94,15 @@ def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> I
 
 
 def remove_stale(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
-    """Remove what killed runs of this user left; what a living run holds is locked and stays.
+    """Remove folders that killed runs of this user left; those of a living run are locked and stay.
 
     Args:
         parent: the folder to look in.
         prefix: of the names.
-        infix: what stands before the token that they end with.
+        infix: the text before the token at their end.
 
     Returns:
-        The names of what was removed.
+        The names of the removed folders.
     """
     swept = []
     for folder in sorted(parent.iterdir()):
@@ -122,7 +122,7 @@ def remove_stale(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, 
 
 
 def directory_identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from every other one, wherever it is moved; None if there is none."""
+    """Return a folder's identity, which survives moves; None if it does not exist."""
     try:
         found = path.lstat()
     except OSError:
@@ -132,7 +132,7 @@ def directory_identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def disk_full_as_refusal(what: str) -> Iterator[None]:
-    """Turn what the file system or the engine says of a full disk into a refusal.
+    """Turn an error of the file system or the engine about a full disk into a refusal.
 
     Raises:
         RefusedError: RR408.
@@ -154,7 +154,7 @@ def disk_full_as_refusal(what: str) -> Iterator[None]:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error of the operating system or the engine says that a disk is full."""
+    """Return whether an error of the operating system or the engine means that a disk is full."""
     if isinstance(error, OSError):
         return error.errno in _FULL or any(words in str(error) for words in _FULL_IN_WORDS)
     engine = type(error).__module__.split(".")[0] in {"duckdb", "_duckdb"}
@@ -165,7 +165,7 @@ def _user_folder() -> Path:
     """Return this user's folder for scratch folders, made if missing.
 
     Raises:
-        RefusedError: RR421 if it is not his alone: whoever else could write there could have anything removed.
+        RefusedError: RR421 if others can write to it: they could have any file removed.
     """
     above = Path(os.environ.get(SCRATCH_VARIABLE) or tempfile.gettempdir()).absolute()
     place = above / f"rrpolicy-{os.geteuid()}"
@@ -188,7 +188,7 @@ def _no_folder_error(message: str) -> RefusedError:
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return the descriptor that holds a folder locked; -1 if another run took it for one that was left."""
+    """Return the descriptor that holds a folder locked; -1 if another run removed it as stale."""
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

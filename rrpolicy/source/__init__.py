@@ -1,1 +1,1 @@
-"""Reading the original: a pinned `Snapshot` of a table, seen under a policy as an `Original`."""
+"""Reading the original: a pinned `Snapshot` of a table, read under a policy as an `Original`."""

@@ -1,4 +1,4 @@
-"""What a first look at a table asks, counted while its distinct rows pass."""
+"""Counts needed by the first look at a table, taken in one pass over its distinct rows."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 MOST = 1 << 20
-"""Cells, surprises included, that are counted in an array."""
+"""The most cells, surprises included, that are counted in an array."""
 
 
 class CellCounter:
-    """Counts cells of categories, and in the columns beside them nulls and numbers that cannot be."""
+    """Counts cells of categories, and nulls and invalid numbers in the carried columns."""
 
     def __init__(self, coded: Sequence[Attribute], probes: Sequence[Attribute | None]) -> None:
         """Prepare.
 
         Args:
             coded: the categorical attributes.
-            probes: of each column beside them, `carried_probe`'s stand-in.
+            probes: of each carried column, the result of `probe_attribute`.
         """
         self._coded = coded
         self._n = np.zeros([len(a.domain or ()) - NULL_CODE for a in coded], dtype=np.int64)
@@ -43,7 +43,7 @@ class CellCounter:
         return math.prod(len(a.domain or ()) - NULL_CODE for a in coded) <= MOST
 
     def take(self, batch: pa.RecordBatch) -> None:
-        """Take distinct rows: codes of the attributes, the columns beside them in order, others, and multiplicities."""
+        """Take distinct rows: codes of the attributes, the carried columns in order, others, and multiplicities."""
         *columns, last = batch.columns
         n = as_numpy(last)
         number = np.zeros(len(n), dtype=np.int32)
@@ -63,7 +63,7 @@ class CellCounter:
         return tabulate(names, shape, codes, self._n[self._n > 0])
 
     def surprising(self) -> Mapping[str, tuple[int, int]]:
-        """Return how many records have a null, and how many a number that cannot be, by column that has a probe."""
+        """Return the records with a null and those with an invalid number, by column that has a probe."""
         return {p.name: found for p, found in zip(self._probes, self._surprising, strict=True) if p is not None}
 
 

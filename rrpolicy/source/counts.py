@@ -17,7 +17,7 @@ Codes: TypeAlias = npt.NDArray[np.int32]
 Array: TypeAlias = npt.NDArray[np.float64]
 
 _DENSE = 1 << 16
-"""Codes up to about here are counted where they stand; wider ones are sorted."""
+"""Codes up to about here are counted in an array; wider ones are sorted."""
 
 
 @frozen(slots=False)
@@ -67,7 +67,7 @@ class Counts:
         return array.reshape(self.shape)
 
     def marginal(self, *attributes: str) -> Counts:
-        """Return the table over some of the attributes, in the order asked for."""
+        """Return the table over some of the attributes, in the given order."""
         axes = [self.attributes.index(a) for a in attributes]
         return tabulate(attributes, tuple(self.shape[a] for a in axes), self.codes[:, axes], self.n)
 
@@ -87,7 +87,7 @@ def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, 
 
 
 def rank_codes(codes: Ints | Codes) -> tuple[Ints, Ints]:
-    """Return the codes that occur, in order, and of each entry the place of its own among them."""
+    """Return the codes that occur, in order, and each entry's position among them."""
     if not len(codes) or int(codes.min()) < 0 or int(codes.max()) > _DENSE + len(codes):
         found, places = np.unique(codes, return_inverse=True)
         return found.astype(np.int64), places.astype(np.int64)
@@ -96,11 +96,11 @@ def rank_codes(codes: Ints | Codes) -> tuple[Ints, Ints]:
 
 
 def number_rows(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
-    """Return the number of each row among the distinct rows in lexicographic order, and how many there are.
+    """Return each row's position among the distinct rows in lexicographic order, and the number of distinct rows.
 
     Args:
         columns: codes >= 0, each (rows,).
-        rows: how many, for when there is no column.
+        rows: number of rows, in case there is no column.
     """
     number = np.zeros(rows, dtype=np.int64)
     distinct = min(rows, 1)

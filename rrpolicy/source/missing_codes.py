@@ -1,8 +1,8 @@
-"""Numbers that look like codes of missing values: beyond a gap at an end of the other numbers, as surveys write them.
+"""Numbers that look like codes of missing values: beyond a gap at an end of the other numbers, as in surveys.
 
 At the high end these are the last numbers of a width (6 to 9, 96 to 99, 998, 9999) and repeated fives to eights (555,
 66, 77, 88); at the low end the same and -1 to -5 below 0. A scale of 0 to 10 with 77, 88 and 99 has three; ages up to
-99, percentages up to 100 and years have none, as no gap parts them.
+99, percentages up to 100 and years have none, as no gap separates them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Number: TypeAlias = "int | float | Decimal"
 _LAST = re.compile(r"9*[6-9]|5{3,}|6{2,}|7+|8+")
 _BELOW = re.compile(r"-(9*[6-9]|5{3,}|6{2,}|7+|8+|[1-5])")
 _STEP = 2
-"""The least gap: a scale goes on by 1."""
+"""The least gap: steps of a scale are 1."""
 _APART = 0.25
-"""Of the range of the other numbers, how far a code at the high end lies from them at least."""
+"""The least distance of a code at the high end from the other numbers, as a share of their range."""
 
 
 def likely_missing_codes(first: Sequence[Number], last: Sequence[Number]) -> tuple[Number, ...]:
@@ -29,7 +29,7 @@ def likely_missing_codes(first: Sequence[Number], last: Sequence[Number]) -> tup
 
     Args:
         first: some of its first different numbers in order, the least one among them.
-        last: some of its last ones, likewise; the same as `first` where these are all.
+        last: some of its last ones, likewise; the same as `first` if these are all.
     """
     below = [*takewhile(lambda v: _matches_pattern(v, _BELOW), first)]
     rest = first[len(below) :]

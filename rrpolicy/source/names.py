@@ -1,4 +1,4 @@
-"""What a column's name suggests: an identifier of people, a number of rows, a sensitive attribute, or a place."""
+"""Meanings suggested by a column's name: an identifier of people, a row number, a sensitive attribute, or a place."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LINKING_WORDS = (
     " school occupat job profession marital famil household child language"
 )
 _SHORT = 5
-"""A word of the lists above with fewer letters is a whole word of a name; another one begins a word of it."""
+"""Words of the lists above with fewer letters match a whole word of a name; longer ones match its beginning."""
 _WHOLE = "state"
-"""It is a whole word, too: a statement is no place."""
+"""A longer word that matches only a whole word: a statement is no place."""
 _ROWS = [
     [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
 ]
@@ -26,7 +26,7 @@ _KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key
 
 
 def is_row_number_name(name: str) -> bool:
-    """Return whether a column's name is that of a number of rows."""
+    """Return whether a column's name is that of row numbers."""
     return name_words(name)[-1:] in _ROWS
 
 
@@ -42,7 +42,7 @@ def name_words(name: str) -> list[str]:
 
 
 def contains_word(name: str, known: str) -> bool:
-    """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
+    """Return whether a name contains one of some words: short ones whole, longer ones as the beginning of a word."""
     parts = name_words(name)
     words = known.split()
     return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT and w != _WHOLE)) for p in parts)

@@ -24,26 +24,26 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)?//")
 _ELSEWHERE = frozenset({"RR355", "RR356", "RR358"})
 _UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "RR348"}) | _ELSEWHERE
-"""Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
+"""Codes, in addition to RR300 to RR309, of a table that cannot be read under any policy."""
 
 
 def is_unreadable(error: DataError) -> bool:
-    """Return whether a table cannot be read at all; else it can, and does not fit the policy."""
+    """Return whether a table cannot be read under any policy; otherwise it does not fit this policy."""
     return any(problem.code.startswith("RR30") or problem.code in _UNREADABLE for problem in error.problems)
 
 
 @contextmanager
 def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
-    """Open the policy's table and read it, and the reference table with it, where the policy says where that is.
+    """Open and read the policy's table, and the reference table with it if the policy names one.
 
     Args:
-        policy: says where the table is; relative paths start in the policy's folder.
+        policy: names the table; relative paths start in the policy's folder.
         sources: engines by scheme (`demo`) or ending (`.parquet`).
-        scratch: where the engine spills; made with mode 0700 if missing, wiped by the caller.
+        scratch: the folder to which the engine spills; made with mode 0700 if missing, wiped by the caller.
 
     Raises:
         DataError: RR300 to RR321; RR337 if the reference table lacks people of the table.
-        RefusedError: RR410 if the table changes meanwhile.
+        RefusedError: RR410 if the table changes during reading.
     """
     from rrpolicy.source.original import read_original
 
@@ -58,7 +58,7 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 def open_with_reference(
     original: TableOriginal, sources: Mapping[str, Source], scratch: Path
 ) -> Iterator[TableOriginal]:
-    """Read the reference table beside an original; yield that as it is, if its policy does not say where one lies.
+    """Yield an original with its reference table; unchanged if its policy names none.
 
     Args:
         original: with observed domains filled in; both tables have the same.
@@ -68,7 +68,7 @@ def open_with_reference(
     Raises:
         DataError: RR300 to RR321 if it cannot be read, or does not fit the policy; RR337 if it lacks people of the
             table.
-        RefusedError: RR410 if it changes meanwhile.
+        RefusedError: RR410 if it changes during reading.
     """
     from rrpolicy.source.original import read_original
     from rrpolicy.source.reference import reference_policy, reference_problem, require_subset_of_reference
@@ -105,7 +105,7 @@ def open_table_snapshot(
     """Open a table by its engine; see `Source.open`.
 
     Raises:
-        RefusedError: RR413 if the engine is a plugin's and gives something else.
+        RefusedError: RR413 if the engine is a plugin's and returns another object.
     """
     with check_return_type(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
         check_protocol(snapshot, SNAPSHOT, source.open)
@@ -114,11 +114,11 @@ def open_table_snapshot(
 
 @frozen
 class CountsSource:
-    """A table of distinct rows with counts, which another engine reads; a `Source`.
+    """A table of distinct rows with counts, read by another engine; a `Source`.
 
     Attributes:
         engine: that reads it.
-        multiplicity: the column that says how often each row stands.
+        multiplicity: the column that holds the count of each row.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ()
@@ -133,7 +133,7 @@ class CountsSource:
             uri: of the table itself.
             table: as for the engine that reads it.
             scratch: likewise.
-            reading: likewise; what counts is no missing value.
+            reading: likewise; a count is never missing.
 
         Raises:
             DataError: RR347 if the engine leaves the counts among the columns; RR3xx as it raises them.
@@ -151,7 +151,7 @@ class CountsSource:
 
 @contextmanager
 def _located_errors(policy: Policy) -> Iterator[None]:
-    """Add the place where the policy names its table to the errors of a table that cannot be read."""
+    """Add the place of the policy's table to the errors of a table that cannot be read."""
     try:
         yield
     except DataError as error:
@@ -173,12 +173,12 @@ def engine_for_uri(
     Args:
         uri: `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, `counts:n:people.parquet`, …
         sources: engines by scheme or ending.
-        folder: where relative paths start.
+        folder: the start of relative paths.
         policy: whose [source] is at fault if there is no engine.
 
     Raises:
         DataError: RR301 if no engine opens it.
-        PolicyError: RR294 if it stands for a table in memory, and none was handed over.
+        PolicyError: RR294 if it represents a table in memory, and none was passed.
     """
     multiplicity, own = split_counts_uri(uri)
     if multiplicity is not None:

@@ -1,4 +1,4 @@
-"""A table read under a policy: domains resolved, surprises refused, counts memoised, rows in canonical order."""
+"""A table read under a policy: domains resolved, invalid values refused, counts memoised, rows in canonical order."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import DrawnBlock, RecordBlock, Snapshot
 
 JOINT_CELLS = 5_000_000
-"""The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
+"""The most occupied cells of the table over all categorical attributes for which it is counted first."""
 
 
 def read_original(policy: Policy, snapshot: Snapshot) -> TableOriginal:
-    """Read a table under a policy and refuse what the policy does not foresee.
+    """Read a table under a policy and refuse unexpected columns and values.
 
     Args:
         policy: the policy.
@@ -54,8 +54,8 @@ def read_original(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         The original, with a policy whose observed domains are filled in, and that names every column.
 
     Raises:
-        DataError: RR310 to RR325, all at once, unless columns are missing or nobody named them.
-        RefusedError: RR410 if the table changed meanwhile.
+        DataError: RR310 to RR325, all at once, unless columns are missing or not named.
+        RefusedError: RR410 if the table changed during reading.
     """
     _raise_problems(
         [
@@ -98,13 +98,13 @@ def _raise_problems(problems: Sequence[Problem]) -> None:
 
 @frozen(slots=False)
 class FullPassResult:
-    """What one pass over all distinct rows tells.
+    """The results of one pass over all distinct rows.
 
     Attributes:
         content: their fingerprint.
         sample: a systematic sample of the records.
-        singles: how many values of the first carried column one record alone has; None if nothing is carried.
-        cells: their cells, and what surprises in carried columns; None where the cells are many.
+        singles: number of values of the first carried column that occur in one record only; None if nothing is carried.
+        cells: their cells, and the invalid values of carried columns; None if there are too many cells.
     """
 
     content: bytes
@@ -115,15 +115,15 @@ class FullPassResult:
 
 @frozen(slots=False, eq=False)
 class TableOriginal:
-    """A snapshot read under a policy; an `Original`. Made by `read`.
+    """A snapshot read under a policy; an `Original`. Made by `read_original`.
 
     Attributes:
         policy: with observed domains filled in.
         snapshot: the pinned table.
         records: N.
         types: attribute -> engine type of its released values.
-        units: how many units of protection have how many records; None if that was not counted.
-        reference: the population, read under the same policy; None if that names none, or it is not at hand.
+        units: numbers of units of protection by their number of records; None if not counted.
+        reference: the population, read under the same policy; None if that names none, or it is not available.
     """
 
     policy: Policy
@@ -146,13 +146,13 @@ class TableOriginal:
         return tuple(a for a in self.policy.released if not a.categorical)
 
     def counts(self, *attributes: str) -> Counts:
-        """Return the contingency table of categorical attributes, in the order asked for.
+        """Return the contingency table of categorical attributes, in the given order.
 
         Args:
             attributes: names of categorical attributes, each once; none for the table of one cell.
 
         Raises:
-            ValueError: if a name is not a categorical attribute, or stands twice.
+            ValueError: if a name is not a categorical attribute, or occurs twice.
             RefusedError: RR410 if the table changed.
         """
         known = {a.name for a in self.categorical}
@@ -174,7 +174,7 @@ class TableOriginal:
     def content(self) -> bytes:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC.
 
-        In a series, of what identifies people as well: what is drawn depends on it.
+        In a series, also of the people's identifiers: the draws depend on them.
 
         Raises:
             RefusedError: RR410 if the table changed.
@@ -203,16 +203,16 @@ class TableOriginal:
         return self._whole.sample.select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield all records, sorted by the categorical columns in the order asked for, then by the carried ones.
+        """Yield all records, sorted by the categorical columns in the given order, then by the carried ones.
 
         Args:
             columns: names of released attributes, each once.
 
         Yields:
-            Batches with the columns in the order asked for: int32 codes, or values as they are (nulls and NaN: null).
+            Batches with the columns in the given order: int32 codes, or unmodified values (nulls and NaN: null).
 
         Raises:
-            ValueError: if a column is not released, or stands twice.
+            ValueError: if a column is not released, or occurs twice.
             RefusedError: RR410 if the table changed.
         """
         coded, carried = self._chosen(columns)
@@ -223,16 +223,16 @@ class TableOriginal:
             yield batch.select(list(columns))
 
     def people(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield all records of a series with whose they are.
+        """Yield all records of a series with the identifiers of their people.
 
         Args:
             columns: names of released attributes, each once.
 
         Yields:
-            Batches as `rows` yields them, with a last column: what identifies people, whole numbers or text.
+            Batches as `rows` yields them, with a last column: the people's identifiers, whole numbers or text.
 
         Raises:
-            ValueError: if a column is not released, or stands twice.
+            ValueError: if a column is not released, or occurs twice.
             RefusedError: RR410 if the table changed.
         """
         unit = self.policy.unit
@@ -246,7 +246,7 @@ class TableOriginal:
         """Yield the distinct rows of `rows`, sorted by the carried columns first; the last column is `MULTIPLICITY`.
 
         Raises:
-            ValueError: if a column is not released, or stands twice.
+            ValueError: if a column is not released, or occurs twice.
             RefusedError: RR410 if the table changed.
         """
         coded, carried = self._chosen(columns)
@@ -259,10 +259,10 @@ class TableOriginal:
     def in_blocks(
         self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
     ) -> Iterator[DrawnBlock] | None:
-        """Return what a call makes of each block of `tally`, if it is made where the rows lie; see `Distributed`.
+        """Return a call's results for each block of `tally`, if it can be made at the rows; see `Distributed`.
 
         Raises:
-            ValueError: if a column is not released, or stands twice.
+            ValueError: if a column is not released, or occurs twice.
         """
         coded, carried = self._chosen(columns)
         if not isinstance(self.snapshot, Distributed):
@@ -270,7 +270,7 @@ class TableOriginal:
         return self.snapshot.in_blocks(coded, carried, columns, records, call)
 
     def _chosen(self, columns: Sequence[str]) -> tuple[list[Attribute], list[str]]:
-        """Return the categorical ones of some columns, and the names of those that are carried."""
+        """Return the categorical ones of some columns, and the names of the carried ones."""
         names = {a.name for a in self.policy.released}
         if not columns or len(set(columns)) < len(columns) or not names.issuperset(columns):
             raise ValueError(f"not distinct released columns: {', '.join(columns)}")
@@ -282,7 +282,7 @@ class TableOriginal:
         return any(names.issuperset(columns) for names in self._tables)
 
     def singles(self, name: str) -> int:
-        """Return how many values of an attribute one record alone has; nulls are no value.
+        """Return the number of values of an attribute that occur in one record only; nulls do not count.
 
         Args:
             name: of a released attribute.
@@ -300,14 +300,14 @@ class TableOriginal:
         return found.count()
 
     def shared(self, column: str) -> Units | None:
-        """Return how many records share each value of a column; None if that cannot be counted."""
+        """Return the number of records that share each value of a column; None if that cannot be counted."""
         count = getattr(self.snapshot, "units", None)
         return None if count is None or column not in self.snapshot.columns() else count(column)
 
     def weighted(self) -> Mapping[str, Array] | None:
         """Return, by categorical attribute, (V,) the sums of the survey's weights over the records of each category.
 
-        None where the policy names no weight with numbers as they are, or its table lacks that column.
+        None if the policy names no unbinned weight, or its table lacks that column.
 
         Raises:
             RefusedError: RR410 if the table changed.
@@ -324,7 +324,7 @@ class TableOriginal:
 
     @property
     def _own_weight(self) -> Attribute | None:
-        """Return the weight of the survey if it has numbers as they are and stands in the table."""
+        """Return the weight of the survey if it has unbinned numbers and the table contains it."""
         weight = self.policy.weight
         there = weight is not None and not weight.categorical and weight.name in self.snapshot.columns()
         return weight if there else None
@@ -336,7 +336,7 @@ class TableOriginal:
             self.reference.unchanged()
 
     def first_look(self) -> Iterator[Problem]:
-        """Count what the policy needs to know first, and yield what it refuses."""
+        """Count the tables that the policy needs first, and yield violations of it."""
         coded, inside = self.categorical, self._own_weight
         dropped = [inside] if inside is not None and inside.role.dropped else []
         passed = None if dropped else self._whole.cells if self.carried else None
@@ -358,13 +358,13 @@ class TableOriginal:
             yield from self._look_at_carried(attribute, found.get(attribute.name))
 
     def _probe(self, attribute: Attribute) -> Attribute | None:
-        """Return what stands in for a column whose surprises are counted; see `surprises.carried_probe`."""
+        """Return the probe of a column whose invalid values are counted; see `schema_violations.probe_attribute`."""
         return schema_violations.probe_attribute(attribute, {**self.snapshot.columns(), **self.types}[attribute.name])
 
     def _asked(
         self, coded: Sequence[Attribute], probes: Sequence[Attribute]
     ) -> tuple[list[Counts], Mapping[str, tuple[int, int]]]:
-        """Return the tables over categories, and what surprises beside them, as the engine counts it."""
+        """Return the tables over categories, and the invalid values of carried columns, as the engine counts them."""
         if min(self.records, math.prod(len(a.domain or ()) for a in coded)) <= JOINT_CELLS:
             table = self._counted([*coded, *probes])
             tables, ways = [table.marginal(*(a.name for a in coded))], [table.marginal(p.name) for p in probes]
@@ -373,7 +373,7 @@ class TableOriginal:
         return tables, {p.name: _invalid_value_counts(way) for p, way in zip(probes, ways, strict=True)}
 
     def _look_at_carried(self, attribute: Attribute, found: tuple[int, int] | None) -> Iterator[Problem]:
-        """Yield what is wrong with a carried column; its values are counted only where that decides something."""
+        """Yield problems of a carried column; its values are counted only if that decides something."""
         if attribute.role.dropped:
             yield from schema_violations.check_carried(attribute, *(found or (0, 0)))
             return
@@ -396,7 +396,7 @@ class TableOriginal:
         yield from schema_violations.check_carried(attribute, *found)
 
     def _counted(self, attributes: Sequence[Attribute]) -> Counts:
-        """Count in the engine, in one pass, surprises included."""
+        """Count in the engine, in one pass, invalid values included."""
         names = tuple(a.name for a in attributes)
         shape = tuple(len(a.domain or ()) for a in attributes)
         codes, n = [np.zeros((0, len(names)), np.int32)], [np.zeros(0, np.int64)]
@@ -408,7 +408,7 @@ class TableOriginal:
 
     @cached_property
     def _whole(self) -> FullPassResult:
-        """Learn in one pass what only all distinct rows tell."""
+        """Return the results that need a pass over all distinct rows."""
         coded, unit = self.categorical, self.policy.unit if self.policy.release.series is not None else None
         carried = [a.name for a in self.carried] + ([] if unit is None else [unit])
         sample, singles = SystematicSampler(self.records), UniqueValueCounter()
@@ -436,7 +436,7 @@ class TableOriginal:
 
 
 def _unrounded_weights(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
-    """Return which weights are no multiples of a step, as far as doubles tell; what is no weight is refused as such."""
+    """Return which weights are no multiples of a step, up to rounding; other invalid values are False."""
     times = values.astype(np.float64) / step
     return (
         np.isfinite(times) & (times > 0) & (np.abs(times - np.rint(times)) > ROUNDING_TOLERANCE * np.maximum(times, 1))
@@ -444,7 +444,7 @@ def _unrounded_weights(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
 
 
 def _invalid_value_counts(way: Counts) -> tuple[int, int]:
-    """Return how many records a probe's table has that are null, and that are infinite."""
+    """Return the number of records in a probe's table that are null, and that are infinite."""
     code = way.codes[:, 0]
     return int(way.n[code == NULL_CODE].sum()), int(way.n[code == OUTSIDE_CODE].sum())
 

@@ -1,4 +1,4 @@
-"""What an engine offers (`Source`, `Snapshot`) and what the rest of rrpolicy sees of a table (`Original`)."""
+"""Interfaces of an engine (`Source`, `Snapshot`) and of a table in the rest of rrpolicy (`Original`)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 RecordBlock: TypeAlias = "tuple[int, pa.RecordBatch]"
 """The number of a block, and its distinct rows, the last column their multiplicities."""
 DrawnBlock: TypeAlias = "list[tuple[pa.RecordBatch, Ints | None]]"
-"""What a draw makes of a block: released rows, and how often each stands; None for once."""
+"""A draw's result for a block: released rows, and the multiplicity of each; None for once."""
 
 MULTIPLICITY = "n\x1f"
-"""The last column of distinct rows, which says how often each stands. No column of a table is called so (RR217)."""
+"""The last column of distinct rows: the multiplicity of each. No column of a table has this name (RR217)."""
 
 
 SNAPSHOT = ("columns", "records", "released_type", "distinct", "tally", "rows", "unchanged")
-"""What every snapshot has; one without `units` leaves it open how many records a person has."""
+"""Required methods of a snapshot; without `units` the number of records per person stays unknown."""
 
 
 class Snapshot(Protocol):
@@ -67,21 +67,21 @@ class Snapshot(Protocol):
         ...
 
     def units(self, column: str) -> Units:
-        """Return how many distinct values of a column stand in how many rows each, and how many rows have none.
+        """Return the number of distinct values of a column by their number of rows, and the number of rows without one.
 
-        Values are compared as such, never by a hash of theirs, in memory that does not grow with the table. Of an
-        engine that has no such method it stays undecided how many records a person has.
+        Values are compared as such, never by their hashes, in memory that does not grow with the table. Without this
+        method the number of records per person stays undecided.
         """
         ...
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        """Raise `RefusedError` (RR410) if the table is no longer in the pinned state."""
         ...
 
 
 @runtime_checkable
 class Distributed(Protocol):
-    """A snapshot whose rows lie where calls can be made of them: there they are drawn, and released rows travel."""
+    """A snapshot whose rows are processed in place: they are drawn there, and only released rows travel."""
 
     def in_blocks(
         self,
@@ -91,17 +91,17 @@ class Distributed(Protocol):
         records: int,
         call: Callable[[RecordBlock], DrawnBlock],
     ) -> Iterator[DrawnBlock]:
-        """Yield what a call makes of each block of so many records, in the order of the blocks.
+        """Yield the results of a call for each block of so many records, in the order of the blocks.
 
-        The rows are those of `tally`, in its order; equal ones stand together. A call may be made several times of one
-        block, and in other processes: it can be pickled, and gives the same each time.
+        The rows are those of `tally`, in its order; equal ones are adjacent. A call may be made several times for one
+        block, and in other processes: it can be pickled, and returns the same each time.
 
         Args:
             attributes: as for `tally`.
             carried: likewise.
             columns: names of all of them, in the order in which the call takes them.
-            records: of a block, but for the last.
-            call: of a block.
+            records: of a block, except for the last.
+            call: takes a block.
 
         Raises:
             RefusedError: RR410 if the table changed.
@@ -113,9 +113,9 @@ class Source(Protocol):
     """An engine: opens a table read-only, pinned to one state.
 
     Attributes:
-        schemes: what its uris begin with (`demo`), or the endings of its files (`.parquet`).
-        paths: whether a path follows the scheme, which then starts in the policy's folder; of an engine that does not
-            say, it does, but for `//`.
+        schemes: the schemes of its uris (`demo`), or the endings of its files (`.parquet`).
+        paths: whether a path follows the scheme, which then starts in the policy's folder; by default it does, except
+            for `//`.
     """
 
     schemes: ClassVar[tuple[str, ...]]
@@ -126,11 +126,11 @@ class Source(Protocol):
         """Open a table.
 
         Args:
-            uri: where it is; resolved against the policy's folder already.
+            uri: of the table; resolved against the policy's folder already.
             table: the table or view inside a database.
             scratch: a folder of mode 0700 for spilling; the caller wipes it.
-            reading: codes of missing values, which become null, how a CSV file is spelled, and which weights are
-                rounded (`rounding` has the SQL; one that is not is refused, RR148); by default nothing.
+            reading: codes of missing values, which become null, the format of CSV, and the weights that are rounded
+                (`rounding` has the SQL; one that is not is refused, RR148); by default nothing.
 
         Raises:
             DataError: if it cannot be read: docs/tutorials/plugins.md lists the codes.
@@ -139,7 +139,7 @@ class Source(Protocol):
 
 
 class Original(Protocol):
-    """A snapshot read under a policy: domains resolved, surprises refused. All that the rest sees of a table."""
+    """A snapshot read under a policy: domains resolved, invalid values refused. The rest of rrpolicy sees only this."""
 
     @property
     def policy(self) -> Policy:
@@ -158,12 +158,12 @@ class Original(Protocol):
 
     @property
     def units(self) -> Units | None:
-        """Return how many units of protection have how many records; None if that was not counted."""
+        """Return the numbers of units of protection by their number of records; None if not counted."""
         ...
 
     @property
     def reference(self) -> Original | None:
-        """Return the population: a table of what makes classes, read under the same policy; None if none is at hand."""
+        """Return the population's class-defining attributes, read under the same policy; None if not available."""
         ...
 
     def counts(self, *attributes: str) -> Counts:
@@ -173,14 +173,14 @@ class Original(Protocol):
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records in the canonical order of their original values.
 
-        Columns come in the order asked for: int32 codes for categorical attributes, values as they are for others.
+        Columns are in the given order: int32 codes for categorical attributes, unmodified values for others.
         """
         ...
 
     def sample(self, *columns: str) -> pa.Table:
         """Return every s-th record in canonical order, at least 125,000; all of a table that has no more.
 
-        Columns come in the order asked for, encoded as by `rows`.
+        Columns are in the given order, encoded as by `rows`.
         """
         ...
 

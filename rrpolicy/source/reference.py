@@ -1,4 +1,4 @@
-"""The reference table: everybody of the population, read as far as it makes classes, beside the original."""
+"""The reference table: the whole population, with the class-defining attributes, read with the original."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HINT = "its columns have the names and the categories of the policy; a view in a
 
 
 def reference_policy(policy: Policy) -> Policy | None:
-    """Return the policy by which the reference table is read: what makes classes, and where it lies.
+    """Return the policy for reading the reference table: the class-defining attributes, and its uri.
 
     Args:
         policy: with observed domains filled in; both tables have the same.
 
     Returns:
-        None if the policy names no such table, or does not say where it lies.
+        None if the policy names no such table, or does not state its uri.
     """
     reference = policy.reference
     if reference is None or reference.uri is None:
@@ -47,8 +47,8 @@ def reference_problem(problem: Problem, policy: Policy) -> Problem:
     """Return a problem of the reference table, which names it.
 
     Args:
-        problem: of a table that was read under `of_people`.
-        policy: that one.
+        problem: of a table that was read under `policy`.
+        policy: by `reference_policy`.
     """
     return replace(
         problem,
@@ -59,7 +59,7 @@ def reference_problem(problem: Problem, policy: Policy) -> Problem:
 
 
 def require_subset_of_reference(original: TableOriginal, people: TableOriginal) -> None:
-    """Refuse a population that some people of the table are not of.
+    """Refuse a population that lacks some people of the table.
 
     Args:
         original: the table.

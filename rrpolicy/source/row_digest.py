@@ -1,7 +1,7 @@
 """The digest of a table as a multiset of rows: one construction for originals and for releases in every format.
 
-Rows come distinct, in canonical order, with their multiplicities; how they are cut into batches, dictionary encoded or
-sized as engine types does not matter. The digest of an original is unkeyed and never leaves the process as it is.
+Rows are distinct, in canonical order, with their multiplicities; their division into batches, dictionary encoding and
+the sizes of engine types do not matter. The digest of an original is unkeyed and never leaves the process unmodified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Buffer: TypeAlias = "bytes | npt.NDArray[Any]"
 BLOCK = 1 << 16
 CODED = 1 << 8
-"""Texts of which a block has no more are written once, and a byte in each row says which it has."""
+"""The most distinct texts of a block that are written once, with a byte in each row as the code."""
 DOMAIN = b"rrpolicy.rows/2\0"
 
 
@@ -43,13 +43,13 @@ def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 class RowDigest:
-    """The SHA-256 of the canonical row stream, taken while it passes, beside what makes the rows.
+    """The SHA-256 of the canonical row stream, computed while the rows pass, in a separate thread.
 
     The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
     column by column: validity, then values. Integers of all widths are one kind, in the fewest of 1, 2, 4 or 8 bytes
     that hold those of the block; floats are doubles (one NaN, no negative zero); lists are their lengths, then their
-    members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, and which of them each
-    row has, if they are at most 256; else of each row, and nothing.
+    members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, with each row's code,
+    if they are at most 256; else of each row, without codes.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class RowDigest:
         return self._state.digest()
 
     def abandon(self) -> None:
-        """Let go of it unfinished."""
+        """Stop without a digest."""
         self._beside.abandon()
 
     def _block(self, parts: list[pa.RecordBatch]) -> None:
@@ -130,14 +130,13 @@ def _joined_batches(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _decoded_column(column: pa.Array) -> pa.Array:
-    """Return a column without its dictionary."""
     import pyarrow as pa
 
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _canonical_bytes(coded: pa.Array) -> tuple[str, list[Buffer]]:
-    """Return a column's kind and the bytes it stands for."""
+    """Return a column's kind and its canonical bytes."""
     import pyarrow as pa
 
     if _is_label_coded(coded):
@@ -175,7 +174,7 @@ def _list_bytes(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
 
 
 def _value_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
-    """Return kind and bytes of a column whose nulls stand apart."""
+    """Return kind and bytes of a column whose nulls are stored separately."""
     import pyarrow as pa
 
     kind, types = column.type, pa.types
@@ -208,7 +207,7 @@ def _instant_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
 
 
 def _text_form_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
-    """Return text, bytes, and what is exact only as text (decimals)."""
+    """Return text, bytes, and values that are exact only as text (decimals)."""
     import pyarrow as pa
 
     kind, types = column.type, pa.types
@@ -226,7 +225,7 @@ def _integer_bytes(column: pa.Array) -> Buffer:
 
 
 def _narrow_integers(values: npt.NDArray[Any]) -> Buffer:
-    """Return whole numbers in as few bytes each as hold all of them."""
+    """Return whole numbers in the fewest bytes each that hold all of them."""
     import numpy as np
 
     if not len(values):

@@ -1,4 +1,4 @@
-"""Sorted rows with equal neighbours added up: what grouping gives, at the cost of one look at each row."""
+"""Sorted rows with equal neighbours added up: the result of grouping, at the cost of one look at each row."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def _merge_equal_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def blocks(batches: Iterable[pa.RecordBatch], records: int) -> Iterator[pa.RecordBatch]:
-    """Cut distinct rows with their multiplicities into blocks of exactly so many records, the last one of what remains.
+    """Cut distinct rows with their multiplicities into blocks of so many records, the last one of the remainder.
 
     Args:
-        batches: distinct rows, the last column their multiplicities; how they are cut does not matter.
-        records: of a block; a row that stands on both sides of a cut is in both.
+        batches: distinct rows, the last column their multiplicities; their batches do not matter.
+        records: of a block; a row on both sides of a cut is in both.
     """
     waiting: list[pa.RecordBatch] = []
     held = 0
@@ -92,7 +92,7 @@ def with_unit_multiplicity(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 def repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rows as often as their last column says, without it; no batch has more than `BATCH` rows."""
+    """Yield rows repeated by the number in their last column, without it; no batch has more than `BATCH` rows."""
     for batch in batches:
         rows, ends = batch.select(range(batch.num_columns - 1)), np.cumsum(as_numpy(batch.columns[-1]))
         for start in range(0, int(ends[-1]) if len(ends) else 0, BATCH):
@@ -112,7 +112,7 @@ def _run_starts(rows: pa.RecordBatch) -> Mask:
 
 
 def differs_from_previous(column: pa.Array) -> Mask:
-    """Return (n - 1,) whether each of (n,) values differs from the one before; lists are taken to."""
+    """Return (n - 1,) whether each of (n,) values differs from the one before; for lists always True."""
     if pa.types.is_list(column.type):
         return np.ones(len(column) - 1, dtype=bool)
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):

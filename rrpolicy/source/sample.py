@@ -1,4 +1,4 @@
-"""A systematic sample: every s-th record in canonical order, kept while all records pass anyway."""
+"""A systematic sample: every s-th record in canonical order, taken from a pass over all records."""
 
 from __future__ import annotations
 

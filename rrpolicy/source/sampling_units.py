@@ -1,4 +1,4 @@
-"""The sampling units of a survey as its table has them: what analysts' errors will lack is counted, never named."""
+"""The sampling units of a survey in its table, counted for the limits of analysts' standard errors, never named."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @frozen
 class SamplingUnits:
-    """Strata and their units: clusters, or records where no column tells clusters.
+    """Strata and their units: clusters, or records if no column identifies clusters.
 
     Attributes:
         clustered: whether units are clusters.
-        alone: strata with one unit alone.
+        alone: strata with only one unit.
         alone_records: their records.
-        shared: clusters whose name stands in several strata.
+        shared: clusters whose name occurs in several strata.
         shared_records: their records.
-        single: records, if each of them is a cluster of its own; else 0.
+        single: records, if each of them is a separate cluster; else 0.
     """
 
     clustered: bool
@@ -37,9 +37,9 @@ class SamplingUnits:
         """Count units.
 
         Args:
-            rows: distinct rows: the columns of strata, those of clusters, and last how many records have them.
-            strata: how many columns are of strata.
-            clusters: how many are of clusters.
+            rows: distinct rows: the columns of strata, those of clusters, and last the number of records.
+            strata: number of columns of strata.
+            clusters: number of columns of clusters.
         """
         units: Counter[tuple[object, ...]] = Counter()
         records: Counter[tuple[object, ...]] = Counter()
@@ -66,7 +66,7 @@ class SamplingUnits:
         )
 
     def told(self) -> Iterator[str]:
-        """Yield what analysts' errors will lack, in a sentence each."""
+        """Yield the limits of analysts' standard errors, in a sentence each."""
         if self.alone:
             unit = "cluster" if self.clustered else "record"
             yield (

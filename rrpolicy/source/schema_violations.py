@@ -1,6 +1,6 @@
-"""What a policy refuses in a table: columns that it does not name, types, values, nulls, too many categories.
+"""Violations of a policy by a table: columns that it does not name, types, values, nulls, too many categories.
 
-Messages say how many records and which column, never a value.
+Messages contain the number of records and the column, never a value.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Snapshot
 
-"""An observed domain may hold this many values."""
 SINGLE_SHARE = 0.05
-"""A carried column, or an observed domain, is refused if more than this share of the records has a value of its own."""
+"""The largest share of records with a unique value in a carried column or an observed domain."""
 FEW_SINGLES = 100
-"""An observed domain may hold this many values that occur once, however small the table is."""
+"""The number of unique values permitted in an observed domain of however small a table."""
 
 
 INDEX_COLUMN = re.compile(r"__index_level_\d+__")
-"""The column in which pandas writes an index without a name; it is no column of the data, unless a policy names it."""
+"""The column in which pandas writes a nameless index; it is no column of the data, unless a policy names it."""
 
 
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
@@ -48,7 +47,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
     unnamed = [name for name in columns if name not in policy.attributes]
     extra = [] if policy.source.other_columns != "refused" else [n for n in unnamed if not INDEX_COLUMN.fullmatch(n)]
     missing = [a for a in policy.attributes.values() if a.name not in columns]
-    if policy.source.multiplicity is not None:  # what is dropped need not be counted
+    if policy.source.multiplicity is not None:  # dropped columns need not be counted
         missing = [a for a in missing if not a.role.dropped]
     counts = _count_column_hint(policy, extra, columns)
     for name in extra:
@@ -75,7 +74,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
 
 
 def _count_column_hint(policy: Policy, extra: Sequence[str], columns: Mapping[str, str]) -> str:
-    """Return how a column that may count records is named as such; "" if it is one of several, or no number."""
+    """Return a hint how to name a column that may count records; "" if it is one of several, or no number."""
     if policy.source.multiplicity is not None or len(extra) != 1 or family(columns[extra[0]]) is not TypeFamily.INTEGER:
         return ""
     (name,) = extra
@@ -130,7 +129,7 @@ def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
 
 
 def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | None]) -> Iterator[Problem]:
-    """Yield why values cannot be the categories of an observed domain."""
+    """Yield each reason why values cannot be the categories of an observed domain."""
     if len(values) > MAX_CATEGORIES:
         yield Problem(
             "RR316",
@@ -153,7 +152,7 @@ def _observed_hierarchy(attribute: Attribute, known: tuple[Value, ...]) -> tuple
     """Return the hierarchy over the values that occur.
 
     Raises:
-        DataError: RR336 if it does not say what becomes of some.
+        DataError: RR336 if it lacks some of them.
     """
     if attribute.hierarchy is None:
         return None
@@ -178,7 +177,7 @@ def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> I
 
     Args:
         attributes: the attributes.
-        tallies: for each a table over it alone, with the codes of surprises.
+        tallies: for each a table over it alone, with the codes of invalid values.
     """
     for attribute, table in zip(attributes, tallies, strict=True):
         found = {int(code): int(n) for code, n in zip(table.codes[:, 0], table.n, strict=True) if code < 0}
@@ -240,9 +239,9 @@ def check_nulls(attribute: Attribute, nulls: int) -> Iterator[Problem]:
 
 
 def probe_attribute(attribute: Attribute, kind: str) -> Attribute | None:
-    """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can.
+    """Return an attribute that codes nulls (-2) and infinite numbers (-1) of a carried column; None if none can.
 
-    Of a weight, numbers below 0, and such as no weight can be, have the code of infinite ones.
+    Of a weight, numbers below 0, and others that no weight can be, have the code of infinite ones.
     """
     probe = replace(attribute, domain=("any",), nulls=None, outside=None, bins=None, hierarchy=None)
     if family(kind) in {TypeFamily.INTEGER, TypeFamily.REAL}:
@@ -253,7 +252,7 @@ def probe_attribute(attribute: Attribute, kind: str) -> Attribute | None:
 
 
 def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[Problem]:
-    """Yield a problem if a carried column, or a weight that is kept inside, holds what it may not."""
+    """Yield a problem if a carried column, or a weight that is kept inside, holds invalid values."""
     if nulls and attribute.design == "weight":
         yield Problem(
             "RR314",
@@ -315,7 +314,7 @@ def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
 
 
 def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem]:
-    """Yield a problem if an engine read a weight that is to be rounded and left it as it was."""
+    """Yield a problem if an engine did not round a weight that is to be rounded."""
     if unlike:
         yield Problem(
             "RR148",
@@ -328,7 +327,7 @@ def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem
 
 
 def check_design_units(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
-    """Yield a problem if every record is a stratum or a cluster of its own: the column identifies every record.
+    """Yield a problem if every record is a separate stratum or cluster: the column identifies every record.
 
     Args:
         attribute: the attribute.

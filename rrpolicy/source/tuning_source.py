@@ -1,4 +1,4 @@
-"""Another table in place of the original, for choosing parameters: its shares, and the original's number of records."""
+"""Another table in place of the original, for choosing parameters: its shares, the original's number of records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_tuning_table(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal | None]:
-    """Open the table that parameters are chosen on, and read it as the policy reads its source.
+    """Open the table on which parameters are chosen, and read it as the policy reads its source.
 
     Args:
         policy: resolved, with observed domains filled in: they are those of the source.
@@ -56,7 +56,7 @@ class ResizedOriginal:
     """A table with as many records as another: each s-th record in canonical order, s a fraction; an `Original`.
 
     Attributes:
-        table: whose records stand in for the other's.
+        table: whose records replace the other's.
         records: N of the other.
     """
 
@@ -75,7 +75,7 @@ class ResizedOriginal:
 
     @property
     def units(self) -> Units | None:
-        """Return as many units of each size as N records have in proportion, rounded down."""
+        """Return the number of units of each size in proportion to N records, rounded down."""
         units, whole = self.table.units, self.table.records
         if units is None:
             return None
@@ -83,7 +83,7 @@ class ResizedOriginal:
 
     @property
     def reference(self) -> None:
-        """Return none: no policy that names a population chooses parameters on another table."""
+        """Return None: no policy that names a population chooses parameters on another table."""
         return
 
     def counts(self, *attributes: str) -> Counts:
@@ -99,7 +99,7 @@ class ResizedOriginal:
             passed += batch.num_rows
 
     def sample(self, *columns: str) -> pa.Table:
-        """Return the table's own sample: its shares are what matters."""
+        """Return the table's sample: only its shares matter."""
         return self.table.sample(*columns)
 
     def content(self) -> bytes:
@@ -117,6 +117,6 @@ class ResizedOriginal:
         return tabulate(whole.attributes, whole.shape, whole.codes[n > 0], n[n > 0])
 
     def _rank(self, position: Ints) -> Ints:
-        """Return how many of the N records stand before a position: record i is the table's (2i + 1) M/(2N)th."""
+        """Return the number of the N records before a position: record i is the table's (2i + 1) M/(2N)th."""
         ranks: Ints = (2 * self.records * position + self.table.records - 1) // (2 * self.table.records)
         return ranks

@@ -1,4 +1,4 @@
-"""Values that one record alone has, counted while rows sorted by them pass."""
+"""Values that occur in one record only, counted in a pass over rows sorted by them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UniqueValueCounter:
-    """Counts the values of one record alone; nulls are no value."""
+    """Counts the values that occur in one record only; nulls do not count."""
 
     def __init__(self) -> None:
         self._last: pa.Array | None = None
@@ -19,7 +19,7 @@ class UniqueValueCounter:
         self._found = 0
 
     def take(self, values: pa.Array, n: Ints) -> None:
-        """Take the next values, sorted over all calls, and how many records have each."""
+        """Take the next values, sorted over all calls, and the number of records with each."""
         import numpy as np
         import pyarrow as pa
 
@@ -39,6 +39,6 @@ class UniqueValueCounter:
         self._last, self._records = values.slice(len(values) - 1), int(records[-1])
 
     def count(self) -> int:
-        """Return how many values one record alone has."""
+        """Return the number of values that occur in one record only."""
         last = self._last is not None and self._last.null_count == 0 and self._records == 1
         return self._found + int(last)

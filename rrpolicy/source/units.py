@@ -1,11 +1,11 @@
-"""Whose records these are: how many units of protection (people, households) a table has, with how many records each.
+"""Units of protection (people, households) of a table, counted by their number of records.
 
-Every guarantee speaks of a unit, and a unit is one record unless the policy admits more. Where a column tells the units
-apart, the table is held against that: how many distinct values it has in how many records.
+Every guarantee applies to a unit, and a unit is one record unless the policy permits more. If a column identifies the
+units, the table is checked: the number of distinct values of the column by their number of records.
 
-To refuse a table for it tells nothing of anybody. The refusal depends on the data; but what is promised compares tables
-in which every unit has as many records as before and one unit's values are others. If one of two such tables passes, so
-does the other: the identifiers of both are the same.
+Refusing a table for it discloses nothing about a person. The refusal depends on the data; but the guarantee compares
+tables in which every unit has as many records as before and one unit's values differ. If one of two such tables passes,
+so does the other: the identifiers of both are the same.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 
 
 UNTESTED_UNITS = "untested-units"
-"""The name of the remark that units were not told apart."""
+"""The name of the remark that units were not identified."""
 
 
 @runtime_checkable
 class _SharedValueCounter(Protocol):
-    """An original that counts how many records share a value of a column, also of one that is not released."""
+    """An original that counts the records that share a value of a column, including unreleased columns."""
 
     def shared(self, column: str) -> Units | None: ...
 
 
 @frozen
 class Units:
-    """How many units have how many records.
+    """The number of units by their number of records.
 
     Attributes:
         sizes: number of records -> number of units that have so many; both above 0.
-        missing: records of which it is not known whose they are (null, or NaN).
-        type: engine type of the column that tells them apart; "" if that is not known.
+        missing: records of unknown units (null, or NaN).
+        type: engine type of the column that identifies units; "" if unknown.
     """
 
     sizes: Mapping[int, int]
@@ -68,12 +68,12 @@ class Units:
         return cls(dict(sizes), missing)
 
     def beyond(self, most: int) -> int:
-        """Return how many records exceed `most` a unit."""
+        """Return the number of records in excess of `most` per unit."""
         return sum((size - most) * units for size, units in self.sizes.items() if size > most)
 
 
 def unit_choice_hint(policy: Policy) -> str | None:
-    """Return what to do where several identifiers leave open which of them identifies people; else None."""
+    """Return a hint if several identifiers leave open which of them identifies people; else None."""
     identifiers = [a.name for a in policy.with_role(Role.IDENTIFIER)]
     if policy.unit is not None or policy.of_rows or len(identifiers) < 2:  # noqa: PLR2004
         return None
@@ -91,19 +91,19 @@ def unit_choice_hint(policy: Policy) -> str | None:
 
 
 def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
-    """Count the units of a table and refuse it if one has more records than the policy admits.
+    """Count the units of a table and refuse it if one has more records than the policy permits.
 
     Args:
         policy: its `unit` is the column that is counted.
         snapshot: the table.
 
     Returns:
-        None if the policy names no column by which units are told, or the engine does not count them, or the counts
-        lack that column: whether a unit has no more records than is stated is then undecided.
+        None if the policy names no column that identifies units, or the engine does not count them, or the counts lack
+            that column: whether a unit has more records than stated is then undecided.
 
     Raises:
-        DataError: RR323 if a unit has too many records, RR324 if it is not known of some records whose they are, RR325
-            if the table has no such column, RR349 if counts lack it in a series. No value is told.
+        DataError: RR323 if a unit has too many records, RR324 if the unit of some records is unknown, RR325
+            if the table has no such column, RR349 if counts lack it in a series. No value is disclosed.
     """
     name, count = policy.unit, getattr(snapshot, "units", None)
     if name is None or count is None:
@@ -142,10 +142,10 @@ def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
 
 
 def require_unrepeated_people(policy: Policy, original: Original) -> None:
-    """Refuse a table with a column that looks like the key of people and repeats, where no `unit` is declared.
+    """Refuse a table with a column that looks like the key of people and repeats, if no `unit` is declared.
 
     The columns are identifiers, and columns that are left out and have the name of a key. A unit that is a number of
-    rows declares nothing; `unit = "each row"` declares that each row is protected by itself. No value is told.
+    rows declares nothing; `unit = "each row"` declares that each row is protected by itself. No value is disclosed.
 
     Args:
         policy: resolved.

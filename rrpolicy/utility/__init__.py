@@ -1,1 +1,1 @@
-"""Utility metrics: expected ones may gate, realised ones are shown in audit/ and never gate."""
+"""Utility metrics: expected values may gate, actual ones are shown in audit/ and never gate."""

@@ -49,11 +49,11 @@ class AdditionMSE:
     meaning = "the mean over the values of the expected squared error of an estimated share"
 
     def unfit(self, options: AdditionMSEOptions, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why nothing that is planned is released as sets; None if something is.
+        """Return why no attribute is planned to be released as sets; None if one is.
 
         Args:
             options: the attributes and the target.
-            channel: the class of what is planned.
+            channel: the class of the planned channel.
             axes: the attributes and the class of each of its axes.
         """
         from rrpolicy.channels.axes.sets import Sets
@@ -66,15 +66,15 @@ class AdditionMSE:
         return None if sets else "nothing is released as sets"
 
     def expected(self, options: AdditionMSEOptions, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the largest expectation over the axes that are asked for; exact for this table.
+        """Return the largest expectation over the selected axes; exact for this table.
 
         Args:
             options: the attributes and the target.
-            channel: a `Product` with axes of sets; of any other nothing is known.
+            channel: a `Product` with axes of sets; for any other it is unknown.
             original: the table, or only the number of records, which is enough.
 
         Raises:
-            PolicyError: RR239 if an attribute that is named is not released as sets.
+            PolicyError: RR239 if a named attribute is not released as sets.
         """
         from rrpolicy.channels.axes.set_error import addition_mean_squared_error
         from rrpolicy.channels.axes.sets import Sets
@@ -91,15 +91,15 @@ class AdditionMSE:
         return Measure(float(error), Standing.EXACT if options.target == "table" else Standing.UPPER_BOUND)
 
     def realised(self, options: AdditionMSEOptions, release: Release, original: Original) -> Measure | None:
-        """Return the largest mean squared deviation that one draw attained; audit only, it never gates.
+        """Return the largest mean squared deviation of one draw; audit only, it never gates.
 
         Args:
             options: the attributes and the target.
             release: as it was written.
-            original: the table it was drawn from.
+            original: the table from which it was drawn.
 
         Returns:
-            None for the population, whose shares nobody knows, and for domains of over 10^6 values.
+            None for the population, whose shares are unknown, and for domains of over 10^6 values.
         """
         import numpy as np
 

@@ -45,7 +45,7 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
     draws: DrawSettings,
     within: Range | None = None,
 ) -> Measure:
-    """Return the mean over draws of a number of the tables of all pairs; exact where nothing is left to chance.
+    """Return the mean over draws of a number of the tables of all pairs; exact for deterministic channels.
 
     Args:
         channel: as planned.
@@ -53,7 +53,7 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
         attributes: paired with one another, all drawn together.
         figure: of the tables of all pairs, in order.
         draws: of the channel.
-        within: the least and the most that the number can be; None where there is no such number.
+        within: the least and the most that the number can be; None if unbounded.
 
     Raises:
         DataError: RR346 if that is too much work.
@@ -70,7 +70,7 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
 
 
 def _draw_table(pair: EstimatedMarginal, drawn: CountedRowSink, records: int) -> Array:
-    """Return the shares of a pair in one draw: deflated where values were randomised, but by one set for both."""
+    """Return the shares of a pair in one draw: deflated if values were randomised, except for one set of both."""
     if pair.dealt is not None or not pair.drawn:
         return pair.estimate(drawn, records).shares
     if len(pair.axes) == 1:
@@ -85,7 +85,7 @@ def _draw_table(pair: EstimatedMarginal, drawn: CountedRowSink, records: int) ->
 
 
 def written_pair(release: Release, original: Original, pair: tuple[str, str]) -> Array:
-    """Return the same of a release as it was written."""
+    """Return the same for a written release."""
     columns = [original.policy.attributes[name].release_as or name for name in pair]
     inside = release.inside()
     row, column = (inside.columns.axis(name) for name in columns)
@@ -105,7 +105,7 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
 
 
 def _is_matrix_axis(axis: AxisWeights) -> bool:
-    """Return whether an axis is undone by a matrix, so that a record's weight for each combination is known."""
+    """Return whether an axis has a matrix form, so that a record's weight for each combination is known."""
     return isinstance(axis, (RetentionWeights, MatrixWeights))
 
 
@@ -126,7 +126,7 @@ def mutual_information(shares: Array) -> float:
 
 
 def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
-    """Return I/H(column) and I/H(row); 0 where there is no uncertainty to take away."""
+    """Return I/H(column) and I/H(row); 0 if there is no uncertainty."""
     table = _without_empty_categories(shares)
     known = float(information(table)[0])
     by_column, by_row = (float(entropy(table, axis)[0]) for axis in (1, 0))
@@ -134,13 +134,13 @@ def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
 
 
 def cramers_v(shares: Array) -> float:
-    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
+    """Return V of a table, at most 1; 0 if one of the attributes has a single value. Cells are not clipped."""
     table = drop_empty_categories(shares)
     return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 
 def _without_empty_categories(shares: Array) -> Array:
-    """Return a table without negative cells and empty categories; of one category each where no cell is positive."""
+    """Return a table without negative cells and empty categories; of one category each if no cell is positive."""
     if not (shares > 0).any():
         return np.ones((1, 1))
     proper = clip_shares(shares, 0.0)

@@ -1,12 +1,12 @@
-"""How far measures of association lie from the original's, over every pair of some attributes.
+"""Differences of measures of association from the original's, over every pair of some attributes.
 
     mutual-information-change        |I(q) - I(p)|, I in nats
     uncertainty-coefficient-change   |U(q) - U(p)|, U = I/H(column), each pair in both orders
     cramers-v-change                 |V(q) - V(p)|, V^2 = phi^2/(min(rows, columns) - 1)
 
 p is the original's table of two attributes, q the estimated one without the association that randomisation alone puts
-into it (`rrpolicy.estimate.association.deflation`); of counts that are spread inside groups, as it is. Cells of q below
-0 count as 0 in logarithms. The number is the mean over the pairs, or the largest.
+into it (`rrpolicy.estimate.association.deflation`); of counts that are spread inside groups, unmodified. Cells of q
+below 0 count as 0 in logarithms. The number is the mean over the pairs, or the largest.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class AssociationChange(ABC):
     @staticmethod
     @abstractmethod
     def measures(shares: Array) -> tuple[float, ...]:
-        """Return what is compared of a two-way table of shares."""
+        """Return the compared numbers of a two-way table of shares."""
 
     def unfit(self, options: AssociationOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return None: every channel's two-way tables are estimated."""
@@ -60,7 +60,7 @@ class AssociationChange(ABC):
         return None
 
     def refuses(self, options: AssociationOptions, policy: Policy) -> str | None:
-        """Return why a policy has not the pairs; None if it has."""
+        """Return why a policy lacks the pairs; None if it has them."""
         known = {a.name: a for a in policy.released if a.categorical}
         lost = [name for name in options.attributes or () if name not in known]
         if lost:
@@ -74,12 +74,12 @@ class AssociationChange(ABC):
         return None
 
     def expected(self, options: AssociationOptions, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the mean over simulated draws with its standard error; exact where nothing is left to chance.
+        """Return the mean over simulated draws with its standard error; exact for deterministic channels.
 
         Args:
             options: of the entry.
             channel: as planned.
-            original: the table; of a number of records alone nothing is known.
+            original: the table; for a number of records alone it is unknown.
 
         Raises:
             DataError: RR346 if that is too much to simulate.
@@ -95,7 +95,7 @@ class AssociationChange(ABC):
         return simulated_pairs(channel, original, names, figure, draws, self.within)
 
     def realised(self, options: AssociationOptions, release: Release, original: Original) -> Measure | None:
-        """Return what one draw attained; audit only, it never gates."""
+        """Return the actual value of one draw; audit only, it never gates."""
         from rrpolicy.utility.association_tables import written_pair
 
         names = table_attributes(options.attributes, original.policy)

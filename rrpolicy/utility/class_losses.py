@@ -1,4 +1,4 @@
-"""Released rows of what leaves nothing to chance, and the losses of their classes."""
+"""Released rows of deterministic channels, and the losses of their classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReleasedRows:
     """Released rows of some attributes.
 
     Attributes:
-        widths: for each attribute, for each of its labels, how many categories it stands for.
+        widths: for each attribute, for each of its labels, the number of its categories.
         categories: of each attribute.
         codes: (rows, attributes) labels; the last column is the target, if there is one.
         n: (rows,) records.
@@ -41,12 +41,12 @@ class ReleasedRows:
 
     @property
     def known(self) -> Ints:
-        """Return the labels that make classes."""
+        """Return the class-defining labels."""
         return self.codes[:, : len(self.widths)]
 
     @property
     def suppressed(self) -> Mask:
-        """Return (rows,) whether a row says nothing in any attribute that makes classes."""
+        """Return (rows,) whether a row has no information in any class-defining attribute."""
         each = [
             np.array(widths)[self.known[:, place]] == categories
             for place, (widths, categories) in enumerate(zip(self.widths, self.categories, strict=True))
@@ -56,13 +56,13 @@ class ReleasedRows:
 
 
 def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
-    """Return the rows that will be released; nothing of them is left to chance.
+    """Return the rows that a deterministic channel will release.
 
     Args:
         channel: as planned.
         original: the table.
-        attributes: what makes classes.
-        target: what is told from them, if anything.
+        attributes: the class-defining ones.
+        target: the attribute predicted from them, if any.
     """
     names = [*attributes, *([] if target is None else [target])]
     parts = [EstimatedMarginal.of(channel, original, (name,), names) for name in names]
@@ -72,7 +72,7 @@ def planned_rows(channel: Channel, original: Original, attributes: Sequence[str]
 
 
 def written_rows(release: Release, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
-    """Return the rows of a release as it was written; arguments as for `planned_rows`."""
+    """Return the rows of a written release; arguments as for `planned_rows`."""
     names = [*attributes, *([] if target is None else [target])]
     known = [original.policy.attributes[name] for name in names]
     inside = release.inside()
@@ -91,18 +91,18 @@ def mean_certainty_penalty(rows: ReleasedRows) -> float:
 
 
 def class_sizes_and_suppressed(rows: ReleasedRows) -> tuple[Ints, int]:
-    """Return the sizes of the classes of what is not suppressed, and how many records are."""
+    """Return the sizes of the classes of unsuppressed records, and the number of suppressed records."""
     kept = ~rows.suppressed
     member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
     return np.bincount(member, rows.n[kept], classes).astype(np.int64), int(rows.n[~kept].sum())
 
 
 def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float:
-    """Return the sum of the squared sizes of classes, each suppressed record counting as many as there are records.
+    """Return the sum of the squared sizes of classes, each suppressed record counting N.
 
     Args:
         kept: sizes of classes.
-        suppressed: records that are in none.
+        suppressed: number of suppressed records.
         records: N.
 
     References:
@@ -112,7 +112,7 @@ def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float
 
 
 def misclassified_share(rows: ReleasedRows) -> float:
-    """Return the share of records that are suppressed, or not of the commonest target of their class."""
+    """Return the share of records that are suppressed, or have another target than the commonest of their class."""
     kept = ~rows.suppressed
     member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
     target = rows.codes[kept, -1]

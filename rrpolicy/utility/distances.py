@@ -1,4 +1,4 @@
-"""How far estimated shares lie from the original's: distances and divergences of a joint table or of marginals.
+"""Distances and divergences of estimated shares from the original's, of a joint table or of marginals.
 
 With p the original's shares and q the estimated ones, over all cells of the table:
 
@@ -11,7 +11,7 @@ With p the original's shares and q the estimated ones, over all cells of the tab
     pmse              (1/8) sum (p - q')^2 / (p + q')
 
 q' is q with negative cells set to 0, q'' with cells below 10^-12 set to 10^-12, both divided by their sum then:
-unbiased estimates may be negative, where these three are not defined. The other four take q as it is.
+unbiased estimates may be negative, where these three are not defined. The other four use unmodified q.
 
 `pmse` is the propensity score mean squared error of the saturated model on two tables of one size: (1/2N) times the sum
 over cells of (n + m)(m/(n + m) - 1/2)^2, of n original and m estimated records.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rrpolicy.utility.simulation import Figure
 
 MIN_SHARE = 1e-12
-"""Shares below it count as it, in logarithms."""
+"""The least share in logarithms; smaller ones are set to it."""
 
 
 class TotalVariation(SharesMetric):
@@ -117,7 +117,7 @@ class KLDivergence(SharesMetric):
         return max(found, 0.0)
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return how many cells that somebody is in are estimated below the least share, and how many there are."""
+        """Return the number of non-empty cells, and of those whose estimate is below the least share."""
         from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
 
         names = table_attributes(options.attributes, original.policy)
@@ -148,7 +148,7 @@ class ChiSquare(SharesMetric):
         return float(((p[held] - q[held]) ** 2 / p[held]).sum())
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
-        """Return the sum of the estimates' variances over the true shares, where all of them are unbiased."""
+        """Return the sum of the estimates' variances over the true shares, if all of them are unbiased."""
         from rrpolicy.utility.simulation import original_shares
         from rrpolicy.utility.variance import share_variances
 
@@ -160,7 +160,7 @@ class ChiSquare(SharesMetric):
         return float((variance[held] / p[held]).sum())
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return what the sum leaves out: cells that nobody of the table is in, and what is estimated there."""
+        """Return the part left out of the sum: empty cells of the table, and their estimates."""
         from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
         from rrpolicy.utility.variance import share_variances
 

@@ -1,4 +1,4 @@
-"""What one simulated draw released, counted in memory by the cells that record weights speak of."""
+"""Rows of one simulated draw, counted in memory by the cells of record weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS = 1 << 20
 
 
 class CountedRowSink:
-    """A sink that keeps released rows with how often each stands.
+    """A sink that keeps released rows with their multiplicities.
 
     Attributes:
         parts: table -> its batches.
@@ -45,13 +45,13 @@ class CountedRowSink:
 
 
 def count_draw_cells(batches: Batches, spec: TableSpec, axes: Sequence[AxisWeights], times: str = "") -> Array:
-    """Return released records by the cells that axes count them in, one dimension an axis.
+    """Return released records by the cells of axes, one dimension an axis.
 
     Args:
         batches: of a table.
         spec: of the table.
-        axes: what undoes its columns.
-        times: the column that says how often a row counts, if there is one.
+        axes: the decoders of its columns.
+        times: the column of multiplicities, if there is one.
     """
     shape = tuple(axis.counted for axis in axes)
     size = math.prod(shape)
@@ -73,8 +73,8 @@ def count_group_cells(
     Args:
         drawn: both tables.
         specs: of the tables.
-        axes: of the table's columns, that of the dealt values among them.
-        dealt: how values were dealt.
+        axes: of the table's columns, including that of the dealt values.
+        dealt: the decoder of the dealt values.
     """
     plain = [axis for axis in axes if axis.columns != dealt.columns]
     values = next(c for c in specs[dealt.table].columns if c.name == dealt.column)
@@ -114,7 +114,7 @@ def _group_value_shares(batches: Batches, column: Column, dealt: AnatomyDecoder)
 
 
 def _flat_cells(batch: pa.RecordBatch, n: Ints, spec: TableSpec, axes: Sequence[AxisWeights]) -> tuple[Ints, Ints]:
-    """Return the cell of each row and its records; a row with sets stands in several cells, one after another."""
+    """Return the cell of each row and its records; a row with sets is in several cells, one after another."""
     columns = {c.name: c for c in spec.columns}
     row = np.arange(batch.num_rows)
     flat = np.zeros(batch.num_rows, dtype=np.int64)
@@ -138,7 +138,7 @@ def _flat_codes(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
 
 
 def _cell_positions(axis: AxisWeights, columns: Sequence[Column]) -> Ints:
-    """Return the place among an axis' released cells of each combination of its columns' labels; -1 for no cell."""
+    """Return the position among an axis' released cells of each combination of its columns' labels; -1 for no cell."""
     positions = [{label: code for code, label in enumerate(c.labels)} for c in columns]
     found = np.full(math.prod(len(p) for p in positions), -1, dtype=np.int64)
     for place, cell in enumerate(axis.released):
@@ -150,7 +150,7 @@ def _cell_positions(axis: AxisWeights, columns: Sequence[Column]) -> Ints:
 
 
 def _set_row_cells(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
-    """Return (rows, 1 + l) the cells that a row with a set is counted in: all rows, and one for each value it holds."""
+    """Return (rows, 1 + l) the cells of a row with a set: that of all rows, and one for each value in the set."""
     from rrpolicy.channels.axes.sets import list_entry_column
 
     flat: Ints = np.zeros(1, dtype=np.int64)
@@ -164,7 +164,7 @@ def _set_row_cells(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
 def released_axis_codes(
     drawn: CountedRowSink, specs: Sequence[TableSpec], axes: Sequence[AxisWeights]
 ) -> tuple[Ints, Ints]:
-    """Return (rows, axes) the released cell of each axis, and (rows,) how many records each row stands for.
+    """Return (rows, axes) the released cell of each axis, and (rows,) the number of records of each row.
 
     Args:
         drawn: the released rows.

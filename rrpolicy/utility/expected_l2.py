@@ -1,4 +1,4 @@
-"""The metric `expected-l2`: how far estimated proportions will lie from the true ones, on average over draws."""
+"""The metric `expected-l2`: the root mean squared distance of estimated proportions from the true ones, over draws."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class ExpectedL2:
     )
 
     def unfit(self, options: ExpectedL2Options, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why no unbiased estimate of the marginal will belong to what is planned; None if one will.
+        """Return why the planned channel will have no unbiased estimate of the marginal; None if it will.
 
         Args:
             options: the marginal and the target.
-            channel: the class of what is planned.
+            channel: the class of the planned channel.
             axes: the attributes and the class of each of its axes.
         """
         from rrpolicy.channels.axes.recode import Recode
@@ -71,11 +71,11 @@ class ExpectedL2:
 
         Args:
             options: the marginal and the target.
-            channel: a `Product`; of any other channel nothing is known.
+            channel: a `Product`; for any other channel it is unknown.
             original: the table, or the number of records, which is enough for plain retention and target = "table".
 
         Returns:
-            None if the channel and the number of records do not tell.
+            None if the channel and the number of records do not determine it.
 
         Raises:
             PolicyError: RR239 if an attribute of the marginal is not released with categories.
@@ -99,15 +99,15 @@ class ExpectedL2:
         return None if squared is None else Measure(math.sqrt(max(squared, 0.0)), Standing.EXACT)
 
     def realised(self, options: ExpectedL2Options, release: Release, original: Original) -> Measure | None:
-        """Return the distance that one draw attained; audit only, it never gates.
+        """Return the distance of one draw; audit only, it never gates.
 
         Args:
             options: the marginal and the target.
             release: as it was written.
-            original: the table it was drawn from.
+            original: the table from which it was drawn.
 
         Returns:
-            None for the population, whose proportions nobody knows, and where the marginal has over 10^6 cells.
+            None for the population, whose proportions are unknown, and if the marginal has over 10^6 cells.
         """
         import numpy as np
 

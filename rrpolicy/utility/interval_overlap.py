@@ -1,11 +1,11 @@
-"""How much the intervals that analysts state overlap with those of the original.
+"""Overlap of analysts' confidence intervals with those of the original.
 
 With [a, b] the normal interval of a share of the population from the original, and [c, d] the one from the release,
 
     interval-overlap   mean of (1/2) (o/(b - a) + o/(d - c)), o = max(0, min(b, d) - max(a, c))
 
-over the cells that somebody of the table is in (Karr et al. 2006, section 3). An interval without width counts as
-overlapped whole if it lies in the other one, else not at all.
+over the non-empty cells of the table (Karr et al. 2006, section 3). An interval without width counts as overlapped
+whole if it lies in the other one, else not at all.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class IntervalOverlap(TableMetric):
 
 
 def _interval_ends(table: ShareTable, z: float, held: Mask) -> tuple[Array, Array]:
-    """Return both ends of the intervals of some cells."""
     import numpy as np
 
     half = z * np.sqrt(table.variance()[held])

@@ -1,14 +1,14 @@
-"""What generalisation and suppression cost, by what was released and its equivalence classes.
+"""Losses by generalisation and suppression, from the released rows and their equivalence classes.
 
-With classes E of n records that agree in the released values of some attributes, N records in all, and a record that
-says nothing in any of them counted as suppressed:
+With classes E of n records that agree in the released values of some attributes, N records in all, and a record without
+information in any of them counted as suppressed:
 
-    ncp                   mean over records and attributes of |g|/|D|, the share of the categories that a label stands
-                          for; 0 for a category by itself
+    ncp                   mean over records and attributes of |g|/|D|, the share of the categories in a label; 0 for a
+        category by itself
     discernibility        sum over classes of n^2; a suppressed record counts N
     classification-loss   share of the records that are suppressed, or whose target is not the commonest of their class
 
-All are exact: nothing is left to chance. They speak of no channel that draws: there nobody is certain to be in a class.
+All are exact and deterministic. They apply to no channel that draws: its records are not certain to be in a class.
 
 References:
     Xu et al. 2006 (NCP); Bayardo, Agrawal 2005 (discernibility); Iyengar 2002, "Transforming Data to Satisfy Privacy
@@ -52,7 +52,7 @@ class TargetOptions(ClassOptions):
 
 
 class ClassLoss(ABC):
-    """A loss of a release that leaves nothing to chance."""
+    """A loss of a deterministic release."""
 
     options: ClassVar[type[ClassOptions]] = ClassOptions
     better: ClassVar[Better] = "smaller"
@@ -88,7 +88,7 @@ class ClassLoss(ABC):
         return None if self._attributes(options, policy) else "no quasi-identifier is released with categories"
 
     def expected(self, options: ClassOptions, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the loss, exact; None of a number of records alone.
+        """Return the loss, exact; None for a number of records alone.
 
         Args:
             options: of the entry.
@@ -105,7 +105,7 @@ class ClassLoss(ABC):
         return Measure(self.of(rows))
 
     def realised(self, options: ClassOptions, release: Release, original: Original) -> Measure | None:
-        """Return the loss of the release as it was written: the same."""
+        """Return the loss of the written release: the same."""
         from rrpolicy.utility.class_losses import written_rows
 
         names = self._attributes(options, original.policy)
@@ -165,7 +165,7 @@ class ClassificationLoss(ClassLoss):
     )
 
     def refuses(self, options: ClassOptions, policy: Policy) -> str | None:
-        """Return why there is nothing to be told from classes; None if there is."""
+        """Return why there is nothing to predict from classes; None if there is."""
         assert isinstance(options, TargetOptions)
         wrong = super().refuses(options, policy)
         if wrong is not None:
@@ -181,7 +181,7 @@ class ClassificationLoss(ClassLoss):
         return None
 
     def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why there are no certain classes, or the target is not released as it is."""
+        """Return why there are no certain classes, or the target is not released unmodified."""
         from rrpolicy.channels.axes.identity import Identity
 
         assert isinstance(options, TargetOptions)

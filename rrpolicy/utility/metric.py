@@ -1,4 +1,4 @@
-"""What a utility metric is."""
+"""The interface of a utility metric."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 Options = TypeVar("Options", bound=BaseModel)
 
 Better: TypeAlias = Literal["smaller", "larger"]
-"""Which numbers of a metric are the better ones: a gate states `max` or `min` accordingly."""
+"""The better direction of a metric: a gate states `max` or `min` accordingly."""
 MOST_CELLS = 1_000_000
-"""Cells of the largest table that is estimated, in each simulated draw or of a release."""
+"""The most cells of a table that is estimated, in each simulated draw or of a release."""
 
 
 class UtilityMetric(Protocol[Options]):
-    """A number that says what the release is still good for; smaller is better, unless the metric has `better`.
+    """A measure of a release's utility; smaller is better, unless the metric has `better`.
 
-    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`. A metric that is not 0 of a release
-    that is the table itself has `absolute`, true.
+    `better`, "smaller" or "larger", determines whether a gate states `max` or `min`. A metric that is not 0 for a
+    release that is the table itself has `absolute`, true.
 
-    A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
+    A metric may also have `refuses(options, policy)`, as a privacy model has: why it does not apply to this policy, or
     None. No data are needed; the place shown is that of the first option which the reason names. And it may have
-    `beside(options, channel, original)`: companions, what must be read beside an expected number. They are asked for
-    where the table is at hand, and stand in audit/ alone.
+    `beside(options, channel, original)`: companions, related measures of an expected number. They are computed
+    if the table is available, and appear only in audit/.
     """
 
     @property
@@ -45,27 +45,27 @@ class UtilityMetric(Protocol[Options]):
 
     @property
     def meaning(self) -> str:
-        """Return what the number says, in a sentence."""
+        """Return the meaning of the number, in a sentence."""
         ...
 
     def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why the metric can say nothing of what a mechanism will plan; None if it can.
+        """Return why the metric cannot be computed for a mechanism's channel; None if it can.
 
         Args:
             options: of the entry.
-            channel: the class of what will be planned.
-            axes: (attributes, class) of each of its axes; `lists_values` tells whether a class has a matrix.
+            channel: the class of the planned channel.
+            axes: (attributes, class) of each of its axes; `lists_values` returns whether a class has a matrix.
         """
         ...
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the expectation over draws; None if the channel and the number of records do not tell.
+        """Return the expectation over draws; None if the channel and the number of records do not determine it.
 
-        What is given for a number of records alone is the same for every table of so many: else the gate reads the
-        table, and that it passed is a statistic of it.
+        The result for a number of records alone is the same for every table of this size: otherwise the gate reads the
+        table, and its passing is a statistic of the table.
         """
         ...
 
     def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
-        """Return what one draw attained; audit only. A release is complete where this fails."""
+        """Return the actual value of one draw; audit only. A release is complete if this fails."""
         ...

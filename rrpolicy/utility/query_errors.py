@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rrpolicy.utility.query_metrics import QueryOptions
 
     Asked: TypeAlias = tuple[tuple[int, ...], list[Mask]]
-    """The dimensions that some queries ask of, and of each dimension what they ask for, (queries, categories)."""
+    """The dimensions of some queries, and for each dimension the categories that they select, (queries, categories)."""
 
 
 def relative_error(true: Array, estimated: Array) -> float:
-    """Return the mean of |true - estimated|/true where something is; 0 where nothing is asked for that occurs."""
+    """Return the mean of |true - estimated|/true over true > 0; 0 if there is none."""
     held = true > 0
     return float((np.abs(true[held] - estimated[held]) / true[held]).mean()) if held.any() else 0.0
 
 
 def cube_sums(x: Array) -> Array:
-    """Return a table with the sums over each subset of its dimensions: every dimension has one place more, its sum."""
+    """Return a table with the sums over each subset of its dimensions: every dimension has one more place, its sum."""
     for axis in range(x.ndim):
         x = np.concatenate((x, x.sum(axis=axis, keepdims=True)), axis=axis)
     return x
@@ -49,7 +49,7 @@ def random_queries(
     """Yield random queries, those of the same dimensions together.
 
     Args:
-        options: how many, and of what.
+        options: the number and kind of queries.
         sensitive: the dimensions of which each query has one.
         shape: the number of categories of each dimension.
         stream: of bits.

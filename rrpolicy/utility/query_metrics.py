@@ -1,4 +1,4 @@
-"""How far answers to count queries lie from the truth, relative to it.
+"""Relative errors of count queries.
 
 With act the original's count of a group and est the estimated one, a metric is the mean of |act - est|/act over the
 groups with act > 0 (Sei, Ohsuga, eq. 20):
@@ -8,9 +8,9 @@ groups with act > 0 (Sei, Ohsuga, eq. 20):
     random-query-error   random conjunctions: `dimensions` attributes drawn from those that are not sensitive, and the
                          sensitive one; of each attribute A, b values drawn from its domain
 
-b is the smallest integer with b^(qd+1) >= |A|^(qd+1) s, so that a query asks for a share s of its cells (Xiao, Tao
-2006, section 7). The queries follow from the seed, so that the expectation, what a draw attained and other plans are of
-the same ones.
+b is the smallest integer with b^(qd+1) >= |A|^(qd+1) s, so that a query selects a share s of its cells (Xiao, Tao 2006,
+section 7). The queries follow from the seed, so that the expectation, a draw's actual value and other plans use the
+same ones.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class GroupByError(SharesMetric):
         return relative_error(p, q)
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return over how many groups the mean is."""
+        """Return the number of groups in the mean."""
         from rrpolicy.utility.simulation import original_shares
 
         del channel
@@ -81,7 +81,7 @@ class CubeError(SharesMetric):
         return relative_error(cube_sums(p), cube_sums(q))
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return over how many groups the mean is."""
+        """Return the number of groups in the mean."""
         from rrpolicy.utility.query_errors import cube_sums
         from rrpolicy.utility.simulation import original_shares
 
@@ -117,7 +117,7 @@ class RandomQueryError(TableMetric):
     )
 
     def refuses(self, options: TableMetricOptions, policy: Policy) -> str | None:
-        """Return why there are no such queries of a policy; None if there are."""
+        """Return why a policy permits no such queries; None if it does."""
         assert isinstance(options, QueryOptions)
         wrong = estimation_obstacle(options.attributes, policy)
         if wrong is not None:
@@ -138,7 +138,7 @@ class RandomQueryError(TableMetric):
         return lambda found: relative_error(true, query_shares(asked, found.shares))
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return over how many queries the mean is."""
+        """Return the number of queries in the mean."""
         del channel
         assert isinstance(options, QueryOptions)
         _, true = _queries_and_answers(options, original, table_attributes(options.attributes, original.policy))
@@ -150,7 +150,7 @@ class RandomQueryError(TableMetric):
 def _queries_and_answers(
     options: QueryOptions, original: Original, attributes: tuple[str, ...]
 ) -> tuple[list[Asked], Array]:
-    """Return the queries, which follow from the seed, and the original's answers, as shares."""
+    """Return the queries, which follow from the seed, and the original's counts, as shares."""
     from rrpolicy.utility.query_errors import query_shares, random_queries
     from rrpolicy.utility.simulation import DrawSettings, original_shares
 

@@ -1,4 +1,4 @@
-"""What analysts estimate from a release as it was written: the shares that a draw came to."""
+"""Analysts' estimates from a written release: the shares of one draw."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @frozen(slots=False)
 class ShareTable:
-    """Shares with the errors that are stated of them.
+    """Shares with their stated errors.
 
     Attributes:
         shares: one dimension an attribute; they sum to 1, and single ones may be negative.
         records: N.
-        squares: returns the mean square of the weights of each cell, of the same shape; None where counts are spread
-            inside groups, which has no weights that are independent.
+        squares: returns the mean square of the weights of each cell, of the same shape; None if counts are spread
+            inside groups, which has no independent weights.
     """
 
     shares: Array
@@ -38,7 +38,7 @@ class ShareTable:
     def variance(self) -> Array:
         """Return the variance of each share as an estimate of the population's.
 
-        Of shares that are spread inside groups: that of a table which has just these, as no release states one.
+        For shares that are spread inside groups: that of a table with exactly these, as no release states one.
         """
         n = self.records
         squares = self.shares.clip(0, 1) if self.squares is None else self.squares()
@@ -46,7 +46,7 @@ class ShareTable:
 
 
 def estimate_shares(release: Release, original: Original, attributes: Sequence[str]) -> ShareTable | None:
-    """Return the shares that a release gives, one dimension an attribute; None for tables of over 10^6 cells.
+    """Return a release's estimated shares, one dimension an attribute; None for tables of over 10^6 cells.
 
     Args:
         release: as it was written.
@@ -68,7 +68,7 @@ def estimate_shares(release: Release, original: Original, attributes: Sequence[s
 
 
 def dense_array(table: Crosstab, numbers: Array, domains: dict[str, tuple[Value, ...]]) -> Array:
-    """Return numbers of a crosstab over whole domains, one dimension a column; 0 for what it has no cell of.
+    """Return numbers of a crosstab over whole domains, one dimension a column; 0 for missing cells.
 
     Args:
         table: of these columns.

@@ -1,11 +1,10 @@
-"""What analysts will estimate from a release that is still to be drawn: the planned channel, simulated.
+"""Analysts' estimates from a release that is still to be drawn: the planned channel, simulated.
 
-Each draw is one of the channel itself, narrowed to the attributes that are asked for, and is undone by the record
-weights of `rrpolicy.estimate.weights`: the numbers are those of `Release.crosstab(…, spread=True)` on such a draw.
+Each draw is one of the channel itself, narrowed to the required attributes, and is decoded by the record weights of
+`rrpolicy.estimate.weights`: the numbers are those of `Release.crosstab(…, spread=True)` on such a draw.
 
-Bits come from a seed and the number of the draw alone, in streams that no release has: a number that is published or
-booked never tells of the draw that was released, and looking at it is no look at that draw. Plans that are compared on
-one table see the same bits.
+Bits come from a seed and the number of the draw only, in streams that no release has: a published or recorded number
+reveals nothing of the released draw, and is independent of it. Plans that are compared on one table use the same bits.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_WORK = 2_000_000_000
-"""Cells and records of all draws together."""
+"""The most cells and records of all draws together."""
 EQUAL_TOLERANCE = 1e-12
-"""Draws that differ by less came to the same, but for rounding."""
+"""Draws that differ by less count as equal, up to rounding."""
 TAIL = math.erfc(ERRORS / math.sqrt(2)) / 2
-"""Of a normal number beyond so many standard errors."""
+"""Tail probability of a normal number beyond so many standard errors."""
 MOST_HELD = 8_000_000
-"""Cells of all estimated tables that are held for further numbers of the same draws; larger ones are drawn again."""
+"""The most cells of estimated tables held for further numbers of the same draws; larger ones are drawn again."""
 Figure = Callable[["ShareTable"], float]
 """A number of an estimated table of shares."""
 Range: TypeAlias = tuple[float, float]
@@ -59,7 +58,7 @@ _HELD: ContextVar[dict[Key, tuple[object, list[Any]]] | None] = ContextVar("draw
 
 @contextmanager
 def share_draws() -> Iterator[None]:
-    """Draw once what several numbers of one channel, table, attributes and draws are computed from, until the end."""
+    """Cache draws for several numbers of one channel, table, attributes and settings, until the end of the context."""
     token = _HELD.set({})
     try:
         yield
@@ -76,7 +75,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
     tables: Iterable[T],
     cells: int,
 ) -> Iterable[T]:
-    """Return what draws come to: where draws are shared, what they came to before.
+    """Return the tables of draws: cached ones where draws are shared.
 
     Args:
         what: kind of tables.
@@ -84,8 +83,8 @@ def cached_result(  # noqa: PLR0917 what a simulation is
         original: the table.
         attributes: that are drawn.
         draws: of the channel.
-        tables: makes them anew, as they are asked for.
-        cells: of a draw's tables.
+        tables: makes them anew, lazily.
+        cells: number of cells of a draw's tables.
     """
     held = _HELD.get()
     if held is None or draws.number * cells > MOST_HELD:
@@ -98,7 +97,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
 
 @frozen
 class DrawSettings:
-    """How often a channel is drawn from, and by which bits.
+    """The number of draws of a channel, and their bits.
 
     Attributes:
         number: of draws.
@@ -109,7 +108,7 @@ class DrawSettings:
     seed: int
 
     def streams(self, draw: int) -> Streams:
-        """Return the streams of one draw, which no release has: they are marked, and made of other bits than a key."""
+        """Return the streams of one draw, which no release has: they are marked, and derived without a key."""
         key = hashlib.sha256(b"rrpolicy.simulation/1 %d %d" % (self.seed, draw)).digest()
         streams = Streams(key, b"", b"", "simulation")
         streams.test = True
@@ -118,17 +117,17 @@ class DrawSettings:
 
 @frozen(slots=False)
 class EstimatedMarginal:
-    """A table over some attributes, as estimates of a release give it.
+    """A table over some attributes, as estimated from a release.
 
     Attributes:
         attributes: one dimension each.
         shape: the number of categories of each.
-        channel: narrowed to what the table needs.
-        axes: what undoes each released axis, and which of its original cells count for which cells of the table.
+        channel: narrowed to the attributes of the table.
+        axes: the decoder of each released axis, and the map from its original cells to cells of the table.
         inner: for each axis the attributes of its cells, in order.
         dealt: of values that were dealt into groups, if the table has both these and others.
-        times: the column that says how often a row counts; "" where there is none.
-        drawn: whether chance has a part in the estimates.
+        times: the column of multiplicities; "" if there is none.
+        drawn: whether the estimates are random.
     """
 
     attributes: tuple[str, ...]
@@ -178,20 +177,20 @@ class EstimatedMarginal:
         return cls(tuple(attributes), shape, kept, tuple(axes), tuple(inner), dealt, times, drawn)
 
     def estimates(self, original: Original, draws: DrawSettings) -> Iterator[ShareTable]:
-        """Yield the estimated shares of each draw; a single one where nothing is left to chance.
+        """Yield the estimated shares of each draw; a single one for a deterministic channel.
 
         Args:
             original: the table.
             draws: of the channel.
 
         Raises:
-            DataError: RR346 if that is too much work.
+            DataError: RR346 if there is too much work.
         """
         for drawn in simulate_releases([self], original, draws):
             yield self.estimate(drawn, original.records)
 
     def estimate(self, drawn: CountedRowSink, records: int) -> ShareTable:
-        """Return the estimated shares of one draw, and what their errors are computed from, of `shape`.
+        """Return the estimated shares of one draw, and the squared weights for their errors, of `shape`.
 
         Args:
             drawn: the released rows.
@@ -223,22 +222,22 @@ class EstimatedMarginal:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether every record is drawn by itself."""
+        """Return whether every record is drawn separately."""
         return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records/2"
 
 
 def simulate_releases(
     marginals: Sequence[EstimatedMarginal], original: Original, draws: DrawSettings
 ) -> Iterator[CountedRowSink]:
-    """Yield what each draw releases; a single one where nothing is left to chance in any table.
+    """Yield the released rows of each draw; a single one if all tables are deterministic.
 
     Args:
-        marginals: of one channel, narrowed alike.
+        marginals: of one channel, narrowed to the same attributes.
         original: the table.
         draws: of the channel.
 
     Raises:
-        DataError: RR346 if that is too much work.
+        DataError: RR346 if there is too much work.
     """
     number = draws.number if any(m.drawn for m in marginals) else 1
     records = original.records if any(m.one_by_one for m in marginals) else 0
@@ -253,7 +252,7 @@ def simulate_releases(
 
 
 def original_shares(original: Original, attributes: Sequence[str]) -> Array:
-    """Return the shares of a table as it is, one dimension an attribute."""
+    """Return the shares of the unmodified table, one dimension an attribute."""
     return np.asarray(original.counts(*attributes).dense() / original.records)
 
 
@@ -271,15 +270,15 @@ def simulated_means(  # noqa: PLR0917 what a simulation is
         channel: as planned.
         original: the table.
         attributes: of the estimated table.
-        figures: what to compute of each draw's shares; all of them see the same draws.
+        figures: functions of each draw's shares; all of them use the same draws.
         draws: of the channel.
-        within: as of `averaged`, of each number.
+        within: as for `mean_over_draws`, for each number.
 
     Returns:
-        each mean, an estimate with its standard error; exact where nothing is left to chance.
+        each mean, an estimate with its standard error; exact for deterministic channels.
 
     Raises:
-        DataError: RR346 if that is too much work.
+        DataError: RR346 if there is too much work.
         PolicyError: RR267 if the released values do not determine the table.
     """
     marginal = EstimatedMarginal.of(channel, original, attributes)
@@ -296,16 +295,16 @@ def _single_value(values: Sequence[float]) -> Measure:
 
 
 def mean_over_draws(values: Sequence[float], within: Range | None = None) -> Measure:
-    """Return the mean of what draws came to, an estimate with its standard error.
+    """Return the mean over draws, an estimate with its standard error.
 
-    n draws that all came to the same have none. At the confidence 1 - a of a limit's end another value has then a
-    probability of at most 1 - a^(1/n) (Clopper, Pearson 1934, with no success), and the mean lies off by at most this
-    share of the range: the error stated is the one whose end is there.
+    n equal draws have none. At the confidence 1 - a of a limit's end another value has then a probability of at most 1
+    - a^(1/n) (Clopper, Pearson 1934, with no success), and the mean is off by at most this share of the range: the
+    stated error is the one with that end.
 
     Args:
         values: of each draw.
-        within: the least and the most that there can be; None where there is no such number: draws that all came to
-            the same then have the error 0, which bounds nothing.
+        within: the least and the most possible value; None if unbounded: equal draws then have the error 0, which
+            bounds nothing.
     """
     numbers = np.asarray(values, dtype=np.float64)
     mean, error = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
@@ -338,7 +337,7 @@ def _anatomy_decoder(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
     """Return the decoder of values that were dealt into groups, if there is one.
 
     Raises:
-        PolicyError: RR267 if there are two: which of their values belong to one record is not released.
+        PolicyError: RR267 if there are two: the pairs of values of one record are not released.
     """
     dealt = [d for d in decoders if isinstance(d, AnatomyDecoder)]
     if len(dealt) > 1:
@@ -349,16 +348,16 @@ def _anatomy_decoder(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
 
 
 def _standalone_decoder(decoder: Decoder) -> Decoder:
-    """Return the decoder of dealt values that are counted by themselves, in their own table: exactly."""
+    """Return the decoder of dealt values that are counted separately, in their own table: exactly."""
     if not isinstance(decoder, AnatomyDecoder):
         return decoder
     return IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
 
 
 def target_cells(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
-    """Return (V, cells) which original cells of an axis count for which cells of the attributes that are wanted.
+    """Return (V, cells) the map from original cells of an axis to cells of the wanted attributes.
 
-    None where these are the same, in the same order.
+    None if these are the same, in the same order.
     """
     places = [i for i, name in enumerate(own) if name in domains]
     positions = [{label: code for code, label in enumerate(domains[own[i]])} for i in places]

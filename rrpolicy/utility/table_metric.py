@@ -1,4 +1,4 @@
-"""What metrics of an estimated table have in common: which attributes, how many draws, expected and realised."""
+"""The common part of metrics of an estimated table: attributes, draws, expected and actual values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TableMetricOptions(Simulation):
 
 
 class TableMetric(ABC):
-    """A number of an estimated table of shares beside the original's."""
+    """A number that compares an estimated table of shares with the original's."""
 
     options: ClassVar[type[TableMetricOptions]] = TableMetricOptions
     better: ClassVar[Better] = "smaller"
@@ -67,7 +67,7 @@ class TableMetric(ABC):
         """
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
-        """Return the expectation where it has a closed form; None where it is simulated."""
+        """Return the expectation if it has a closed form; None if it is simulated."""
         del channel, original, attributes
         return None
 
@@ -77,7 +77,7 @@ class TableMetric(ABC):
         return None
 
     def refuses(self, options: TableMetricOptions, policy: Policy) -> str | None:
-        """Return why a policy has not the table: an attribute without categories, or more cells than are estimated."""
+        """Return why a policy lacks the table: an attribute without categories, or more cells than are estimated."""
         return estimation_obstacle(options.attributes, policy)
 
     def expected(self, options: TableMetricOptions, channel: Channel, original: Original | int) -> Measure | None:
@@ -86,7 +86,7 @@ class TableMetric(ABC):
         Args:
             options: of the entry.
             channel: as planned.
-            original: the table; of a number of records alone nothing is known.
+            original: the table; for a number of records alone it is unknown.
 
         Raises:
             DataError: RR346 if that is too much to simulate.
@@ -105,12 +105,12 @@ class TableMetric(ABC):
         return simulated_means(channel, original, names, {"": figure}, draws, self.within)[""]
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return what must be read beside the expectation; nothing, unless a metric has it."""
+        """Return measures to report with the expectation; () unless a metric has some."""
         del options, channel, original
         return ()
 
     def realised(self, options: TableMetricOptions, release: Release, original: Original) -> Measure | None:
-        """Return what one draw attained; audit only, it never gates. None where the table has over 10^6 cells."""
+        """Return the actual value of one draw; audit only, it never gates. None if the table has over 10^6 cells."""
         from rrpolicy.utility.release_estimates import estimate_shares
 
         names = table_attributes(options.attributes, original.policy)
@@ -131,7 +131,7 @@ class SharesMetric(TableMetric):
         """
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
-        """Return the number, in which the options have no say; see `TableMetric.figure`."""
+        """Return the number, which the options do not affect; see `TableMetric.figure`."""
         from rrpolicy.utility.simulation import original_shares
 
         del options
@@ -140,28 +140,28 @@ class SharesMetric(TableMetric):
 
 
 def count_measure(name: str, number: float | Measure, meaning: str) -> Companion:
-    """Return a number that stands beside what is expected of a table.
+    """Return a number that is reported with an expectation of a table.
 
     Args:
-        name: what it is.
-        number: exact, unless it says otherwise.
-        meaning: what it says, in a sentence.
+        name: of the number.
+        number: exact, unless it is a `Measure`.
+        meaning: in a sentence.
     """
     measure = number if isinstance(number, Measure) else Measure(float(number))
     return Companion(name, measure, Basis.ORIGINAL, meaning)
 
 
 def table_attributes(named: tuple[str, ...] | None, policy: Policy) -> tuple[str, ...]:
-    """Return the attributes that are named, or else all that are released with categories."""
+    """Return the named attributes, or else all that are released with categories."""
     return named or tuple(a.name for a in policy.released if a.categorical)
 
 
 def estimation_obstacle(named: tuple[str, ...] | None, policy: Policy) -> str | None:
-    """Return why no table over some attributes is estimated under a policy; None if one is.
+    """Return why no table over some attributes can be estimated under a policy; None if one can.
 
     Args:
         named: the attributes; None for all that are released with categories.
-        policy: with domains as far as they are known.
+        policy: with the known domains.
     """
     known = {a.name: a for a in policy.released if a.categorical}
     lost = [name for name in named or () if name not in known]

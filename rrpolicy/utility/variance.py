@@ -1,7 +1,7 @@
 """The variance of each estimated share over the draws of a product channel, in closed form.
 
 A share is the mean of record weights w, independent given the table, with E w = 1 for the records of its cell and 0 for
-the others. Of this table its variance is therefore (E mean w^2 - p)/N, with E mean w^2 = sum_u lambda[u] W[u]^2 and
+the others. For this table its variance is therefore (E mean w^2 - p)/N, with E mean w^2 = sum_u lambda[u] W[u]^2 and
 lambda = P p (Chaudhuri, Mukerjee 1988, chapter 3), applied axis by axis.
 """
 
@@ -32,7 +32,7 @@ def share_variances(channel: Channel, original: Original, attributes: Sequence[s
         attributes: released with categories, each once.
 
     Returns:
-        None where it has no closed form here: counts that are spread inside groups, sets, axes that list no values,
+        None if it has no closed form here: counts that are spread inside groups, sets, axes that list no values,
         and coupled attributes.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Verifying a bundle: everything recomputed that the inputs at hand allow, nothing believed."""
+"""Verification of a bundle: everything recomputed that the available inputs allow, nothing trusted."""

@@ -1,7 +1,7 @@
-"""What is put into audit/ after a release: its document, and the report that shows it, under a new seal.
+"""Additions to audit/ after a release: a document, and the report that shows it, under a new seal.
 
-public/ stays as it is. The new audit/ is made beside the old one and takes its place by renaming, so that audit/ is
-never half of either.
+public/ is not changed. The new audit/ is made next to the old one and replaces it by renaming, so that audit/ is never
+half of either.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def require_unsigned(bundle: Path, what: str) -> None:
 
     Args:
         bundle: the folder.
-        what: would be written, such as `the test`.
+        what: the addition, such as `the test`.
 
     Raises:
         RefusedError: RR553.
@@ -54,13 +54,13 @@ def require_unsigned(bundle: Path, what: str) -> None:
 def amend_audit(
     bundle: Path, name: str, document: Mapping[str, Json], shown: Callable[[Report], Report], registry: Registry
 ) -> None:
-    """Put a document into audit/ and print the audit report with it, in the place of an earlier one.
+    """Put a document into audit/ and print the audit report with it, replacing an earlier one.
 
     Args:
         bundle: the folder, verified.
         name: of the file.
-        document: what it says.
-        shown: puts it into the report.
+        document: its contents.
+        shown: adds it to the report.
         registry: of the plugins; the report's renderers among them.
 
     Raises:
@@ -86,7 +86,7 @@ def amend_audit(
 
 
 def _build_audit_folder(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder of what audit/ holds and some files in the place of its own, sealed."""
+    """Make a folder of the files of audit/ with some replaced, sealed."""
     shutil.copytree(audit, made)
     record = {key: value for key, value in read_document(audit / AUDIT_FILE).items() if key not in {"files", "digest"}}
     for name, content in files.items():
@@ -96,7 +96,7 @@ def _build_audit_folder(made: Path, audit: Path, files: Mapping[str, bytes]) -> 
 
 
 def _write_owner_only_file(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, in the place of a copy."""
+    """Write a file that only its owner may read, replacing a copy."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)

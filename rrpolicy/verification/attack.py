@@ -1,4 +1,4 @@
-"""Bundles opened and attacked."""
+"""Opening and attacking bundles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> None:
-    """Put a test into audit/ and print the audit report with it, in the place of an earlier test.
+    """Put a test into audit/ and print the audit report with it, replacing an earlier test.
 
     Args:
         bundle: the folder, verified.
@@ -43,21 +43,21 @@ def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> 
         registry: of the plugins; the report's renderers among them.
 
     Raises:
-        PolicyError: as `put_into`.
-        RefusedError: as `put_into`.
+        PolicyError: as `amend_audit`.
+        RefusedError: as `amend_audit`.
     """
     amend_audit(bundle, ATTACK_FILE, found.to_json(), lambda report: add_attack_results(report, found), registry)
 
 
 @frozen
 class AttackedBundle:
-    """A bundle whose files are what they say, with its source.
+    """A bundle with verified files, with its source.
 
     Attributes:
         digest: of release.json.
         registry: of the plugins that it names and the caller allows.
         original: the table that was released.
-        target: what is attacked.
+        target: of the attack.
     """
 
     digest: str
@@ -80,10 +80,10 @@ def attack(
     Args:
         bundles: each with public/ and audit/.
         tables: the original table of all, or that of each.
-        folder: that a relative uri starts from.
+        folder: the start of a relative uri.
         plugins: distributions that may be imported if a bundle names them.
-        write: put what is found of the first bundle, and of it together with the others, into its audit/.
-        progress: called with (what is being done, share done).
+        write: put the results for the first bundle, and for it together with the others, into its audit/.
+        progress: called with (current step, share done).
     """
     from rrpolicy.verification.amend import require_unsigned
 
@@ -130,12 +130,12 @@ def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
         bundle: the folder.
         given: the table.
         table: its place among those that were named.
-        folder: that a relative uri starts from.
+        folder: the start of a relative uri.
         plugins: distributions that may be imported.
-        sure: whether it is said to be the table of this very release; it may not be where several have one.
+        sure: whether the caller states that it is the table of this very release; it may not be if several have one.
 
     Raises:
-        RequirementError: RR110 to RR137 if the bundle is not what it says, or surely of another table.
+        RequirementError: RR110 to RR137 if the bundle is inconsistent, or surely of another table.
     """
     if not (bundle / "public").is_dir() or not (bundle / "audit").is_dir():
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"

@@ -1,4 +1,4 @@
-"""What is attacked: a bundle and its source; and the adversarial test that audit/ holds, run again."""
+"""The target of an attack: a bundle and its source; and the adversarial test in audit/, run again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def attack_target(name: str, side: PublicFolder, audit: AuditFolder, original: Original, scratch: Path) -> AttackTarget:
-    """Return what attacks are run against.
+    """Return the target of attacks.
 
     Args:
         name: of the bundle, for errors.
@@ -48,7 +48,7 @@ def attack_target(name: str, side: PublicFolder, audit: AuditFolder, original: O
 
 
 def check_attack_record(log: Log, audit: AuditFolder, side: PublicFolder, original: Original, scratch: Path) -> None:
-    """Run the adversarial test that audit/ holds again, if there is one, on the table at hand."""
+    """Run the adversarial test in audit/ again, if there is one, on the table."""
     stated = audit.attacked
     if stated is None:
         return

@@ -1,4 +1,4 @@
-"""Levels audit, source and key: what the audit folder, the table and the key let recompute beyond public/."""
+"""Levels audit, source and key: checks beyond public/ with the audit folder, the table and the key."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ CLAIMS = (
     (PLAN_PATH, "the table that parameters were chosen on", "plan_on"),
     (FINDINGS, "where the policy asks for it", "findings.place"),
 )
-"""What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
+"""Claims of audit/ that need the source, the key or the policy as written: file, meaning, fields."""
 CHOICE_FIELDS = ("origins", "unrounded", "remarks", "derived")
 NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
-"""Codes of a policy that reads what does not stand beside it."""
+"""Codes of a policy that reads a missing file."""
 
 
 @frozen
 class AuditFolder:
-    """What audit/ says, read.
+    """The contents of audit/.
 
     Attributes:
         folder: audit/.
@@ -97,7 +97,7 @@ class AuditFolder:
         stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
         attacked: the adversarial test; None if none was written.
-        compared: what the release was compared with; None if that was not written.
+        compared: the alternatives of the release; None if none were written.
     """
 
     folder: Path
@@ -110,7 +110,7 @@ class AuditFolder:
 
     @property
     def places(self) -> Sequence[Place | None]:
-        """Return where the policy asks for each finding."""
+        """Return the place of each finding's requirement in the policy."""
         policy = self.policy or self.plan.policy
         return [requirement.place for requirement in policy.requirements]
 
@@ -118,15 +118,15 @@ class AuditFolder:
 def verify_records(
     bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str, start: str
 ) -> tuple[PublicFolder, AuditFolder]:
-    """Check public/ and audit/ of a bundle by themselves, and return them if they are as they say.
+    """Check public/ and audit/ of a bundle by themselves, and return them if they are consistent.
 
     Args:
         bundle: with both.
-        scratch: where rows are put to be sorted.
+        scratch: folder for sorting rows.
         plugins: distributions that may be imported if the bundle names them.
         engines: of tables in memory, by the scheme of their uris.
-        uri: of the table; "" if it is not at hand.
-        start: folder that a relative uri starts from.
+        uri: of the table; "" if it is not available.
+        start: the start of a relative uri.
 
     Raises:
         RequirementError: RR110 to RR137 if they are not.
@@ -151,8 +151,8 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
         log: takes the checks.
         folder: audit/.
         side: the public side.
-        uri: of the table, for the level source; "" if it is not at hand.
-        start: folder that a relative uri starts from.
+        uri: of the table, for the level source; "" if it is not available.
+        start: the start of a relative uri.
 
     Raises:
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
@@ -191,7 +191,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
 
 
 def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> Plan | None:
-    """Read plan.json and check that it says nothing but what a plan says."""
+    """Read plan.json and check that it contains only the fields of a plan."""
     document = read_checked_record(log, folder / "plan.json", PLAN_SCHEMA)
     if document is None:
         return None
@@ -208,7 +208,7 @@ def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str, start: str)
 
 
 def _read_findings(log: Log, folder: Path) -> Assessment | None:
-    """Read findings.json and check that it says nothing but what was read of it."""
+    """Read findings.json and check that it contains only the fields that are read."""
     document = read_checked_record(log, folder / "findings.json", auditing.FINDINGS)
     if document is None:
         return None
@@ -219,7 +219,7 @@ def _read_findings(log: Log, folder: Path) -> Assessment | None:
 
 
 def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackReport | None:
-    """Read attack.json, check that it speaks of this release, and that its attacks came out as predicted."""
+    """Read attack.json, check that it is about this release, and that its attacks agree with predictions."""
     name = auditing.ATTACK_FILE
     document = read_checked_record(log, folder / name, ATTACK_SCHEMA)
     if document is None:
@@ -243,7 +243,7 @@ def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackRep
 
 
 def _read_comparison(log: Log, folder: Path, side: PublicFolder) -> AlternativesRecord | None:
-    """Read comparison.json and check that it speaks of this release; its numbers are stated."""
+    """Read comparison.json and check that it is about this release; its numbers are stated."""
     name = auditing.COMPARISON_FILE
     document = read_checked_record(log, folder / name, AlternativesRecord.schema)
     if document is None:
@@ -267,7 +267,7 @@ def _check_modes(log: Log, folder: Path) -> None:
 
 
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicFolder) -> None:
-    """Check that the audit record speaks of this public side."""
+    """Check that the audit record is about this public side."""
     public = {
         "digest": record_digest(side.manifest.to_json()),
         "file": file_digest(side.folder / MANIFEST_FILE),
@@ -285,7 +285,7 @@ def _check_reference(log: Log, record: Mapping[str, Any], side: PublicFolder) ->
 
 
 def _canonical_mechanism_name(log: Log, plan: Plan, side: PublicFolder) -> str:
-    """Return what release.json is to call the mechanism: as it does, where that is one of the mechanism's names."""
+    """Return the mechanism's name for release.json: the one stated there, if it is one of the mechanism's names."""
     stated, name, known = side.manifest.mechanism, plan.policy.mechanism.name, side.registry.mechanisms
     if stated != name and name not in known:
         log.undecided.append(f"the mechanism's name ({name} is not loaded)")
@@ -294,7 +294,7 @@ def _canonical_mechanism_name(log: Log, plan: Plan, side: PublicFolder) -> str:
 
 
 def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
-    """Check that the published description is what the plan gives."""
+    """Check that the published description follows from the plan."""
     plan, record = audit.plan, audit.record
     agree = plan.digest() == record["plan_digest"] and plan.source_tag == record["source_tag"]
     agree = agree and plan.policy_digest == record["policy_digest"]
@@ -334,7 +334,7 @@ def _check_collection_plan(log: Log, plan: Plan, side: PublicFolder) -> None:
 
 
 def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
-    """Check that both sides state the same findings, and recompute what needs no data."""
+    """Check that both sides state the same findings, and recompute those that need no data."""
     stated, public = audit.stated, side.manifest
     settings = audit.plan.policy.release
     shown = [finding.up_to(Basis.RELEASE) for finding in stated.findings]
@@ -359,7 +359,7 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
 
 
 def _note_withheld_verdicts(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
-    """Note what audit/ decides of the findings whose numbers public/ withholds.
+    """Note the verdicts in audit/ of findings whose numbers public/ withholds.
 
     Args:
         log: takes them.
@@ -379,7 +379,7 @@ def _note_withheld_verdicts(log: Log, findings: Sequence[Finding], told: Sequenc
 def _policy_as_written(
     log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicFolder
 ) -> Policy | None:
-    """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
+    """Check that policy.toml resolves to the executed policy, and return it, if it can be read by itself."""
     from rrpolicy.planning.policy_opening import OpeningRecord, open_policy
 
     toml, listed = folder / auditing.POLICY_FILE_NAME, set(record["policy_files"])
@@ -413,7 +413,7 @@ def _policy_as_written(
 
 
 def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFolder) -> None:
-    """Check that the findings name the lines of the policy that ask for them."""
+    """Check that the findings name the lines of their requirements in the policy."""
     asked = [place_to_json(r.place) for r in policy.requirements]
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
         places = [place_to_json(finding.place) for finding in findings]
@@ -425,12 +425,12 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFold
 
 
 def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Original, scratch: Path) -> Assessment:
-    """Recompute what the original lets recompute, where it may be the released table; return what was found."""
+    """Recompute with the original, if it may be the released table; return the assessment."""
     plan = audit.plan
     as_drawn = documents_equivalent(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
-    uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
+    uncounted = plan.reference is not None and original.reference is None  # requirements on people stay undecided
     if assessment.tested != audit.stated.tested:  # counts may lack the column that identifies people
         uncounted |= not assessment.tested
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)
@@ -481,7 +481,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
 
 
 def _with_stated_unit_count(finding: Finding, stated: Finding) -> Finding:
-    """Return a finding with the number of records of a unit as it is stated: this table tells another, or none."""
+    """Return a finding with the stated number of records of a unit: this table has another, or none."""
     own = (c for c in finding.companions if c.name != MAX_RECORDS_NAME)
     return replace(finding, companions=(*own, *(c for c in stated.companions if c.name == MAX_RECORDS_NAME)))
 
@@ -489,7 +489,7 @@ def _with_stated_unit_count(finding: Finding, stated: Finding) -> Finding:
 def verify_tuning_table(
     log: Log, audit: AuditFolder, side: PublicFolder, original: Original, *, uri: str | None, scratch: Path
 ) -> None:
-    """Check that a table is the one that the plan's parameters were chosen on; undecided where it is not at hand.
+    """Check that the plan's parameters were chosen on a table; undecided if it is not available.
 
     Args:
         log: takes the check.
@@ -521,7 +521,7 @@ def verify_tuning_table(
 
 
 def verify_reference_table(log: Log, audit: AuditFolder, original: Original) -> None:
-    """Check that people are counted in the table that the plan counted them in; undecided where it is not at hand."""
+    """Check that people are counted in the plan's reference table; undecided if it is not available."""
     if audit.plan.reference is None:
         return
     if original.reference is None:

@@ -1,4 +1,4 @@
-"""Level key: the source is the one that was released from, the plan is the key's, and the draw comes out again."""
+"""Level key: the source is that of the release, the plan is the key's, and the draw is reproduced."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 SERIES_CHOICE_NOTE = (
     "how the mechanism chose: that was at the first release of the series, which the ledger knows (--ledger)"
 )
-"""What a ledger decides, that knows the first release."""
+"""The part of a plan that only a ledger with the first release decides."""
 PLANNED_TOLERANCE = 1e-6
-"""Relative; an optimiser ends a little elsewhere on another machine."""
+"""Relative; an optimiser ends at slightly different values on another machine."""
 
 
 def verify_key(
@@ -92,7 +92,7 @@ def verify_key(
 
 
 def _files_match(again: Path, public: Path, files: Sequence[str]) -> bool:
-    """Return whether a table lies in the same files, byte by byte."""
+    """Return whether a table is in the same files, byte by byte."""
     return all((public / f).is_file() and file_digest(again / f) == file_digest(public / f) for f in files)
 
 
@@ -113,7 +113,7 @@ def _check_key(log: Log, audit: AuditFolder, side: PublicFolder, key: KeyFile | 
 def _check_series(  # noqa: PLR0917 each is another thing
     log: Log, audit: AuditFolder, side: PublicFolder, key: SeriesKey, original: Original, tag: str
 ) -> None:
-    """Check what binds the key of a series to this plan, and what release.json says of the series."""
+    """Check the binding of a series' key to this plan, and the series in release.json."""
     drawn = draw_id(key.key, replace(audit.plan, source_tag=tag))
     failure = "this plan was not drawn with the key of the series"
     log.check("plan and source of the draw", audit.record.get("draw") == drawn, "RR126", failure)
@@ -125,13 +125,13 @@ def _check_series(  # noqa: PLR0917 each is another thing
 
 
 def _version_differences(stated: Mapping[str, Json]) -> str:
-    """Return in words which versions wrote the files, of those that are others than here."""
+    """Return in words the versions that wrote the files, of those that differ from the running ones."""
     here = software_versions()
     return ", ".join(f"{name} {version}" for name, version in stated.items() if here.get(name) != version)
 
 
 def _note_confirmed_plan(log: Log) -> None:
-    """Note what the key confirms: it is bound to the digest of a plan, and to a source."""
+    """Note that the key confirms the digest of a plan, and a source, to which it is bound."""
     log.confirm(
         RELEASE,
         "policy",
@@ -151,7 +151,7 @@ def _note_confirmed_plan(log: Log) -> None:
 def _check_plan_choice(  # noqa: PLR0917 each is another thing
     log: Log, audit: AuditFolder, side: PublicFolder, original: Original, plan_on: str | None, scratch: Path
 ) -> None:
-    """Plan again and compare what the plan says of its choice; the channel itself is bound by the key."""
+    """Plan again and compare the plan's account of its choice; the channel itself is bound by the key."""
     from rrpolicy.source.tuning_source import open_tuning_table
 
     plan, registry, name = audit.plan, side.registry, audit.plan.policy.mechanism.name

@@ -1,4 +1,4 @@
-"""What a verification says: the level, every check with its outcome, and what stays undecided."""
+"""The outcome of a verification: the level, every check with its result, and undecided checks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rrpolicy.policy.governance import Waiver
 from rrpolicy.serialization.writing import plain
 
 UNSIGNED_CODE = "RR136"
-"""The code of a signature that is asked for and missing: it speaks of who, not of what."""
+"""The code of a required signature that is missing: it concerns the signers, not the contents."""
 
 
 class VerificationLevel(IntEnum):
-    """What a verification has at hand; each level includes those before."""
+    """The inputs of a verification; each level includes those before."""
 
     PUBLIC = 0
     AUDIT = 1
@@ -44,13 +44,13 @@ class VerificationLevel(IntEnum):
 
 @frozen
 class Check:
-    """One thing that was looked at.
+    """One check and its outcome.
 
     Attributes:
-        name: what, in words.
-        level: the level that it belongs to.
+        name: in words.
+        level: its level.
         passed: whether it holds.
-        detail: with what result.
+        detail: the result.
     """
 
     name: str
@@ -61,13 +61,13 @@ class Check:
 
 @frozen
 class JudgementPoint:
-    """What the day brings, or somebody let be: a person judges it, and it fails nothing.
+    """A problem caused by the day, or waived: a person judges it, and it fails nothing.
 
     Attributes:
         what: its name, as a waiver has it.
-        message: what it is.
-        waiver: who lets it be; None if nobody does.
-        place: where the policy as written says so; None where that is not at hand.
+        message: of the problem.
+        waiver: that permits it; None if there is none.
+        place: in the policy as written; None if that is not available.
     """
 
     what: str
@@ -76,18 +76,17 @@ class JudgementPoint:
     place: Place | None = None
 
     def __str__(self) -> str:
-        """Return it in words."""
         return self.message if self.waiver is None else f"{self.what} was {self.waiver}"
 
 
 @frozen
 class UnconfirmedClaim:
-    """What a bundle says and nothing at hand confirms: whoever relies on it believes the bundle.
+    """A claim of a bundle that no available input confirms: its readers have to trust the bundle.
 
     Attributes:
         file: relative to the bundle, such as `public/release.json`.
         field: its dotted name in the file, without positions in lists; "" for the whole file.
-        meaning: what it is, in words.
+        meaning: of the claim, in words.
     """
 
     file: str
@@ -97,20 +96,21 @@ class UnconfirmedClaim:
 
 @frozen
 class Verification(GatedResult):
-    """What was verified of a bundle; it passes if everything that its level recomputes holds.
+    """The outcome of verifying a bundle; it passes if everything that its level recomputes holds.
 
     Attributes:
-        level: up to which it was looked at.
+        level: of the verification.
         checks: in order.
-        problems: what does not hold, with codes RR110 to RR129.
+        problems: failed checks, with codes RR110 to RR129.
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
-        undecided: what this level cannot recompute.
-        claims: what the bundle states and the inputs at hand do not confirm.
-        points: what the day brings, and what was waived.
-        notes: what else is to be read with it; nothing of it fails.
-        reproduced: how the redraw agreed: "byte for byte", "row for row"; None if it did not, or below level key.
-        policy: what the policy is called that the release states, with its version; "" if that cannot be read.
-        version: likewise.
+        undecided: checks that this level cannot make.
+        claims: statements of the bundle that the available inputs do not confirm.
+        points: problems caused by the day, and waived ones.
+        notes: further remarks; they fail nothing.
+        reproduced: agreement of the redraw: "byte for byte", "row for row"; None if it did not agree, or below level
+            key.
+        policy: the name of the policy that the release states; "" if that cannot be read.
+        version: of that policy; likewise.
     """
 
     level: VerificationLevel
@@ -127,17 +127,17 @@ class Verification(GatedResult):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Return what is to be read with it, in words."""
+        """Return the remarks, in words."""
         return (*map(str, self.points), *self.notes)
 
     @property
     def conforms(self) -> bool:
-        """Return whether these files are what they say: all holds, but perhaps signatures that are asked for."""
+        """Return whether these files are consistent: all checks hold, except perhaps for required signatures."""
         return all(problem.code == UNSIGNED_CODE for problem in self.problems)
 
     @property
     def conditional(self) -> tuple[str, ...]:
-        """Return what holds only given what the release derives from the table, in words."""
+        """Return findings that hold only given the statistics that the release derives from the table, in words."""
         return tuple(f"{f.model}: {f.stated}" for f in self.findings if f.given)
 
     def last_line(self) -> str:
@@ -174,7 +174,7 @@ class Verification(GatedResult):
 
     @property
     def _loose(self) -> tuple[str, ...]:
-        """Return what would hold of the stated channel, if these files were its draw."""
+        """Return findings that would hold for the stated channel, if these files were its draw."""
         known = {
             f"{f.model} {f.requirement}" for f in self.findings if not self.conforms and f.verdict is Verdict.SATISFIED
         }
@@ -183,7 +183,7 @@ class Verification(GatedResult):
 
 @dataclass(slots=True)
 class Log:
-    """Gathers checks while a bundle is looked through; nothing that fails stops the rest."""
+    """Gathers checks of a bundle; a failure does not stop the rest."""
 
     level: VerificationLevel = VerificationLevel.PUBLIC
     checks: list[Check] = field(default_factory=list)
@@ -207,13 +207,13 @@ class Log:
         return passed
 
     def again(self, name: str, agrees: bool, code: str, failure: str, by: str) -> bool:
-        """Note what was made again and compared; by another version it may come out otherwise, and is then undecided.
+        """Note a comparison with a regenerated part; one made by another version may differ, and is then undecided.
 
         Args:
-            name: of what was made again.
-            agrees: whether it came out the same.
-            code: of the problem if it did not.
-            failure: what then is wrong.
+            name: of the regenerated part.
+            agrees: whether it is the same.
+            code: of the problem if it is not.
+            failure: the message of that problem.
             by: the versions that wrote the bundle; "" if it was this one.
         """
         if agrees or not by:
@@ -222,16 +222,16 @@ class Log:
         return True
 
     def claim(self, file: str, meaning: str, *fields: str) -> None:
-        """Note what a file states and the inputs looked at so far do not confirm."""
+        """Note a claim of a file that the inputs so far do not confirm."""
         self.claims |= {(file, name): UnconfirmedClaim(file, name, meaning) for name in fields}
 
     def confirm(self, file: str, *fields: str) -> None:
-        """Note that an input confirms what a file states."""
+        """Note that an input confirms a claim of a file."""
         for name in fields:
             self.claims.pop((file, name), None)
 
     def done(self, level: VerificationLevel) -> Verification:
-        """Return what was found."""
+        """Return the outcome."""
         return Verification(
             level,
             tuple(self.checks),

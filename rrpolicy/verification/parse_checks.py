@@ -1,4 +1,4 @@
-"""What of a bundle cannot be read: a check that fails, and no error of whoever opens it."""
+"""Unreadable parts of a bundle: a failed check, not an error of the caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rrpolicy.verification.outcome import Log
 
 @contextmanager
 def log_unreadable(log: Log) -> Iterator[None]:
-    """Log what cannot be read while checks run, and end them there."""
+    """Log unreadable parts while checks run, and end the checks there."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
@@ -24,7 +24,7 @@ def log_unreadable(log: Log) -> Iterator[None]:
 
 
 def _unreadable_text(error: Exception) -> str:
-    """Return what could not be read; never a value of the data."""
+    """Return the name of the unreadable part; never a value of the data."""
     if isinstance(error, (UnlikeSpecError, UnreadableError)):
         return str(error)
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""What people declared and decided, in the records of a release: held together, and held against the day."""
+"""Declarations and decisions in the records of a release: compared with each other, and with the day."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rrpolicy.verification.outcome import JudgementPoint, Log
 
 DIGEST = "governance_digest"
 _CLOCKS = timedelta(days=1)
-"""The day of a release is its writer's own, and the record's time that of Greenwich."""
+"""The day of a release is in its writer's time zone, and the record's time in UTC."""
 
 
 def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> None:
-    """Check that release.json agrees with itself on what was decided; tell what the day brings, which fails nothing.
+    """Check that release.json is consistent on decisions; note problems caused by the day, which fail nothing.
 
     Args:
         log: takes the checks.
         manifest: release.json.
         file: its name in the bundle.
-        today: the day on which the release is looked at.
+        today: the day of the verification.
     """
     governance = manifest.governance
     agree = governance.digest() == manifest.governance_digest
@@ -44,7 +44,7 @@ def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> 
 
 
 def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, Any]) -> None:
-    """Check that no waiver had expired, and no review was due, when the release was made, by the record's own time.
+    """Check that no waiver had expired, and no review was due, when the release was made, by the record's time.
 
     Args:
         log: takes the checks.
@@ -63,7 +63,7 @@ def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, 
 
 
 def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str, by: str) -> None:
-    """Check that the policy as written declares what release.json says.
+    """Check that the policy as written has the declarations in release.json.
 
     Args:
         log: takes the check.

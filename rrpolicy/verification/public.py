@@ -1,4 +1,4 @@
-"""Level public: everything that public/ alone lets anyone recompute."""
+"""Level public: all checks that need only public/."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CLAIMS = (
 )
 WITHOUT_ROWS = "the released rows: they are not at hand"
 COLLECTED = "whether each record was randomised on its person's own machine, by the questionnaire: nobody else saw it"
-"""What public/ alone cannot confirm: meaning, then the field of release.json."""
+"""Claims that public/ alone cannot confirm: meaning, then the field of release.json."""
 
 
 ONE_A_RECORD = frozenset({"data", "qit"})
@@ -97,7 +97,7 @@ class _UnusedMechanismOptions(BaseModel):
 
 @frozen(slots=False)
 class PublicFolder:
-    """What public/ says, read.
+    """The contents of public/.
 
     Attributes:
         folder: public/.
@@ -105,7 +105,7 @@ class PublicFolder:
         registry: of the plugins that the manifest names and the caller allows.
         channel: as published.
         by: the software that wrote it, in words; "" if it is the one that is running.
-        readable: its data files are there and are the tables that it describes.
+        readable: its data files are present and are the tables that it describes.
     """
 
     folder: Path
@@ -139,13 +139,13 @@ def verify_public(
         public: the folder.
         scratch: for reading the data files.
         plugins: distributions that the caller allows.
-        today: the day on which review dates are looked at; default: today.
-        rows: the data files are at hand; else what they would show is undecided.
+        today: the day on which review dates are checked; default: today.
+        rows: the data files are available; otherwise their checks are undecided.
 
     Raises:
         RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
             does not list.
-        ValueError: if a document says nothing that can be checked; the caller reports it.
+        ValueError: if a document has no checkable contents; the caller reports it.
     """
     document = read_sealed_record(log, public / MANIFEST_FILE, Manifest.schema)
     if document is None:
@@ -172,7 +172,7 @@ def verify_public(
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = derived_public_files(manifest, side.folder, side.registry.formats) if present and known else {}
-    listed = regenerated or manifest.files  # what cannot be written again is not thereby foreign
+    listed = regenerated or manifest.files  # a file that cannot be written again need not be foreign
     check_files(log, public, manifest.files, MANIFEST_FILE, {*data, PAGE, *listed}, () if rows else data)
     log.undecided += [WITHOUT_ROWS] * (not rows and not present)
     for path, content in regenerated.items():
@@ -200,13 +200,13 @@ def _read_public_folder(log: Log, public: Path, manifest: Manifest, plugins: Seq
 
 
 def software_text(stated: Software) -> str:
-    """Return in words which software wrote a bundle: rrpolicy and the other distributions, with their versions."""
+    """Return the software that wrote a bundle, in words: rrpolicy and the other distributions, with their versions."""
     others = {p.distribution: p.version for p in stated.plugins if p.distribution != GROUP}
     return ", ".join(f"{name} {version}" for name, version in {GROUP: stated.rrpolicy, **others}.items())
 
 
 def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Manifest) -> bool:
-    """Check that release.json says nothing but what was read of it: a number twice, and each time another."""
+    """Check that release.json equals its own canonical form, so that copies of a number agree."""
     again = manifest.to_json()
     differ = [key for key in again if not documents_identical(document.get(key), again[key])]
     failure = f"release.json contradicts itself in {', '.join(differ)}"
@@ -214,10 +214,10 @@ def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Man
 
 
 def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
-    """Check that what the manifest repeats is what it repeats: of the channel, the findings, and the policy.
+    """Check that the manifest's copies of the channel, findings and policy equal the originals.
 
     Returns:
-        Whether it is; everything further is made from that description.
+        Whether they do; all further checks use that description.
     """
     before = len(log.problems)
     channel, manifest = side.channel, side.manifest
@@ -255,7 +255,7 @@ def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
 
 
 def _restated_requirements(side: PublicFolder) -> tuple[StatedRequirement, ...]:
-    """Return the requirements as a release states them: read and written again, or without what is withheld of them."""
+    """Return the requirements as a release states them: read and written again, or without their withheld parts."""
     if side.manifest.withholds:
         return tuple(replace(stated, options={}) for stated in side.manifest.requirements)
     requirements = policy_from_manifest(side.manifest, side.registry).requirements
@@ -263,7 +263,7 @@ def _restated_requirements(side: PublicFolder) -> tuple[StatedRequirement, ...]:
 
 
 def _check_questionnaire(log: Log, side: PublicFolder) -> None:
-    """Check that the questionnaire is the one named, that it randomises by the channel, and that it says so rightly."""
+    """Check that the questionnaire is the one named, randomises by the channel, and describes that correctly."""
     document = read_sealed_record(log, side.folder / QUESTIONNAIRE, Questionnaire.schema)
     if document is None:
         return
@@ -283,7 +283,7 @@ def _check_questionnaire(log: Log, side: PublicFolder) -> None:
 
 
 def _check_plausibility(log: Log, side: PublicFolder, table: ReleasedTable) -> None:
-    """Check that the rows can be what randomisers made."""
+    """Check that the rows can be results of randomisers."""
     product = side.channel
     if side.manifest.collected is None or not isinstance(product, Product):
         return
@@ -299,7 +299,7 @@ def _data_file_paths(side: PublicFolder) -> set[str]:
 
 
 def _expected_table_files(data: Data, table: str) -> list[str]:
-    """Return the files that a table of so many rows lies in; of another number than the manifest names, those.
+    """Return the files of a table with so many rows; if the manifest names another number of files, those.
 
     A manifest may state any number of rows.
     """
@@ -364,7 +364,7 @@ def _check_table(log: Log, side: PublicFolder, scratch: Path, name: str) -> None
 
 
 def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
-    """Recompute every finding that the channel, the number of records and the data files settle.
+    """Recompute every finding determined by the channel, the number of records and the data files.
 
     Args:
         log: of the verification.
@@ -397,7 +397,7 @@ def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
 
 
 def _check_withheld(log: Log, side: PublicFolder) -> None:
-    """Check that a release that withholds its matrices tells no number of any finding; none can be computed again."""
+    """Check that a release with withheld matrices has no number of any finding; none can be recomputed."""
     manifest = side.manifest
     _check_derived(log, side, {d.id for d in manifest.derived}, manifest.findings)
     models = [finding.model.partition("/")[0] for finding in manifest.findings]
@@ -417,7 +417,7 @@ def _check_withheld(log: Log, side: PublicFolder) -> None:
 
 
 def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequence[Finding]) -> None:
-    """Check that the manifest names every statistic of the table that public/ itself shows to be one."""
+    """Check that the manifest names every statistic of the table that public/ itself contains."""
     origins = side.manifest.origins
     observed = {f"domain:{a.name}" for a in side.manifest.attributes if a.observed}
     axes = (axis for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention))
@@ -431,21 +431,21 @@ def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequen
 
 
 def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by: str) -> None:
-    """Compare a recomputed finding with what a record states of it.
+    """Compare a recomputed finding with a record's.
 
     Args:
         log: takes the checks.
-        finding: recomputed, with the numbers that the record may show; its place may be unknown here, and is looked at
+        finding: recomputed, with the numbers that the record may show; its place may be unknown here, and is checked
             elsewhere.
-        stated: what the record says.
+        stated: the record's finding.
         where: the record.
-        by: the versions that wrote it, whose words may be others; "" if they are these.
+        by: the versions that wrote it, whose wording may differ; "" if they are these.
     """
     name = f"{finding.model}: {finding.requirement}"
     settled = finding.verdict is not Verdict.UNDECIDED
     found, expected = stated.to_json(), finding.to_json()
     decisive = ["model", "limit_exact", "basis", *(["achieved", "limit", "verdict"] if settled else [])]
-    said = dict.fromkeys([*expected, *found])  # some are said only where there is something to say
+    said = dict.fromkeys([*expected, *found])  # some fields exist only if they are not empty
     wording = [key for key in said if key not in {*decisive, "place"}] if settled else ["requirement"]
     differ = [key for key in decisive if not documents_equivalent(found[key], expected[key])]
     failure = f"{name}: recomputed, {', '.join(differ)} differ from what {where} states"
@@ -478,7 +478,7 @@ def _policy_attribute(released: ReleasedAttribute) -> Attribute:
 
 
 def policy_from_manifest(manifest: Manifest, registry: Registry) -> Policy:
-    """Return as much of the policy as release.json tells: enough to assess without data."""
+    """Return the part of the policy in release.json: enough to assess without data."""
     head, most, settings = manifest.policy, manifest.units.max_records, manifest.data
     try:
         with registry.naming_absent():

@@ -1,4 +1,4 @@
-"""Reading what somebody else may have written: folders without surprises, documents without ambiguities."""
+"""Reading untrusted records: folders without surprises, documents without ambiguities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 
 def read_checked_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
-    """Read a record and check its schema, every field at any depth, and its bytes; None if it cannot be relied on."""
+    """Read a record and check its schema, every field at any depth, and its bytes; None if it is unreliable."""
     document, name = read_document(path), path.name
     found = document.get("schema")
     if not log.check(f"{name}: schema", found == schema, "RR110", f"{name} is of schema {found!r}, not {schema}"):
@@ -41,7 +41,7 @@ def read_checked_record(log: Log, path: Path, schema: str) -> dict[str, Any] | N
 
 
 def read_sealed_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
-    """Read a record that states its own digest, as `read_checked` does, and check that digest."""
+    """Read a record with its own digest, as `read_checked_record` does, and check that digest."""
     document, name = read_checked_record(log, path, schema), path.name
     if document is not None:
         agrees = document["digest"] == record_digest(document)
@@ -61,7 +61,7 @@ def check_files(  # noqa: PLR0917 each is another thing
         listed: path -> digest, as the record states.
         record: its name.
         expected: the files of a release.
-        absent: files that need not be there.
+        absent: files that may be missing.
     """
     files, odd = scan_folder(folder)
     place = folder.name
@@ -85,7 +85,7 @@ def _check_file(log: Log, folder: Path, path: str, stated: Json, *, present: boo
 
 
 def scan_folder(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
-    """Return the regular files below a folder, and (path, why) of what is anything else."""
+    """Return the regular files below a folder, and (path, why) of all other entries."""
     files: set[str] = set()
     odd: list[tuple[str, str]] = []
     waiting = [folder]
@@ -110,12 +110,12 @@ def scan_folder(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
 
 
 def documents_identical(found: Json, expected: Json) -> bool:
-    """Return whether two documents are the same to the last character: 1 is neither 1.0 nor true."""
+    """Return whether two documents are equal to the last character: 1 differs from 1.0 and true."""
     return canonical(found) == canonical(expected)
 
 
 def documents_equivalent(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
-    """Return whether two documents say the same, doubles up to their last digits."""
+    """Return whether two documents are equivalent: doubles may differ in their last digits."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
         return found.keys() == expected.keys() and all(
             documents_equivalent(found[k], expected[k], tolerance) for k in expected

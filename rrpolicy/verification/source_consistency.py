@@ -1,4 +1,4 @@
-"""Whether a table is the one that was released: asked first, since everything else that it gives follows from it."""
+"""Whether a table is the released one: checked first, because later checks rely on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 _LEAST = 1e-300
-"""Below it a probability is not told as a number: it underflows to 0, which it is not."""
+"""A probability below it is reported as a bound: as a number it would underflow to 0."""
 
 
 def check_source_consistency(
@@ -31,13 +31,13 @@ def check_source_consistency(
         log: takes the checks.
         audit: the audit side.
         side: the public side.
-        original: the table that is said to be the source.
+        original: the claimed source.
         scratch: for reading the released tables.
-        tagged: whether the key's tag shows the table to be the source; then it is the release that is wrong.
+        tagged: whether the key's tag shows the table to be the source; then the release is wrong.
 
     Returns:
-        Whether the released rows conform to the channel; None if the table is probably another one, so that nothing
-        that it gives speaks of the bundle.
+        Whether the released rows conform to the channel; None if the table is probably another one, so that its results
+            do not concern the bundle.
     """
     log.level = VerificationLevel.SOURCE
     stated = audit.plan.records
@@ -70,7 +70,7 @@ def check_source_consistency(
 
 
 def record_count_problem(records: int, stated: int) -> Problem:
-    """Return what is said of a source with another number of records than the release (RR124)."""
+    """Return the problem of a source with another number of records than the release (RR124)."""
     message = f"the source is probably not the released table: it has {records:,} records, not {stated:,}"
     return Problem("RR124", message, hint=_HINT)
 
@@ -79,7 +79,7 @@ _HINT = "name the release's own source, as it was when it was released"
 
 
 def goodness_of_fit_finding(audit: AuditFolder, side: PublicFolder, original: Original, scratch: Path) -> Finding:
-    """Return the test of the released rows against what was promised of them."""
+    """Return the test of the released rows against the channel."""
     with ExitStack() as stack:
         released: dict[str, pa.RecordBatchReader] = {}
         for spec in audit.plan.channel.tables():
@@ -89,7 +89,7 @@ def goodness_of_fit_finding(audit: AuditFolder, side: PublicFolder, original: Or
 
 
 def false_alarm_text(finding: Finding) -> str:
-    """Return the chance of a false alarm in words; "" where the rows cannot be a draw at all."""
+    """Return the chance of a false alarm in words; "" if the rows cannot be a draw at all."""
     found = finding.achieved
     if found is None or (found.standing is Standing.EXACT and not found.value):
         return ""

@@ -1,4 +1,4 @@
-"""Verifying a bundle: what was written is recomputed, as far as the inputs at hand allow, and nothing is believed."""
+"""Verification of a bundle: its contents are recomputed, as far as the inputs allow, and nothing is trusted."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ COUNTED = (
     ("expected errors of pairs", "pairs"),
     ("associations of the original", "associations"),
 )
-"""What is counted of the original: meaning, then the field of the report."""
+"""Counts of the original: meaning, then the field of the report."""
 PLACE = "findings.place"
 
 
 def check_audit_page(
     log: Log, audit: AuditFolder, side: PublicFolder, assessment: Assessment, original: Original | None
 ) -> None:
-    """Fill the audit report again, as far as its inputs are at hand, and render it again.
+    """Fill the audit report again, as far as its inputs are available, and render it again.
 
     Args:
         log: takes the checks.
         audit: audit/.
         side: public/.
-        assessment: as findings.json states it, or as the original gives it.
-        original: the table; without it, what is counted of it is only stated.
+        assessment: as findings.json states it, or computed from the original.
+        original: the table; without it, its counts are only stated.
     """
     from rrpolicy.bundle.pages import build_audit_pieces, rendered_report_files
     from rrpolicy.reports.report_builder import audit_report, parse_report
@@ -113,7 +113,7 @@ def check_audit_page(
 
 
 def _stored_policy_files(audit: AuditFolder) -> Mapping[str, bytes]:
-    """Return the policy's files as they stand in audit/; what audit.json names and is not there was found already."""
+    """Return the policy's files in audit/; missing ones that audit.json names were reported already."""
     named = audit.record["policy_files"]
     assert isinstance(named, list)
     listed = {path.relative_to(audit.folder).as_posix(): path for path in audit.folder.rglob("*.toml")}
@@ -121,7 +121,6 @@ def _stored_policy_files(audit: AuditFolder) -> Mapping[str, bytes]:
 
 
 def _without_fields(document: Json, fields: set[str], here: str = "") -> Json:
-    """Return a document without the fields of some dotted names."""
     if isinstance(document, list):
         return [_without_fields(item, fields, here) for item in document]
     if not isinstance(document, dict):
@@ -133,11 +132,11 @@ def _without_fields(document: Json, fields: set[str], here: str = "") -> Json:
 
 
 ATTESTATIONS_FOLDER = "attestations"
+"""The folder of signed statements, next to public/ and audit/."""
 APPROVAL_FILE = "approval.dsse.json"
-"""The approval of the policy, which lies there before anybody signs."""
-"""The folder of signed statements, beside public/ and audit/."""
+"""The approval of the policy, which is there before the first signature."""
 INSIDE = "the survey's weights, which are kept inside: only the key shows whether they are those of the release (--key)"
-"""What stays undecided without a key, where a release uses weights that it does not contain."""
+"""Undecided without a key, if a release uses weights that it does not contain."""
 BELOW = {
     VerificationLevel.PUBLIC: "what audit/ states",
     VerificationLevel.AUDIT: "whether the release conforms to its channel",
@@ -164,26 +163,27 @@ def verify(
 
     Args:
         bundle: the bundle's folder, or public/.
-        level: up to which; default: the highest that the inputs allow.
-        source: uri of the original table, from level source on.
-        folder: that a relative uri starts from.
-        key: key file, or the secret that the key is derived from, for level key.
-        plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
-        reference: uri of the population, if people were counted in one; from level source on.
+        level: the highest level; default: the highest that the inputs allow.
+        source: uri of the original table, for level source and key.
+        folder: the start of a relative uri.
+        key: key file, or the secret from which the key is derived, for level key.
+        plan_on: uri of the table on which the parameters were chosen, if that was not the source; for level source and
+            key.
+        reference: uri of the population, if people were counted in one; for level source and key.
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         engines: of tables in memory, by the scheme of their uris.
-        today: the day on which review dates are looked at; default: today.
-        rows: the data files are at hand; else what they would show is undecided.
-        progress: called with (what is being done, share done).
+        today: the day on which review dates are checked; default: today.
+        rows: the data files are available; otherwise their checks are undecided.
+        progress: called with (current step, share done).
 
     Returns:
-        What holds, what does not, and what stays undecided. Anything unknown is a problem.
+        Checks that hold, fail, or stay undecided. Anything unknown is a problem.
 
     Raises:
-        PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
+        PolicyError: RR250 if the level needs an input that is not given, or the whole bundle if only public/ is given;
             RR260 if there is no such folder.
-        RefusedError: RR403 for a key of another plan; RR404 for a listed plugin that is missing, RR412 for one that is
-            needed and not listed.
+        RefusedError: RR403 for a key of another plan; RR404 for a listed plugin that is missing, RR412 for a required
+            one that is not listed.
         RefusedError: RR408 or RR421 for scratch.
         DataError: RR327 if the source does not pass the release's policy, RR3xx if it cannot be read.
     """
@@ -215,7 +215,7 @@ def verify(
             side = replace(side, registry=side.registry.opening(engines or {}))
             further = (folder, key, plan_on, reference, spilled.folder, progress)
             _verify_further_levels(log, bundle, side, level, source or "", *further)
-    achieved = min(level, log.level)  # what is too broken ends before
+    achieved = min(level, log.level)  # a broken bundle ends at a lower level
     log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
     lowest = (
         BELOW[VerificationLevel.PUBLIC] if collected else None
@@ -225,7 +225,7 @@ def verify(
 
 
 def _require_public_only(public: Path, level: VerificationLevel | None, *, given: bool) -> None:
-    """Refuse what public/ alone cannot tell: audit/ states what the source and the key are held against."""
+    """Refuse inputs that need audit/, with which the source and the key are compared, if only public/ is given."""
     if given or (level is not None and level > VerificationLevel.PUBLIC):
         hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
         message = f"{public} is public/ alone: it can be verified up to `--level public`"
@@ -233,7 +233,7 @@ def _require_public_only(public: Path, level: VerificationLevel | None, *, given
 
 
 def no_source_error(bundle: Path) -> PolicyError:
-    """Return the error of holding records that were collected against a table: nobody has one."""
+    """Return the error of comparing collected records with a table: none exists."""
     message = f"the records of {bundle} were collected, each randomised before it was sent: there is no source"
     hint = "`rrpolicy verify` without --source and --key: what public/ and audit/ settle is all that can be recomputed"
     return PolicyError(Problem("RR250", message, expected="no table", hint=hint))
@@ -242,7 +242,7 @@ def no_source_error(bundle: Path) -> PolicyError:
 def _verify_public_side(
     log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None, *, rows: bool
 ) -> PublicFolder | None:
-    """Check public/; what contradicts itself there is a finding, not an error of this call."""
+    """Check public/; its contradictions are findings, not errors of this call."""
     try:
         return verify_public(log, public, scratch, plugins, today, rows=rows)
     except (DataError, PolicyError) as error:
@@ -296,16 +296,15 @@ def _verify_further_levels(  # noqa: PLR0917 each level adds an input
 
 
 def _has_source_tag(held: KeyFile | SeriesKey, audit: AuditFolder, original: Original) -> bool:
-    """Return whether a table has the tag that the record states."""
     stated: str = audit.record["source_tag"]
     return keyed_fingerprint(held.key, original, stated) == stated
 
 
 def _with_reference_place(policy: Policy, reference: str | None) -> Policy:
-    """Return a plan's policy with the place of the population, which the plan does not hold.
+    """Return a plan's policy with the uri of the population, which the plan does not hold.
 
     Raises:
-        PolicyError: RR250 if no population was asked of.
+        PolicyError: RR250 if the policy names no population.
     """
     if reference is None:
         return policy
@@ -317,7 +316,7 @@ def _with_reference_place(policy: Policy, reference: str | None) -> Policy:
 
 
 def _verification_key(key: KeyLocation, plan: Plan, original: Original) -> KeyFile | SeriesKey:
-    """Return the key of a file, or that which a secret gives for this plan and table, or for its series."""
+    """Return the key of a file, or the key that a secret yields for this plan and table, or for its series."""
     series = plan.policy.release.series
     if series is not None:
         if isinstance(key, ExternalSecret):
@@ -330,7 +329,7 @@ def _verification_key(key: KeyLocation, plan: Plan, original: Original) -> KeyFi
 
 @contextmanager
 def open_claimed_source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
-    """Open the table that is said to be the source; one that does not pass the release's policy is another one.
+    """Open the claimed source; one that does not pass the release's policy is another table.
 
     Raises:
         DataError: RR327 for such a table, RR3xx if it cannot be read.
@@ -348,7 +347,7 @@ def open_claimed_source(opening: AbstractContextManager[Original]) -> Iterator[O
 
 
 _SHOWN = 3
-"""Things that are wrong with a table that is not the source; one is enough to tell that it is not."""
+"""The most problems shown of a table that is not the source; one is enough to decide that."""
 
 
 def _other_table_problem(problems: Sequence[Problem]) -> Problem:
@@ -361,7 +360,7 @@ def _other_table_problem(problems: Sequence[Problem]) -> Problem:
 
 
 def _check_bundle_layout(log: Log, bundle: Path) -> None:
-    """Check that the bundle holds its folders and nothing else; what the statements hold, is checked with them."""
+    """Check that the bundle contains its folders and nothing else; the statements' folder is checked with them."""
     found = {entry.name for entry in bundle.iterdir()}
     _, odd = scan_folder(bundle)
     links = [path for path, why in odd if "/" not in path and "link" in why]

@@ -1,1 +1,1 @@
-"""Released tables: drawn rows put in order, digested, written in every format, and read back."""
+"""Released tables: drawn rows sorted, digested, written in every format, and read back."""

@@ -1,7 +1,7 @@
-"""Putting drawn rows in canonical order: categories travel as ranks, packed into integers that sort alike.
+"""Drawn rows sorted canonically: categories are ranks, packed into integers of the same order.
 
-Many rows are sorted out of core: ten million by a few integers, at a fraction of what their texts would cost. Few are
-sorted where they are, as starting an engine takes longer.
+Many rows are sorted out of core: ten million by a few integers, at a fraction of the cost of their texts. Few are
+sorted in memory, as starting an engine takes longer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 HELD = 1 << 16
-"""Rows that are sorted in memory; when there are more, all of them go through a file."""
+"""The most rows that are sorted in memory; if there are more, all of them go through a file."""
 
 
 class ExternalSorter:
@@ -35,7 +35,7 @@ class ExternalSorter:
         """Start a spool.
 
         Args:
-            spec: the table; rows are sorted by its `sort`, then by what columns remain.
+            spec: the table; rows are sorted by its `sort`, then by the other columns.
             scratch: folder of the file and of the sort's spilling; the caller wipes it.
         """
         import pyarrow as pa
@@ -86,7 +86,7 @@ class ExternalSorter:
             yield pa.RecordBatch.from_arrays(ordered, names=self._schema.names), as_numpy(batch.column("n"))
 
     def _spill(self) -> None:
-        """Move the rows that are held into the file."""
+        """Move the held rows into the file."""
         import pyarrow.parquet as pq
 
         if self._writer is None:
@@ -97,7 +97,7 @@ class ExternalSorter:
         self._held, self._size = [], 0
 
     def _in_memory(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are held in order, nulls last."""
+        """Yield the held rows in order, nulls last."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -106,7 +106,7 @@ class ExternalSorter:
         yield from rows.take(pc.sort_indices(rows, sort_keys=order)).to_batches()
 
     def _out_of_core(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the file in order, nulls last, and remove it; of lists those that are equal as one."""
+        """Yield the rows of the file in order, nulls last, and remove it; equal lists count as one."""
         names = self._packed.names[:-1]
         order = ", ".join(f"{name} ASC NULLS LAST" for name in names)
         query = f"SELECT * FROM read_parquet({literal(str(self._path))}) ORDER BY {order}"  # noqa: S608 our own names

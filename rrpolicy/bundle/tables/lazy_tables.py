@@ -94,10 +94,10 @@ def open_data_table(
 
     Args:
         folder: public/.
-        data: what the manifest says of the files.
+        data: the manifest's description of the files.
         spec: of the table.
         scratch: folder for spilling.
-        formats: that are known; that of the release among them.
+        formats: known ones, including that of the release.
 
     Raises:
         UnlikeSpecError: if it cannot be read, or its columns are not those of its spec.
@@ -110,14 +110,14 @@ def open_data_table(
 def open_data_tables(
     folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path, formats: Formats = CORE_FORMATS
 ) -> Iterator[LazyReleasedTables]:
-    """Give all data files of a release, each opened read-only when it is first read.
+    """Yield all data files of a release, each opened read-only when it is first read.
 
     Args:
         folder: public/.
-        data: what the manifest says of the files.
+        data: the manifest's description of the files.
         specs: of the tables.
         scratch: folder for spilling.
-        formats: that are known; that of the release among them.
+        formats: known ones, including that of the release.
 
     Raises:
         UnlikeSpecError: on reading, if one cannot be read, or its columns are not those of its spec.

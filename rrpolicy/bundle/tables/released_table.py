@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 @frozen
 class ReleasedTable:
-    """A released table, its files open.
+    """A released table with open files.
 
     Attributes:
-        spec: what the manifest says of it.
+        spec: its description in the manifest.
         connection: of the engine that reads it.
-        relation: SQL that stands after FROM.
+        relation: SQL after FROM.
         escaped: names of the columns in whose cells text that begins as a formula does is escaped.
-        cells: SQL that stands after FROM, for the cells of a CSV file as they are.
-        files: SQL that stands after FROM, for each of its files.
+        cells: SQL after FROM, for the unmodified cells of a CSV file.
+        files: SQL after FROM, for each of its files.
     """
 
     spec: TableSpec
@@ -54,7 +54,7 @@ class ReleasedTable:
         return query_integer(self.connection, f"SELECT count(*) FROM {self.relation}")  # noqa: S608 quoted
 
     def rows_of_each(self) -> tuple[int, ...]:
-        """Return the number of rows in each file, where it lies in several."""
+        """Return the number of rows in each file, if there are several."""
         return tuple(query_integer(self.connection, f"SELECT count(*) FROM {file}") for file in self.files)  # noqa: S608 quoted
 
     def distinct(self) -> pa.RecordBatchReader:
@@ -72,13 +72,13 @@ class ReleasedTable:
         return pa.RecordBatchReader.from_batches(schema, _with_schema(reader, schema))
 
     def unordered(self, *columns: str) -> pa.RecordBatchReader:
-        """Return all rows of some columns in no particular order; text with labels coded, what is no label as null."""
+        """Return all rows of some columns in no particular order; text with labels coded, unlabelled values null."""
         spec = {c.name: c for c in self.spec.columns}
         values = ", ".join(_coded_column_sql(spec[name]) for name in columns)
         return batches(self.connection, f"SELECT {values} FROM {self.relation}")  # noqa: S608 quoted
 
     def bare(self) -> tuple[str, ...]:
-        """Return the columns with cells that a spreadsheet would run as a formula, where they are to be escaped."""
+        """Return the columns with cells that a spreadsheet would run as a formula, if they are to be escaped."""
         return tuple(
             name
             for name in self.escaped
@@ -89,7 +89,7 @@ class ReleasedTable:
         )
 
     def outside(self) -> tuple[str, ...]:
-        """Return the columns that hold values outside their labels, or nulls where there are labels."""
+        """Return the columns that hold values outside their labels, or nulls if they have labels."""
         found = []
         for column in self.spec.columns:
             if column.kind not in {"category", "interval", "set"}:
@@ -107,7 +107,7 @@ class ReleasedTable:
 
 
 def _coded_column_sql(column: Column) -> str:
-    """Return SQL of a column's values, text as places among its labels where these can be written down."""
+    """Return SQL of a column's values, text as positions among its labels if these can be written down."""
     name, labels = identifier(column.name), [category_text(label) for label in column.labels]
     if column.kind not in {"category", "interval"} or engine_type(column) != "VARCHAR" or "\0" in "".join(labels):
         return name
@@ -137,10 +137,10 @@ def open_released_table(  # noqa: PLR0917 each is another thing
     Args:
         paths: of its files, in the order of its rows.
         form: their format.
-        spec: what the manifest says of it.
+        spec: its description in the manifest.
         scratch: folder for spilling.
         handling: of text that a spreadsheet would run as a formula, in CSV.
-        formats: that are known; its own among them.
+        formats: known ones, including that of the release.
 
     Raises:
         UnlikeSpecError: if they cannot be read, or their columns are not those of the spec.

@@ -1,4 +1,4 @@
-"""What rows are sorted by: neighbouring categories packed into one integer that sorts as they do, the rest as it is."""
+"""Sort keys: neighbouring categories packed into one integer of the same order, other columns unmodified."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PackedSortKey:
 
 
 class PlainSortKey:
-    """A column that sorts as it is."""
+    """A column that is its own sort key."""
 
     def __init__(self, name: str, kind: pa.DataType) -> None:
         self.type = kind
@@ -74,12 +74,12 @@ class PlainSortKey:
         return decode_dictionary(rows.column(self._name))
 
     def unpack(self, column: pa.Array) -> dict[str, pa.Array]:
-        """Return the column in its own type, by name."""
+        """Return the column in its original type, by name."""
         return {self._name: column if column.type == self.type else column.cast(self.type)}
 
 
 def sort_keys(columns: Sequence[Column], schema: pa.Schema) -> list[PackedSortKey | PlainSortKey]:
-    """Group the columns in sorting order: neighbours that are categories are packed while their product fits."""
+    """Group the columns in sorting order: neighbouring categories are packed while their product fits."""
     found: list[PackedSortKey | PlainSortKey] = []
     waiting: list[Column] = []
     size = 1
@@ -100,6 +100,6 @@ def sort_keys(columns: Sequence[Column], schema: pa.Schema) -> list[PackedSortKe
 
 
 def _canonical_order(labels: pa.Array) -> pa.Array:
-    """Return labels in canonical order: numbers by value, text by code points (which UTF-8's bytes sort by)."""
+    """Return labels in canonical order: numbers by value, text by code points (the order of UTF-8's bytes)."""
     values = labels.to_pylist()
     return typed_array(sorted(values, key=lambda v: v.encode() if isinstance(v, str) else v), labels.type)

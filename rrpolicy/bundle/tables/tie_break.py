@@ -1,6 +1,6 @@
-"""Rows that come sorted by their first columns, put in order by the rest: only rows that tie in the first ones move.
+"""Rows sorted by their first columns, sorted by the rest: only rows that tie in the first ones move.
 
-What is carried keeps its place when the rest is drawn, so that sorted records need no second sort.
+Carried columns are not changed by a draw, so that sorted records need no second sort.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     Rows = tuple[pa.RecordBatch, Ints]
 
 HELD = 1 << 18
-"""Rows of one tie that are held at a time; when more of them are distinct, they are sorted out of core."""
+"""The most rows of one tie that are held at a time; if more of them are distinct, they are sorted out of core."""
 
 
 class TieBreaker:
-    """Puts rows in canonical order that come sorted by the first columns of the order."""
+    """Sorts rows canonically that are sorted by the first columns of the order."""
 
     def __init__(self, spec: TableSpec, first: int, scratch: Path) -> None:
         """Begin.
 
         Args:
-            spec: the table; `fits` says whether its ties can be put in order so.
-            first: of its `sort`, by how many columns the rows come sorted.
+            spec: the table; `fits` returns whether its ties can be sorted here.
+            first: number of columns of its `sort` by which the rows are sorted.
             scratch: folder for spilling; the caller wipes it.
         """
         self._spec, self._scratch = spec, scratch
@@ -52,15 +52,15 @@ class TieBreaker:
 
     @staticmethod
     def fits(spec: TableSpec, first: int) -> bool:
-        """Return whether what is sorted by after the first columns is categories, few enough to be one number."""
+        """Return whether the sort columns after the first ones are categories, few enough to be one number."""
         rest = _remaining_sort_keys(spec, first)
         return first > 0 and len(rest) == 1 and isinstance(rest[0], PackedSortKey)
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> Iterator[Rows]:
-        """Take the next rows and yield those whose place is known now, distinct, with their multiplicities.
+        """Take the next rows and yield those whose position is now known, distinct, with their multiplicities.
 
         Raises:
-            ValueError: if they do not come sorted.
+            ValueError: if they are not sorted.
         """
         if rows.num_rows == 0:
             return
@@ -77,7 +77,7 @@ class TieBreaker:
         self._hold(rows.slice(high), n[high:])
 
     def close(self) -> Iterator[Rows]:
-        """Yield the rows that are still held."""
+        """Yield the rows still held."""
         held, self._held, self._size = self._held, [], 0
         spool, self._spool = self._spool, None
         if spool is not None:
@@ -89,7 +89,7 @@ class TieBreaker:
             yield self._together(held)
 
     def abandon(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         if self._spool is not None:
             self._spool.close()
 
@@ -110,7 +110,7 @@ class TieBreaker:
         return new
 
     def _hold(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Keep rows of the tie that is held."""
+        """Keep rows of the current tie."""
         if rows.num_rows == 0:
             return
         self._held.append((rows, n))
@@ -141,7 +141,7 @@ class TieBreaker:
 
 
 def _remaining_sort_keys(spec: TableSpec, first: int) -> list[PackedSortKey | PlainSortKey]:
-    """Return what is sorted by after the first columns of the order."""
+    """Return the sort keys after the first columns of the order."""
     named = {column.name: column for column in spec.columns}
     after = [*spec.sort[first:], *(name for name in named if name not in spec.sort)]
     return sort_keys([named[name] for name in after], arrow_schema(spec))

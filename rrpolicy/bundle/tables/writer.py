@@ -1,4 +1,4 @@
-"""Where a draw goes: released rows are put in canonical order, digested and written, out of core where needed."""
+"""The destination of a draw: released rows are sorted canonically, digested and written, out of core if needed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class WrittenTable:
     """A released table on disk.
 
     Attributes:
-        files: it lies in, in the order of its rows, relative to public/.
-        rows: how many it has.
+        files: of the table, in the order of its rows, relative to public/.
+        rows: number of rows.
         digest: of its canonical row stream, `sha256:…`; the same in every format.
         counts: category column -> records of each label.
-        joint: records of each combination of labels; None where that is not counted.
+        joint: records of each combination of labels; None if not counted.
     """
 
     files: tuple[str, ...]
@@ -66,15 +66,15 @@ class FolderSink:
         """Make a sink.
 
         Args:
-            tables: what the channel releases.
+            tables: the released tables of the channel.
             folder: public/ of the staged bundle.
             form: of the data files.
             scratch: folder for spooled rows; the caller wipes it.
             handling: of text that a spreadsheet would run as a formula, in CSV.
-            formats: that are known; its own among them.
-            passed: told how many rows of the first table were taken so far.
-            rows_per_file: that each table is cut by; None for one file each.
-            files: what writes them.
+            formats: known ones, including that of the release.
+            passed: called with the number of rows of the first table taken so far.
+            rows_per_file: of each table; None for one file each.
+            files: the writer.
         """
         chosen = formats[form]
         self._first, self._taken, self._passed = tables[0].name, 0, passed
@@ -93,11 +93,11 @@ class FolderSink:
             self._passed(self._taken)
 
     def finish(self) -> Mapping[str, WrittenTable]:
-        """Put in order what is not, finish the files and return what was written, by table."""
+        """Sort unsorted rows, close the files and return a summary per table."""
         return {name: sink.finish() for name, sink in self._tables.items()}
 
     def abandon(self) -> None:
-        """Let go of every file; for a draw that failed. The caller removes the folder."""
+        """Close every file; for a draw that failed. The caller removes the folder."""
         for sink in self._tables.values():
             sink.abandon()
 
@@ -155,7 +155,7 @@ class _TableFileWriter:
             self._ordered.write(rows, n)
 
     def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch in the types of the table's schema, dictionaries of text as they are, no negative zeros."""
+        """Return the batch in the types of the table's schema, dictionaries of text unchanged, no negative zeros."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -175,7 +175,7 @@ class _TableFileWriter:
 
 
 class _OrderedRowWriter:
-    """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
+    """Digests and writes distinct rows in canonical order; digesting runs concurrently with writing."""
 
     def __init__(self, parts: FileParts, scratch: Path, files: FileSink) -> None:
         from rrpolicy.source.row_digest import RowDigest
@@ -208,7 +208,7 @@ class _OrderedRowWriter:
 
 
 class LabelCounter:
-    """Counts the labels of category columns while rows pass, and refuses what is no label.
+    """Counts the labels of category columns while rows pass, and refuses other values.
 
     Columns are counted together while the combinations of their labels are few: one look at each row in place of one
     for each column.
@@ -253,7 +253,7 @@ class LabelCounter:
         }
 
     def joint(self) -> Counts | None:
-        """Return the records of each combination of labels; None where they are too many."""
+        """Return the records of each combination of labels; None if they are too many."""
         import numpy as np
 
         from rrpolicy.source.counts import Counts
@@ -265,7 +265,7 @@ class LabelCounter:
         return Counts(names, table.shape, codes.astype(np.int32), table[table > 0])
 
     def _places(self, name: str, column: pa.Array) -> Ints:
-        """Return (rows,) the place of each value among its column's labels."""
+        """Return (rows,) the position of each value among its column's labels."""
         import numpy as np
         import pyarrow as pa
 

@@ -1,12 +1,11 @@
-"""Anatomy's dealing law many times over: which values stand together, in independent replicas of the deal.
+"""Anatomy's dealing law simulated: the values of each group, in independent replicas of the deal.
 
 Each replica is the deal of `rrpolicy.channels.anatomy.group_assignment`, ties drawn anew in every step, but of values
-alone. A phase of many groups repeats itself: after as many groups as bring pile and group to the same place again (a
-cycle), everything is as before. Long phases are therefore shortened by whole cycles, and the groups in their middle
-stand for those that were left out. The law of every single group stays what it is, for each pile after the first of its
-phase is in uniform
-order: in the middle any value of the level stands in its share of the groups, beside any others. So the cost depends on
-the number of values, and not on that of the records.
+only. A phase of many groups repeats itself: after as many groups as bring pile and group to the same place again (a
+cycle), the state is as before. Long phases are therefore shortened by whole cycles, and the groups in their middle
+represent those that were left out. The law of every single group is unchanged, for each pile after the first of its
+phase is in uniform order: in the middle any value of the level is in its share of the groups, with any others. So the
+cost depends on the number of values, and not on that of the records.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 _CYCLES = 8
-"""Cycles of a phase that are dealt in full; the groups of the two at each end stand for themselves alone."""
+"""Cycles of a phase that are dealt in full; the groups of the two at each end represent only themselves."""
 _ENDS = 2
 
 Mask = npt.NDArray[np.bool_]
@@ -39,7 +38,7 @@ class ShortenedPhase:
 
     Attributes:
         steps: of the replicas.
-        groups: of the deal that these stand for.
+        groups: of the deal that these represent.
         level: the values that take turns.
         share: of the groups that hold a given one of them.
     """
@@ -52,11 +51,11 @@ class ShortenedPhase:
 
 @frozen(slots=False)
 class AssignmentReplicas:
-    """What was dealt.
+    """The simulated deals.
 
     Attributes:
         values: (steps, replicas, l) the values of one group in each step.
-        stands_for: (steps,) groups of the deal that a step stands for.
+        stands_for: (steps,) groups of the deal that a step represents.
         middles: of the phases that were shortened.
         residues: (replicas, values) whether the last record of a value was left over, to join a group that lacks it.
     """
@@ -67,7 +66,7 @@ class AssignmentReplicas:
     residues: Mask
 
     def holding(self, value: int) -> Mask:
-        """Return (steps, replicas) the mask of the groups that hold a value among their l."""
+        """Return (steps, replicas) the mask of the groups with a value among their l."""
         held: Mask = (self.values == value).any(axis=2)
         return held
 
@@ -87,17 +86,17 @@ class AssignmentReplicas:
 
 
 def replica_group_count(counts: Sequence[int], size: int) -> int:
-    """Return how many groups a replica deals."""
+    """Return the number of groups that a replica deals."""
     return sum(_simulated_group_count(phase) for phase in partition_phases(counts, size))
 
 
 def simulate_assignments(counts: Sequence[int], size: int, number: int, stream: Stream) -> AssignmentReplicas:
-    """Deal an eligible table's values so many times.
+    """Deal an eligible table's values repeatedly.
 
     Args:
         counts: records of each sensitive value.
         size: l.
-        number: replicas.
+        number: of replicas.
         stream: of bits.
 
     Raises:
@@ -133,7 +132,7 @@ def simulate_assignments(counts: Sequence[int], size: int, number: int, stream: 
 
 
 def _next_turns(phase: PartitionPhase, ahead: Mask, stream: Stream) -> Ints:
-    """Return (replicas, turns) who takes the turns of one group: those ahead first; and note who is ahead then."""
+    """Return (replicas, turns) the values that take the turns of one group, those ahead first; update those ahead."""
     level = np.array(phase.level, dtype=np.int64)
     here = ahead[:, level]
     turns = level[random_orders(stream, len(ahead), len(level), late=~here)[:, : phase.turns]]
@@ -151,7 +150,7 @@ def _cycle_length(phase: PartitionPhase) -> int:
 
 
 def _simulated_group_count(phase: PartitionPhase) -> int:
-    """Return how many groups of a phase are dealt: all, or so many that whole cycles are left out."""
+    """Return the number of groups of a phase that are dealt: all, or fewer by whole cycles."""
     if phase.turns == len(phase.level):
         return 1
     cycle = _cycle_length(phase)

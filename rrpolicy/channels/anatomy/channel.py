@@ -1,13 +1,13 @@
-"""The channel of grouped releases: records are dealt into groups, and inside a group nothing says who has which value.
+"""The channel of grouped releases: records are dealt into groups, without the assignment of values inside a group.
 
-Anatomy's two tables: `qit` holds every record's quasi-identifiers, as they are, with the number of its group; `st` how
-often each sensitive value occurs in each group. Joined by the group they say of a record only that its value is one
-of its group's. Each group has l different values, a few have some more.
+Anatomy's two tables: `qit` holds every record's quasi-identifiers, unmodified, with the number of its group; `st` the
+count of each sensitive value in each group. Joined by the group they show of a record only that its value is one of its
+group's. Each group has l different values, a few have some more.
 
-With two sensitive attributes the records of a group differ in both, and the values of each stand in a table of its own,
-`st_1` and `st_2`: which values belong to one record is not released.
+With two sensitive attributes the records of a group differ in both, and the values of each are in a separate table,
+`st_1` and `st_2`: the pairs of values of one record are not released.
 
-What is drawn is who stands together. Given the counts, the groups' sizes are fixed; see
+The groups' members are drawn. Given the counts, the groups' sizes are fixed; see
 `rrpolicy.channels.anatomy.group_assignment`, and `rrpolicy.channels.anatomy.pair_groups` for two attributes.
 
 References:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 QIT, ST = "qit", "st"
 MOST_SENSITIVE = 2
-"""Attributes in which the records of a group can differ at once: of more no such theorem as König's is known."""
+"""The most attributes in which the records of a group can differ at once: for more no theorem like König's is known."""
 _SMALLEST = 2
 _INTEGERS = 1 << 31
 _FEW_CELLS = 1 << 16
@@ -54,10 +54,10 @@ class AnatomyChannel(Channel):
     """Records dealt into groups of l different sensitive values, released as two tables, or three.
 
     Attributes:
-        known: the columns of `qit`, as they are: quasi-identifiers, and whatever else is released beside them.
+        known: the columns of `qit`, unmodified: quasi-identifiers, and other columns released with them.
         sensitive: the column of `st`; or two, that of `st_1` and that of `st_2`.
         group: the groups' number, in all tables.
-        count: how often a value occurs in a group.
+        count: the count of a value in a group.
         size: l.
         sampler: `cells` sorts by counts, `records` has the rows sorted by the engine; the same distribution.
     """
@@ -93,12 +93,12 @@ class AnatomyChannel(Channel):
         """Build the channel over a policy's released attributes.
 
         Args:
-            attributes: what is released, domains known.
-            sensitive: the attribute that goes into a table of its own, or two of them.
+            attributes: the released ones, domains known.
+            sensitive: the attribute that is released in a separate table, or two of them.
             size: l.
 
         Raises:
-            ValueError: if a domain is not known, or l lies outside 2 to the number of sensitive values.
+            ValueError: if a domain is unknown, or l lies outside 2 to the number of sensitive values.
         """
         columns = {a.name: _sensitive_column(a) for a in attributes}
         own = tuple(columns.pop(name) for name in ((sensitive,) if isinstance(sensitive, str) else sensitive))
@@ -109,7 +109,7 @@ class AnatomyChannel(Channel):
 
     @property
     def of_values(self) -> tuple[str, ...]:
-        """Return the name of the table of each sensitive column."""
+        """Return the name of each sensitive column's table."""
         return (ST,) if len(self.sensitive) == 1 else tuple(f"{ST}_{i}" for i in range(1, len(self.sensitive) + 1))
 
     def tables(self) -> tuple[TableSpec, ...]:
@@ -126,8 +126,8 @@ class AnatomyChannel(Channel):
     def decoders(self) -> tuple[Decoder, ...]:
         """Return identities for `qit`, and the share of a group that has a sensitive value.
 
-        Shares are not unbiased: they take what goes with what inside a group to be chance. And records of one group
-        have their values between them, so that weights depend on one another.
+        Shares are not unbiased: they assume that values are assigned at random inside a group. And records of one group
+        share its values, so that weights depend on one another.
         """
         known = (IdentityDecoder((c.attribute,), c.name, c.labels) for c in self.known)
         values = (
@@ -142,7 +142,7 @@ class AnatomyChannel(Channel):
         return (*known, *values)
 
     def settle(self, original: Original) -> AnatomyChannel:
-        """Fill in engine types and choose how rows are sorted, by what is public.
+        """Fill in engine types and choose the way of sorting, by public facts.
 
         Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
         2^23 at most); see `Product.settle`.
@@ -165,13 +165,13 @@ class AnatomyChannel(Channel):
         )
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
-        """Deal the records and hand on all tables."""
+        """Deal the records and write all tables to the sink."""
         from rrpolicy.channels.anatomy.draw import draw_tables
 
         draw_tables(self, original, streams, sink)
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
-        """Compare what must be equal, and test what was drawn; see `rrpolicy.channels.anatomy.goodness_of_fit`."""
+        """Compare parts that must be equal, and test the draw; see `rrpolicy.channels.anatomy.goodness_of_fit`."""
         from rrpolicy.channels.anatomy.goodness_of_fit import check_fit
 
         return check_fit(self, original, released[QIT], [released[table] for table in self.of_values])
@@ -179,16 +179,16 @@ class AnatomyChannel(Channel):
     def sizes(self, records: int) -> tuple[int, int]:
         """Return the fewest and the most records that a group can have: l, and l with every residue.
 
-        Where there are more groups than residues, some group has l for certain.
+        If there are more groups than residues, some group has exactly l.
         """
         _, residues = groups_of(records, self.size)
         return self.size, self.size + residues
 
     def untouched(self, *sensitive: Column) -> Product:
-        """Return the release of what `qit` holds beside the groups' numbers, as it is.
+        """Return the channel of the columns of `qit` except the groups' numbers, unmodified.
 
         Args:
-            sensitive: columns that are released beside it, as they are.
+            sensitive: columns that are released with it, unmodified.
         """
         from rrpolicy.channels.axes.identity import Identity
         from rrpolicy.channels.product.channel import Product
@@ -199,13 +199,13 @@ class AnatomyChannel(Channel):
         return Product(axes, carried, tuple(c.name for c in columns))
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return how records are dealt, the sizes of groups, and residues."""
+        """Return the method of dealing, the sizes of groups, and residues."""
         from rrpolicy.channels.anatomy.report_section import groups_section
 
         return (groups_section(self, records, original),)
 
     def discloses(self) -> tuple[str, ...]:
-        """Return nothing: only columns and l are described. What the two tables themselves tell is their purpose."""
+        """Return nothing: only columns and l are described. The facts in the two tables are the release itself."""
         return ()
 
 

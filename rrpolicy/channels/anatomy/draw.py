@@ -1,9 +1,9 @@
-"""Drawing anatomy's tables: records are dealt into groups, then the tables are handed on.
+"""Drawing anatomy's tables: records are dealt into groups, then the tables are written.
 
-Equal records are exchangeable: that a value's records take its groups' numbers in a uniform order, whatever order they
-stand in themselves, is the law of dealing each of them at random. With few distinct rows everything is put in order
-here, some of the quasi-identifiers' combinations at a time, in about ten bytes a record; else the rows come from the
-engine in the order of the original values, and the sink has it sort the released ones.
+Equal records are exchangeable: giving a value's records, in any order, its groups' numbers in a uniform order is the
+law of dealing each of them at random. With few distinct rows all sorting is done here, some of the quasi-identifiers'
+combinations at a time, in about ten bytes a record; else the rows come from the engine in the order of the original
+values, and the sink has it sort the released ones.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def draw_tables(groups: AnatomyChannel, original: Original, streams: Streams, si
 
 
 def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> SmallInts:
-    """Hand on the tables of two sensitive attributes, in the order of the groups' numbers.
+    """Write the tables of two sensitive attributes, in the order of the groups' numbers.
 
     Returns:
         (records,) the group number of each record: all records of the first combination of values, of the second, ….
@@ -75,7 +75,7 @@ def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, s
 
 
 def _write_st(groups: AnatomyChannel, dealt: GroupAssignment, sink: Sink) -> None:
-    """Hand on the sensitive table, in the order of the groups' numbers."""
+    """Write the sensitive table, in the order of the groups' numbers."""
     (column,) = groups.sensitive
     values, rank = sorted_labels(column), canonical_ranks(column).astype(dealt.values.dtype)
     made = np.empty(len(dealt.numbers), dtype=np.int64)
@@ -99,10 +99,10 @@ def _write_st(groups: AnatomyChannel, dealt: GroupAssignment, sink: Sink) -> Non
 
 
 def _write_cells(groups: AnatomyChannel, original: Original, members: SmallInts, sink: Sink) -> None:
-    """Hand on the quasi-identifiers' table in canonical order, some combinations at a time.
+    """Write the quasi-identifiers' table in canonical order, some combinations at a time.
 
-    `members` has the records of each sensitive value, or of each pair of them, one after another; which of them belong
-    to which combination is a matter of how many each has.
+    `members` has the group numbers by sensitive value, or by pair of them, one after another; combinations take them by
+    their numbers of records.
     """
     own = len(groups.sensitive)
     counts = original.counts(*(c.attribute for c in (*groups.sensitive, *groups.known)))
@@ -133,7 +133,7 @@ def _write_cells(groups: AnatomyChannel, original: Original, members: SmallInts,
 
 
 def _number_rows(rows: Codes) -> tuple[Ints, Codes]:
-    """Return the place of each row among the distinct ones in order, and these."""
+    """Return each row's position among the distinct ones in order, and these."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
     new = np.concatenate(([True], np.any(ordered[1:] != ordered[:-1], axis=1)))
@@ -163,7 +163,7 @@ def _ranges(start: Ints, n: Ints) -> Ints:
 
 
 def _write_records(groups: AnatomyChannel, original: Original, members: SmallInts, sink: Sink) -> None:
-    """Hand on the quasi-identifiers' table row by row; the sink puts it in order."""
+    """Write the quasi-identifiers' table row by row; the sink sorts it."""
     names = [*(c.name for c in groups.known), groups.group.name]
     done = 0
     for batch in _rows_by_sensitive_value(groups, original):
@@ -179,6 +179,6 @@ def _write_records(groups: AnatomyChannel, original: Original, members: SmallInt
 
 
 def _rows_by_sensitive_value(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
-    """Yield the records by sensitive value, and then by what they are otherwise; carried columns come last."""
+    """Yield the records by sensitive value, then by their other values; carried columns come last."""
     attributes: Sequence[Column] = sorted(groups.known, key=lambda c: not c.labels)
     yield from original.rows(*(c.attribute for c in (*groups.sensitive, *attributes)))

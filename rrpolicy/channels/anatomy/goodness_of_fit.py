@@ -1,27 +1,28 @@
-"""Do two written tables look like a draw of dealt groups, given the original? False alarms: at most 1e-9.
+"""Test whether two written tables are a draw of dealt groups, given the original. False alarms: at most 1e-9.
 
 **Exactly**: `qit` without the groups' numbers is the original without the sensitive attribute; the totals of `st` are
 the sensitive attribute's counts; groups are numbered from 1 to floor(N/l); each has as many records in one table as in
 the other, l or more, and no value twice.
 
-**In distribution**: given which values stand in which group,
+**In distribution**: given the values of each group,
 
-- a value's records are dealt to the groups that hold it without replacement. How many records of a category stand in
-  groups that hold another value is then a sum of independent hypergeometric numbers, bounded by Bennett's inequality
+- a value's records are dealt to the groups that hold it without replacement. The number of records of a category in
+    groups that hold another value is then a sum of independent hypergeometric numbers, bounded by Bennett's inequality
   for draws with replacement (Hoeffding 1963, theorem 4).
-- how many pairs of records in one group share a category: exchanging the groups of two records with one value changes
-  that by 2 (n - 1) pairs at most, n the size of the largest group. Told record by record, its expectation moves by no
-  more (Maurey 1979), so that (Azuma 1967)  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
+- the number of pairs of records in one group that share a category: exchanging the groups of two records with one value
+    changes
+  that by 2 (n - 1) pairs at most, n the size of the largest group. Revealed record by record, its expectation moves by
+      no more (Maurey 1979), so that (Azuma 1967)  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
 - the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
   category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
-Of two sensitive attributes the counts fix which combinations stand together (`rrpolicy.channels.anatomy.pair_groups`):
-how many groups hold a value of the one and a value of the other must be equal, too, and it is a combination's records
-that are dealt at random among the groups that hold it.
+Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`): the
+numbers of groups with a value of the one and a value of the other must be equal, too, and a combination's records are
+dealt at random among the groups that hold it.
 
 The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
 statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
-the lowest numbers, are looked at: numbers say nothing, so these are as good as any.
+the lowest numbers, are tested: numbers carry no information, so these are as good as any.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ def check_fit(
     """Test a release; see the module.
 
     Args:
-        groups: what it was promised to come from.
+        groups: the channel of the release.
         original: the table it was drawn from.
         qit: distinct rows of the quasi-identifiers' table, with a column `MULTIPLICITY`.
         st: distinct rows of each sensitive table, likewise.
 
     Returns:
-        `achieved` is an upper bound of the p-value: 0 where something that must be equal is not.
+        `achieved` is an upper bound of the p-value: 0 if parts that must be equal differ.
     """
     evidence = ConformityStatistics()
     tables = read_released_tables(groups, original, qit, st)
@@ -91,14 +92,14 @@ def check_fit(
 
 @frozen(slots=False)
 class _AssignmentDistribution:
-    """Whose records are dealt at random, and where.
+    """The records that are dealt at random, and their groups.
 
     Attributes:
         exchanged: (k,) values whose records are dealt at random among the groups that hold them; of two attributes
             combinations of values, by their place among all.
         beside: for each sensitive column, (k, values) groups that hold both.
-        pairs: given (categories, k) shares of each category among the records of each, how many pairs of records in
-            one group are expected to share a category.
+        pairs: given (categories, k) shares of each category among the records of each, the expected number of pairs of
+            records in one group that share a category.
     """
 
     exchanged: Ints
@@ -109,7 +110,7 @@ class _AssignmentDistribution:
 def _assignment_distribution(
     groups: AnatomyChannel, original: Original, tables: AnatomyTables
 ) -> _AssignmentDistribution | str | None:
-    """Return the law; what must be equal and is not; or None where there is too much to tell it."""
+    """Return the law, a difference between parts that must be equal, or None if the tables are too large."""
     sizes = [len(own.labels) for own in groups.sensitive]
     if len(sizes) == 1:
         if sizes[0] ** 2 > _LARGEST:
@@ -154,10 +155,10 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
     law: _AssignmentDistribution,
     evidence: ConformityStatistics,
 ) -> None:
-    """Add who stands with which values, pairs of one category in a group, and the numbers of a category's groups.
+    """Add co-occurrences of categories and values, pairs of one category in a group, and a category's group numbers.
 
     Args:
-        attribute: one of those that are known.
+        attribute: one of the known ones.
         counts: (categories, k) of the original.
         names: of the sensitive columns.
         tables: as released.
@@ -204,8 +205,8 @@ def _group_number_surprise(group: Ints, code: Ints, size: int, groups: int) -> A
     Args:
         group: (entries,) from 0, each once for a code.
         code: (entries,) category.
-        size: how many categories there are.
-        groups: how many groups there are.
+        size: number of categories.
+        groups: number of groups.
     """
     held = np.bincount(code, minlength=size).astype(np.float64)
     numbers = np.bincount(code, weights=(group + 1.0) / groups, minlength=size)
@@ -217,7 +218,7 @@ def _group_number_surprise(group: Ints, code: Ints, size: int, groups: int) -> A
 
 
 def _cooccurrence_counts(one: GroupEntries, rows: int, other: GroupEntries, columns: int, groups: int) -> Array:
-    """Return (rows, columns) how often an entry of the one stands in a group with an entry of the other."""
+    """Return (rows, columns) the number of groups that contain an entry of each."""
     out = np.zeros((rows, columns))
     step = max(1, _ENTRIES // (rows + columns))
     pairs = zip(_group_blocks(one, rows, groups, step), _group_blocks(other, columns, groups, step), strict=True)
@@ -227,7 +228,7 @@ def _cooccurrence_counts(one: GroupEntries, rows: int, other: GroupEntries, colu
 
 
 def _group_blocks(places: GroupEntries, size: int, groups: int, step: int) -> Iterator[Array]:
-    """Yield (groups, size) how many of each category stand in each group, some groups at a time."""
+    """Yield (groups, size) the number of records of each category in each group, some groups at a time."""
     edges = np.searchsorted(places.group, np.arange(0, groups + step, step))
     for index, low in enumerate(range(0, groups, step)):
         part = slice(edges[index], edges[index + 1])

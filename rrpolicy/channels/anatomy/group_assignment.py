@@ -1,16 +1,16 @@
-"""Anatomy's draw: which values each group has, and which group each record goes to; everything in keyed random order.
+"""Anatomy's draw: the values of each group, and the group of each record; both in keyed random order.
 
-The phases of `rrpolicy.channels.anatomy.partition_plan` are fixed by the counts. What is random: who of the level takes
-its turn when, which group a residue joins, the groups' numbers, and which of a value's records go to which of its
-groups. Buckets on a level take turns like cards: the level is a pile in random order, and when it ends the next one is
-shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
+The phases of `rrpolicy.channels.anatomy.partition_plan` are fixed by the counts. Random are the order in which values
+of the level take turns, the group that a residue joins, the groups' numbers, and the assignment of a value's records to
+its groups. Buckets on a level take turns like cards: the level is a pile in random order, and when it ends the next one
+is shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
 every step.
 
-Of two sensitive attributes the counts fix which combinations stand together (`rrpolicy.channels.anatomy.pair_groups`);
-random are the groups' numbers, and which of a combination's records go to which of its groups.
+Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`);
+random are the groups' numbers, and the assignment of a combination's records to its groups.
 
-A pile's order is that of the pile before it, reordered by a permutation that depends on nothing but where groups end.
-These are drawn for many piles at once and then composed.
+A pile's order is that of the pile before it, reordered by a permutation that depends only on the groups' ends. These
+are drawn for many piles at once and then composed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SmallInts = npt.NDArray[Any]
 
 @frozen(slots=False)
 class GroupAssignment:
-    """What was dealt.
+    """The groups dealt.
 
     Attributes:
         values: (groups, l) the values of each group, in the order in which the groups were made.
@@ -93,7 +93,7 @@ def assign_pair_groups(counts: Counts, size: int, streams: Streams) -> tuple[Sma
         streams: of the draw.
 
     Returns:
-        (records,) the number of a group and the row of the counts that stands in it, group by group as they are made;
+        (records,) the number of a group and a row of the counts in it, group by group in the order of dealing;
         and (records,) the group number of each record: all records of the first row of the counts, of the second, ….
 
     Raises:
@@ -113,7 +113,7 @@ def assign_pair_groups(counts: Counts, size: int, streams: Streams) -> tuple[Sma
 
 
 def _groups_by_value(values: SmallInts, numbers: SmallInts, members: SmallInts, room: Ints) -> None:
-    """Write the numbers of the groups that hold each value into its part of `members`."""
+    """Write the numbers of the groups with each value into its part of `members`."""
     flat, size = values.reshape(-1), values.shape[1]
     for low in range(0, len(flat), _SLOTS):
         here = flat[low : low + _SLOTS]
@@ -125,7 +125,7 @@ def _groups_by_value(values: SmallInts, numbers: SmallInts, members: SmallInts, 
 
 
 def _residue_groups(values: SmallInts, room: Ints, starts: Ints, stream: Stream) -> Iterator[tuple[int, int]]:
-    """Yield the group that each residue joins: any that lacks its value, all alike."""
+    """Yield the group that each residue joins: any that lacks its value, each equally likely."""
     for value in np.flatnonzero(room < starts[1:]):
         holding = np.flatnonzero((values == value).any(axis=1))
         lacking = len(values) - len(holding)
@@ -140,7 +140,7 @@ def group_compositions(phases: Sequence[PartitionPhase], size: int, values: int,
     Args:
         phases: of the schedule.
         size: l.
-        values: how many there are.
+        values: number of values.
         stream: for ties.
     """
     groups = sum(phase.groups for phase in phases)
@@ -167,11 +167,11 @@ def group_compositions(phases: Sequence[PartitionPhase], size: int, values: int,
 
 
 def _alternate_piles(first: Ints, begin: int, turns: int, out: SmallInts, stream: Stream) -> Ints:
-    """Fill in who takes the turns, group by group; return the order of the pile that comes next or is being dealt.
+    """Fill in the values that take turns, group by group; return the order of the next or current pile.
 
     Args:
         first: (t,) order of the pile that is being dealt.
-        begin: where on it the first group begins.
+        begin: the position on it at which the first group begins.
         turns: of a group, fewer than t.
         out: (groups turns,) to be filled.
         stream: of bits.
@@ -183,7 +183,7 @@ def _alternate_piles(first: Ints, begin: int, turns: int, out: SmallInts, stream
     order, step = first, max(1, _PILES // size)
     for low in range(0, piles, step):
         number = np.arange(low + 1, min(low + step, piles) + 1)
-        split = (number * size - begin) % turns  # how much of a group the pile before has given
+        split = (number * size - begin) % turns  # records of a group from the pile before
         dealt = compose_orders(order, _pile_reorderings(size, split, turns, stream))
         flat = dealt.reshape(-1)[: len(out) - taken]
         out[taken : taken + len(flat)] = flat
@@ -193,9 +193,9 @@ def _alternate_piles(first: Ints, begin: int, turns: int, out: SmallInts, stream
 
 
 def _pile_reorderings(size: int, split: Ints, turns: int, stream: Stream) -> Ints:
-    """Return (piles, t) where each place of a pile stood on the pile before.
+    """Return (piles, t) the position on the pile before of each place of a pile.
 
-    Where a group reaches over, its rest is drawn from what the pile before did not give it; then comes all else.
+    If a group reaches over, its rest is drawn from the values that the pile before did not give it; the others follow.
     """
     heads = np.zeros((len(split), size), dtype=bool)
     over = np.flatnonzero(split)
@@ -211,7 +211,7 @@ def _pile_reorderings(size: int, split: Ints, turns: int, stream: Stream) -> Int
 def compose_orders(first: Ints, reorderings: Ints) -> Ints:
     """Return (piles, t) first[r_1], first[r_1][r_2], …: every order applied upon the one before.
 
-    In two levels, so that few steps of Python are needed: inside some square root of so many runs, then run upon run.
+    In two levels, so that few steps of Python are needed: inside about sqrt(piles) runs, then run upon run.
 
     Args:
         first: (t,).

@@ -1,12 +1,12 @@
-"""Groups that differ in two sensitive attributes at once: which combinations of values stand together.
+"""Groups that differ in two sensitive attributes at once: the combinations of values in each.
 
 Two records may share a group if they differ in both attributes. Of records as edges between the values of the one and
 of the other attribute, a group is a matching, and dealing all records into G groups a proper edge colouring with G
-colours. It exists if no value has more than G records (König 1916): what each attribute needs by itself, with
-G = floor(N/l), is enough for both.
+colours. It exists if no value has more than G records (König 1916): the condition of each attribute by itself, with G =
+floor(N/l), is enough for both.
 
 That every group has l records or more comes from the sizes. Add D_2 - l rows and D_1 - l columns to the table of counts
-(D_1 and D_2 values occur), so that every row and every column adds up to G: what a value lacks of G stands in the added
+(D_1 and D_2 values occur), so that every row and every column adds up to G: a value's difference from G is in the added
 columns or rows, and the r = N - l G records that are left over in the corner of both. A table of whole numbers with
 equal sums is a sum of permutations (Birkhoff 1946), each of D_1 + D_2 - l entries. One that has z entries in the corner
 has l + z of records: a group of l + z combinations that differ in both attributes.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Counts
 
 MAX_COMBINATIONS = 20_000
-"""Combinations of both domains, beyond which kinds of groups take too long to find."""
+"""The most combinations of both domains for which kinds of groups are searched in acceptable time."""
 
 
 @frozen
@@ -39,8 +39,8 @@ class PairGroupKind:
     """Groups of the same combinations.
 
     Attributes:
-        groups: how many.
-        held: the place of each combination that stands in them, in the order given.
+        groups: number of groups.
+        held: the place of each combination in them, in the order given.
     """
 
     groups: int
@@ -48,7 +48,7 @@ class PairGroupKind:
 
 
 def group_kinds_of_table(counts: Counts, size: int) -> tuple[PairGroupKind, ...]:
-    """Return the kinds of groups of a table, whose `held` are rows of the counts; see `kinds`.
+    """Return the kinds of groups of a table, whose `held` are rows of the counts; see `pair_group_kinds`.
 
     Args:
         counts: of both sensitive attributes, in the order of the channel.
@@ -102,7 +102,7 @@ def _value_totals(values: Sequence[int], n: Sequence[int]) -> list[int]:
 
 
 def _number_values(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return combinations with the values of each attribute that occur numbered from 0, in order."""
+    """Return combinations with the values of each attribute numbered from 0, in order, without gaps."""
     numbers = [{v: i for i, v in enumerate(sorted({pair[side] for pair in pairs}))} for side in (0, 1)]
     return [(numbers[0][a], numbers[1][b]) for a, b in pairs]
 
@@ -129,10 +129,10 @@ def _square_table(pairs: Sequence[tuple[int, int]], n: Sequence[int], size: int,
 
 
 def _fill_lines(amounts: Sequence[int], lines: int, room: int) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """Lay amounts one after another into lines of equal room.
+    """Fill lines of equal room with amounts, one after another.
 
     Returns:
-        (place of an amount, line, part of it that stands there), and the room that each line has left.
+        (place of an amount, line, part of it on that line), and the room that each line has left.
     """
     left, found, line = [room] * lines, [], 0
     for place, amount in enumerate(amounts):
@@ -148,7 +148,7 @@ def _fill_lines(amounts: Sequence[int], lines: int, room: int) -> tuple[list[tup
 
 
 def _northwest_corner(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return entries of a table with these sums, from its first corner on."""
+    """Return entries of a table with these sums, by the northwest-corner rule."""
     found, down, across = [], list(rows), list(columns)
     row = column = 0
     while row < len(down) and column < len(across):
@@ -180,7 +180,7 @@ class _PerfectMatching:
         return [column for column in self.column_of if column is not None]
 
     def take(self, many: int) -> None:
-        """Take so much from every entry of the matching."""
+        """Subtract a number from every entry of the matching."""
         for row, column in enumerate(self.column_of):
             assert column is not None
             self.table[row][column] -= many
@@ -190,7 +190,7 @@ class _PerfectMatching:
                 self.column_of[row] = None
 
     def _match(self, start: int) -> None:
-        """Match one more row along a shortest alternating path; there is one, as all rows and columns add up alike."""
+        """Match one more row along a shortest alternating path; one exists, as all rows and columns have equal sums."""
         came: dict[int, int] = {}
         ahead = [start]
         for row in ahead:

@@ -1,9 +1,9 @@
-"""Which groups anatomy can make of a table, from the counts of its sensitive values alone.
+"""The groups that anatomy can make of a table, from the counts of its sensitive values only.
 
-While l buckets are not empty, the l largest give one record each. Seen over many steps that is simple: some buckets are
-so large that they are in every group (`above`); the others in question keep level with each other, never more than one
-record apart, and take turns in random order (`level`); the rest wait until the level has come down to them. A `Phase`
-lasts until a bucket comes to the level, from above or from below; there are no more phases than buckets.
+While l buckets are not empty, the l largest give one record each. Over many steps that is simple: some buckets are so
+large that they are in every group (`above`); the others in question stay level with each other, never more than one
+record apart, and take turns in random order (`level`); the rest wait until the level has fallen to them. A `Phase`
+lasts until a bucket reaches the level, from above or from below; there are no more phases than buckets.
 
 References:
     Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", figure 3; properties 1 to 3.
@@ -18,16 +18,16 @@ from rrpolicy.frozen_dataclass import frozen
 
 @frozen
 class PartitionPhase:
-    """Groups that are made alike.
+    """Groups that are made in the same way.
 
     Attributes:
-        groups: how many.
-        above: values that every one of them has.
+        groups: number of groups.
+        above: values in every one of them.
         level: values that take turns.
-        turns: how many of `level` each group has; all, or some drawn at random.
-        ahead: how many of `level` have one record more than the others when it begins; all of them, if none has.
-        joins_ahead: values that come to the level from above when it begins; they count as ahead.
-        joins_behind: values that it comes down to.
+        turns: number of values of `level` in each group; all, or some drawn at random.
+        ahead: number of values of `level` with one record more than the others at its beginning; all, if none has.
+        joins_ahead: values that reach the level from above at its beginning; they count as ahead.
+        joins_behind: values that the level reaches from above.
     """
 
     groups: int
@@ -46,7 +46,7 @@ def largest_eligible(counts: Sequence[int]) -> int:
 
 
 def groups_of(records: int, size: int) -> tuple[int, int]:
-    """Return how many groups an eligible table makes, and how many residues are left (property 1)."""
+    """Return the number of groups of an eligible table, and the number of residues (property 1)."""
     return divmod(records, size)
 
 
@@ -90,7 +90,7 @@ class _Buckets:
         return found
 
     def length(self) -> int:
-        """Return how many groups can be made before a bucket comes to the level."""
+        """Number of groups that can be formed before some bucket reaches the level."""
         turns, level = self.size - len(self.above), len(self.level)
         behind = level - self.ahead
         longest = self.left
@@ -102,7 +102,7 @@ class _Buckets:
         return longest
 
     def advance(self, groups: int, turns: int) -> None:
-        """Make the groups, and let those join that have come to the level."""
+        """Make the groups, and add the buckets that have reached the level."""
         level = len(self.level)
         down, behind = divmod(level - self.ahead + groups * turns, level)
         self.top -= down
@@ -119,9 +119,9 @@ class _Buckets:
 
 
 def _groups_until_level(gap: int, behind: int, turns: int, level: int, most: int) -> int:
-    """Return the fewest groups, at most `most`, in which a bucket that is `gap` above comes down to the level.
+    """Return the fewest groups, at most `most`, in which a bucket that is `gap` above falls to the level.
 
-    A bucket above comes down by one a group, the level by floor((behind + turns groups)/level) in all.
+    A bucket above falls by one a group, the level by floor((behind + turns groups)/level) in all.
     """
     low, high = 0, most
     while low < high:

@@ -1,4 +1,4 @@
-"""Reading dealt groups back for a test: what must be equal, and who stands where."""
+"""Dealt groups, read back for a test: parts that must be equal, and the members of groups."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MAX_GROUPS = 1 << 22
-"""Groups that are kept for statistics."""
+"""The most groups that are kept for statistics."""
 
 
 @frozen
 class GroupEntries:
-    """Who stands where: entries in the order of their groups.
+    """Members of groups: entries in the order of their groups.
 
     Attributes:
         group: (entries,) from 0.
         code: (entries,) value or category.
-        n: (entries,) how many records.
+        n: (entries,) number of records.
     """
 
     group: Ints
@@ -42,10 +42,10 @@ class GroupEntries:
 
 @frozen
 class AnatomyTables:
-    """All tables, as far as statistics look at them.
+    """All tables, as far as statistics use them.
 
     Attributes:
-        groups: how many, those with the lowest numbers.
+        groups: number of groups, those with the lowest numbers.
         largest: records in the largest of them.
         values: the values of each sensitive column.
         known: by attribute, the categories of its column.
@@ -60,10 +60,10 @@ class AnatomyTables:
 def read_released_tables(
     groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: Sequence[pa.RecordBatchReader]
 ) -> AnatomyTables | str:
-    """Read all tables; or say what must be equal and is not.
+    """Read all tables; or return a difference between parts that must be equal.
 
     Args:
-        groups: what they were promised to come from.
+        groups: the channel of the release.
         original: the table they were drawn from.
         qit: distinct rows with a column `MULTIPLICITY`.
         st: likewise, of each sensitive column.
@@ -87,7 +87,7 @@ def read_released_tables(
 def _read_sensitive_table(
     groups: AnatomyChannel, column: Column, original: Original, st: pa.RecordBatchReader, kept: _LowestGroupEntries
 ) -> Ints | str:
-    """Read a sensitive table; return (groups + 1,) how many values each group has, or what is wrong with it."""
+    """Read a sensitive table; return (groups + 1,) the number of values of each group, or an inconsistency."""
     number, _ = groups_of(original.records, groups.size)
     stated, totals = np.zeros(number + 1, dtype=np.int64), np.zeros(len(column.labels), dtype=np.int64)
     if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, MULTIPLICITY}:
@@ -112,7 +112,7 @@ def _read_sensitive_table(
 def _read_quasi_identifiers(
     groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, stated: Ints, kept: _LowestGroupEntries
 ) -> str | None:
-    """Read the quasi-identifiers' table; return what is wrong with it."""
+    """Read the quasi-identifiers' table; return an inconsistency."""
     if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, MULTIPLICITY}:
         return "the columns of the quasi-identifiers' table are not the promised ones"
     untouched, inside = groups.untouched(), np.zeros_like(stated)
@@ -142,7 +142,7 @@ def _read_quasi_identifiers(
 
 
 class _LowestGroupEntries:
-    """Gathers who stands in the groups with the lowest numbers."""
+    """Gathers the members of the groups with the lowest numbers."""
 
     def __init__(self, groups: AnatomyChannel, most: int) -> None:
         self.groups = most
@@ -157,7 +157,6 @@ class _LowestGroupEntries:
         self._parts[column.attribute].append(part)
 
     def places(self, name: str) -> GroupEntries:
-        """Return the entries of a column."""
         group, code, n = (np.concatenate(arrays).astype(np.int64) for arrays in zip(*self._parts[name], strict=True))
         order = np.argsort(group, kind="stable")
         return GroupEntries(group[order], code[order], n[order])
@@ -168,6 +167,6 @@ class _LowestGroupEntries:
 
 
 def _integer_array(column: pa.Array) -> Ints:
-    """Return whole numbers, 0 for none."""
+    """Return whole numbers, 0 for null."""
     numbers: Ints = as_numpy(column, absent=0).astype(np.int64)
     return numbers

@@ -1,4 +1,4 @@
-"""What the report says of dealt groups: how records are dealt, how large groups are, and who is left over."""
+"""The report's section on dealt groups: the method of dealing, the groups' sizes, and the residues."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
 
 
 def _with_pair_table(groups: AnatomyChannel, original: Original, section: Section) -> Section:
-    """Return the section with the combinations that stand together most often."""
+    """Return the section with the most frequent combinations in groups."""
     counts = original.counts(*(own.attribute for own in groups.sensitive))
     kinds = sorted(group_kinds_of_table(counts, groups.size), key=lambda kind: -kind.groups)
     labels = [own.labels for own in groups.sensitive]
@@ -110,7 +110,7 @@ def _with_pair_table(groups: AnatomyChannel, original: Original, section: Sectio
 
 
 def _group_size_text(groups: AnatomyChannel, records: int) -> str:
-    """Return how large groups are: l, and a few have one residue or more."""
+    """Return the groups' sizes in words: l, and a few have one residue or more."""
     least, most = groups.sizes(records)
     if most == least:
         return figure(least)
@@ -120,7 +120,7 @@ def _group_size_text(groups: AnatomyChannel, records: int) -> str:
 
 
 def _phase_row(phase: PartitionPhase, labels: Sequence[str]) -> tuple[str, ...]:
-    """Return how many groups are alike, what all of them have, and what takes turns."""
+    """Return the number of groups of a phase, the values in all of them, and those that take turns."""
     turning = phase.turns < len(phase.level)
     certain = phase.above if turning else (*phase.above, *phase.level)
     held = ", ".join(labels[value] for value in certain) or "–"

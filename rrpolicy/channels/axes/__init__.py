@@ -1,1 +1,1 @@
-"""The factors of a product channel, one a file, and what they share."""
+"""The factors of a product channel, one a file, and their shared parts."""

@@ -36,7 +36,7 @@ def category_column(
         attribute: the original attribute.
         labels: the released categories, in order.
         release_as: the released name; the attribute's by default.
-        engine_type: DuckDB's name of the type, "" if not known yet.
+        engine_type: DuckDB's name of the type, "" if still unknown.
         assume_unlinkable: the steward's reason for leaving an unchanged column out of record scope.
     """
     return Column(release_as or attribute, "category", tuple(labels), engine_type, attribute, assume_unlinkable)
@@ -54,11 +54,11 @@ class Domain:
 
 
 def certainty_penalty(width: int, categories: int) -> float:
-    """Return what a cell loses that is released as a label for several categories: their share, 0 for one alone.
+    """Return the loss of a cell released as a label for several categories: their share, 0 for one alone.
 
     Args:
-        width: categories that the label stands for.
-        categories: of the attribute.
+        width: number of categories that the label contains.
+        categories: number of categories of the attribute.
 
     References:
         Xu et al. 2006, "Utility-Based Anonymization Using Local Recoding", section 3 (normalised certainty penalty).

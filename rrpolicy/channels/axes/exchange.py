@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
-    """Return (p - q) I + q J applied along an axis of an array, block by block; x stays as it is.
+    """Return (p - q) I + q J applied along an axis of an array, block by block; x is not changed.
 
-    No sum of parts of unequal sign where p >= q, so that what is 0 stays 0; below, the matrix is written out.
+    No sum of parts of unequal sign if p >= q, so that zeros stay 0; below, the matrix is written out.
 
     Args:
         x: any array.

@@ -60,7 +60,7 @@ class Single(Axis):
         return (self.released,)
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its column described otherwise, such as by an engine type."""
+        """Return the axis with another description of its column, such as by an engine type."""
         (released,) = columns
         return replace(self, released=released)
 
@@ -71,7 +71,7 @@ class Single(Axis):
 
 @frozen
 class Identity(Single):
-    """An attribute released as it is; evidence like any other released column."""
+    """An unmodified attribute; evidence like any other released column."""
 
     kind: ClassVar[str] = "identity"
     version: ClassVar[int] = 1
@@ -101,7 +101,7 @@ class Identity(Single):
         return IdentityDecoder(self.attributes, self.released.name, self.labels)
 
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
-        """Return the occupied cells as they are; no bit is drawn."""
+        """Return the occupied cells unmodified; no bit is drawn."""
         import numpy as np
 
         del stream
@@ -109,7 +109,7 @@ class Identity(Single):
         return cell, codes[cell, None].astype(np.int32), n[cell]
 
     def max_ratio(self) -> Fraction | None:
-        """Return e^epsilon exactly; None, which stands for infinity, as soon as there are two categories."""
+        """Return e^epsilon exactly; None, for infinity, as soon as there are two categories."""
         return Fraction(1) if self.original_size == 1 else None
 
     def min_cross_ratio(self) -> Fraction:

@@ -69,7 +69,7 @@ def invariant_matrix(
 
 
 def _bayes_inversion(marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
-    """Return Q; what no record becomes under P and pi stays as it is."""
+    """Return Q; the column of a category that no record has under P and pi is not changed."""
     size = len(marginal)
     inversion = [[Fraction(0)] * size for _ in range(size)]
     for u, row in enumerate(start):
@@ -119,7 +119,7 @@ class ColumnSumError(ValueError):
     Attributes:
         index: the column's position.
         label: its original category; a tuple if attributes are coupled.
-        total: what it sums to.
+        total: its sum.
     """
 
     def __init__(self, index: int, label: object, total: Fraction) -> None:
@@ -138,7 +138,7 @@ class Matrix(Several):
         released: the released columns, one for each attribute; their categories may differ from the original ones.
         entries: (released, original) exact; each column sums to 1.
         invariant: whether P pi = pi for a marginal pi that was observed in the table, or declared; None if neither.
-        marginal: that pi; None where it is not described (a public description of an observed one).
+        marginal: that pi; None if it is not described (a public description of an observed one).
     """
 
     kind: ClassVar[str] = "matrix"
@@ -222,7 +222,7 @@ class Matrix(Several):
             keep: keep probability of the retention matrix that it starts from.
             of: whether pi was observed in the table or declared by the policy.
             release_as: the released name; the attribute's by default.
-            digits: entries are rounded so far; None for the unrounded ones.
+            digits: decimals of the flows; None for unrounded entries.
         """
         size, move = len(labels), (1 - keep) / max(len(labels) - 1, 1)
         start = [[keep if u == v else move for v in range(size)] for u in range(size)]
@@ -243,8 +243,8 @@ class Matrix(Several):
     def decoder(self) -> MatrixDecoder:
         """Return the matrix form.
 
-        A category that an invariant matrix knows to be empty is neither released nor estimated: it is left out, or the
-        matrix could not be undone.
+        A category that is empty by an invariant matrix is neither released nor estimated: it is left out, or the matrix
+        could not be inverted.
         """
         rows, columns = self.support()
         released = cells_of([column.labels for column in self.released])
@@ -260,7 +260,7 @@ class Matrix(Several):
         )
 
     def support(self) -> tuple[list[int], list[int]]:
-        """Return the rows and columns of use: all, but for categories that an invariant matrix knows to be empty."""
+        """Return the rows and columns in use: all, except for categories that are empty by an invariant matrix."""
         if self.invariant is None:
             return list(range(self.released_size)), list(range(self.original_size))
         here = [u for u, row in enumerate(self.entries) if any(row)]
@@ -274,7 +274,7 @@ class Matrix(Several):
         return cell, self.unravelled(flat), count
 
     def max_ratio(self) -> Fraction | None:
-        """Return e^epsilon exactly; None stands for infinity."""
+        """Return e^epsilon exactly; None for infinity."""
         return largest_ratio(self.entries)
 
     def min_cross_ratio(self) -> Fraction:

@@ -1,4 +1,4 @@
-"""What axes that may take several attributes together have in common."""
+"""The common base of axes that may take several attributes together."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ class Several(Axis):
         return np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its columns described otherwise, such as by engine types."""
+        """Return the axis with other descriptions of its columns, such as by engine types."""
         return replace(self, released=tuple(columns))

@@ -1,4 +1,4 @@
-"""How a recoding maps combinations of categories to combinations of labels: level by level, or into boxes."""
+"""Rules by which a recoding maps combinations of categories to combinations of labels: by levels, or by boxes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
 
 Groups: TypeAlias = Sequence[tuple[tuple[int, ...], ...]]
-"""For each attribute, for each of its labels, the original codes that it stands for."""
+"""For each attribute, for each of its labels, the original codes that it contains."""
 
 
 @frozen
 class Levels:
     """Each category becomes the label of its group; classes may be suppressed.
 
-    Where something may be suppressed, the last label of each column stands for the whole domain, and a suppressed
-    class gets it in all columns.
+    If suppression is permitted, the last label of each column contains the whole domain, and a suppressed class gets it
+    in all columns.
 
     Attributes:
         suppressing: whether classes may be suppressed.
-        suppressed: the labels' positions of each suppressed class, as if it were not; None if nothing may be
-            suppressed, or if a public description does not tell: who occurs.
+        suppressed: the labels' positions of each suppressed class before suppression; None without suppression, or in a
+            public description, as it would reveal the values that occur.
     """
 
     rule: ClassVar[str] = "levels"
@@ -35,7 +35,7 @@ class Levels:
     suppressed: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
 
     def check(self, sizes: Sequence[int], groups: Groups, labels: Sequence[int]) -> None:
-        """Raise ValueError unless the labels of each attribute, all of which have names, part its categories."""
+        """Raise ValueError unless the labels of each attribute, all of which have names, partition its categories."""
         if [len(of_attribute) for of_attribute in groups] != list(labels):
             raise ValueError("every group of an attribute must have a label")
         for size, of_attribute in zip(sizes, groups, strict=True):
@@ -57,7 +57,7 @@ class Levels:
         """Return (k, attributes) positions of labels.
 
         Raises:
-            ValueError: if it is not told which classes are suppressed.
+            ValueError: if the suppressed classes are unknown.
         """
         import numpy as np
 
@@ -83,7 +83,7 @@ class Cut:
 
     Attributes:
         place: the attribute's place on the axis.
-        parts: the label of each part on it; together they stand for what the box stood for.
+        parts: the label of each part on it; together they contain the box's label.
     """
 
     place: int
@@ -95,8 +95,8 @@ class Boxes:
     """The domain is cut into boxes, one cut after the other, and each combination becomes its box.
 
     Attributes:
-        whole: the labels that stand for everything, one an attribute: the box before any cut.
-        cuts: the tree in preorder: a cut, followed by what becomes of each part; None is a box that stays whole.
+        whole: the labels that contain everything, one an attribute: the box before any cut.
+        cuts: the tree in preorder: a cut, followed by the subtree of each part; None is a box that stays whole.
     """
 
     rule: ClassVar[str] = "boxes"
@@ -105,7 +105,7 @@ class Boxes:
     cuts: tuple[Cut | None, ...]
 
     def check(self, sizes: Sequence[int], groups: Groups, labels: Sequence[int]) -> None:
-        """Raise ValueError unless every cut parts its box, and what stays whole has labels with names."""
+        """Raise ValueError unless every cut partitions its box, and uncut boxes have labels with names."""
         if len(self.whole) != len(sizes) or any(
             not 0 <= label < len(of_attribute) or sorted(of_attribute[label]) != list(range(size))
             for label, of_attribute, size in zip(self.whole, groups, sizes, strict=True)
@@ -131,7 +131,7 @@ class Boxes:
             raise ValueError("a box has a label without a name")
 
     def boxes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the labels of every box that stays whole, in the tree's order."""
+        """Return the labels of every uncut box, in the tree's order."""
         open_boxes, found = [self.whole], []
         for cut in self.cuts:
             box = open_boxes.pop()
@@ -142,7 +142,7 @@ class Boxes:
         return tuple(found)
 
     def numbered(self, orders: Sequence[Sequence[int]]) -> Boxes:
-        """Return the same boxes where the labels of each attribute stand in another order: position -> label."""
+        """Return the same boxes under another order of each attribute's labels: position -> label."""
         place = [{label: position for position, label in enumerate(order)} for order in orders]
         cuts = (None if c is None else Cut(c.place, tuple(place[c.place][part] for part in c.parts)) for c in self.cuts)
         return Boxes(tuple(of[label] for of, label in zip(place, self.whole, strict=True)), tuple(cuts))

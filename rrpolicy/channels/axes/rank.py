@@ -1,4 +1,4 @@
-"""Whether a rational matrix can be undone, decided without floating point."""
+"""Whether a rational matrix has full column rank, decided without floating point."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PRIMES = (2**61 - 1, 2**89 - 1, 2**107 - 1)
 def full_column_rank(rows: Sequence[Sequence[Fraction]]) -> bool:
     """Return whether the columns of a matrix are linearly independent.
 
-    The rank modulo a prime never exceeds the rational one, so full rank modulo any prime is proof. It is lower only
-    where the prime divides every maximal minor: three such primes of 61 bits and more are taken for a deficiency.
+    The rank modulo a prime never exceeds the rational one, so full rank modulo any prime is proof. It is lower only if
+    the prime divides every maximal minor: lower ranks for three primes of 61 bits and more count as a deficiency.
     """
     width = len(rows[0])
     return len(rows) >= width and any(_rank(rows, prime) == width for prime in _PRIMES)
@@ -26,7 +26,7 @@ def _rank(rows: Sequence[Sequence[Fraction]], prime: int) -> int:
     for column in range(len(work[0])):
         found = next((i for i in range(rank, len(work)) if work[i][column]), None)
         if found is None:
-            return rank  # the caller asks for full column rank only
+            return rank  # the caller needs full column rank only
         work[rank], work[found] = work[found], work[rank]
         pivot = work[rank]
         inverse = pow(pivot[column], -1, prime)

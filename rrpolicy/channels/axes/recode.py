@@ -1,10 +1,10 @@
-"""The axis of generalisation: every original value is released as the group that it lies in, with certainty.
+"""The axis of generalisation: every original value is released as its group, with certainty.
 
-P is a 0/1 matrix, written down sparsely: what each released label stands for, attribute by attribute, and a rule that
-says which labels a combination gets. Attributes that are recoded together stand on one axis: where classes are
-suppressed, and in Mondrian's boxes, what one attribute becomes depends on the others.
+P is a 0/1 matrix, written down sparsely: the categories of each released label, attribute by attribute, and a rule that
+maps combinations to labels. Attributes that are recoded together are on one axis: if classes are suppressed, and in
+Mondrian's boxes, the label of one attribute depends on the others.
 
-Nothing is drawn, so nothing is hidden but by the groups themselves: the guarantees are those of the classes.
+Nothing is drawn, so values are hidden only by the groups themselves: the guarantees are those of the classes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Codes, Ints
 
 ANYTHING = "*"
-"""The label of a value that is suppressed."""
+"""The label of a suppressed value."""
 _WIDEST = 1 << 62
 
 
@@ -39,8 +39,8 @@ class Recode(Several):
     Attributes:
         original: the attributes.
         released: the released columns, one for each attribute; their labels name groups.
-        groups: for each attribute, what each label stands for; then what boxes were cut from, which no label names.
-        rule: which labels a combination gets: `Levels` (attribute by attribute, classes may be suppressed) or `Boxes`.
+        groups: for each attribute, the categories of each label; then those of cut boxes, which have no label.
+        rule: maps combinations to labels: `Levels` (attribute by attribute, classes may be suppressed) or `Boxes`.
     """
 
     kind: ClassVar[str] = "recode"
@@ -65,7 +65,7 @@ class Recode(Several):
 
     @property
     def of_labels(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """Return, for each attribute, what each label stands for."""
+        """Return, for each attribute, the categories of each label."""
         return tuple(groups[: len(c.labels)] for c, groups in zip(self.released, self.groups, strict=True))
 
     @classmethod
@@ -80,10 +80,10 @@ class Recode(Several):
 
         Args:
             original: the attributes.
-            levels: for each attribute what each of its categories becomes; level j of its hierarchy.
+            levels: for each attribute the label of each of its categories; level j of its hierarchy.
             columns: the released columns, whose labels are filled in here; by default named after the attributes.
             suppressed: classes (one position of a group an attribute, in the order in which groups first occur) that
-                are released as `*` in all columns; None if nothing may be suppressed.
+                are released as `*` in all columns; None without suppression.
         """
         labels, groups = [], []
         for domain, level in zip(original, levels, strict=True):
@@ -108,16 +108,16 @@ class Recode(Several):
 
     @property
     def suppressed_row(self) -> tuple[Value, ...] | None:
-        """Return the labels that a suppressed record is released with; None if nothing is suppressed.
+        """Return the labels of a suppressed record; None without suppression.
 
-        Such records are told apart from others by having `*` in all columns.
+        Such records differ from others by having `*` in all columns.
         """
         if not (isinstance(self.rule, Levels) and self.rule.suppressing):
             return None
         return tuple(column.labels[-1] for column in self.released)
 
     def decoder(self) -> RecodeDecoder:
-        """Return the recode form: a record counts in equal shares for every category that its label stands for."""
+        """Return the recode form: a record counts in equal shares for every category of its label."""
         return RecodeDecoder(
             self.attributes,
             tuple(column.name for column in self.released),
@@ -128,7 +128,7 @@ class Recode(Several):
         )
 
     def recode(self, codes: Ints | Codes) -> Codes:
-        """Return what combinations become.
+        """Return the labels of combinations.
 
         Args:
             codes: (k, attributes) original codes.
@@ -137,7 +137,7 @@ class Recode(Several):
             (k, attributes) positions among the labels of each column.
 
         Raises:
-            ValueError: if the description does not tell (a public one where classes are suppressed).
+            ValueError: if the description lacks them (a public one with suppressed classes).
         """
         return self.rule.recode(codes, self.groups, [len(d.labels) for d in self.original])
 
@@ -151,11 +151,11 @@ class Recode(Several):
         return cell, self.recode(np.stack(np.unravel_index(codes[cell], shape), axis=1)), n[cell]
 
     def max_ratio(self) -> Fraction | None:
-        """Return 1 if everything becomes the same; else None, infinity: a group excludes what lies in others."""
+        """Return 1 if all values become the same; else None, infinity: a group excludes the values of others."""
         return Fraction(1) if self._constant else None
 
     def min_cross_ratio(self) -> Fraction:
-        """Return 1 if everything becomes the same, else 0."""
+        """Return 1 if all values become the same, else 0."""
         return Fraction(int(self._constant))
 
     @property
@@ -163,7 +163,7 @@ class Recode(Several):
         return self.released_size == 1
 
     def discloses(self) -> tuple[str, ...]:
-        """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""
+        """Return nothing: choices from the data are listed with their origin, and name no record."""
         return ()
 
     def column(self, code: int) -> Mapping[int, Fraction]:
@@ -196,7 +196,7 @@ class Recode(Several):
         return tuple(len(column.labels) for column in self.released)
 
     def _image(self) -> Ints:
-        """Return (original_size,) the C-order index of what each combination becomes."""
+        """Return (original_size,) the C-order index of each combination's label."""
         import numpy as np
 
         shape = [len(domain.labels) for domain in self.original]

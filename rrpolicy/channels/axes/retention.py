@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Retention(Several):
     """Retention-replacement of one attribute, or of several as one, whose combinations are then kept or exchanged.
 
-    What is exchanged is exchanged in one block, or in several between which nothing is. Of attributes together, each
-    is by itself kept with the retention probability that their combinations have, as long as there is one block.
+    Values are exchanged in one block, or in several blocks but never between them. Of attributes together, each is by
+    itself kept with the retention probability of their combinations, as long as there is one block.
 
     Attributes:
         original: the attributes.
@@ -124,19 +124,19 @@ class Retention(Several):
 
     @property
     def largest(self) -> Block:
-        """Return the largest block, whose keep probability stands for the axis where the blocks share one rho."""
+        """Return the largest block, whose keep probability represents the axis if the blocks share one rho."""
         return max(self.blocks, key=lambda block: block.size)
 
     def sizes_in(self, attributes: Collection[str]) -> tuple[int, ...] | None:
-        """Return in how many cells of a marginal the categories of each block lie, as many of them in each.
+        """Return the number of cells of a marginal that contain the categories of each block, equally many in each.
 
         By these cells a block is exchanged as its categories are, with the same retention probability.
 
         Args:
-            attributes: of the marginal; some of the axis' own at least.
+            attributes: of the marginal; at least one of the axis.
 
         Returns:
-            None if the categories of a block lie more often in one cell than in another.
+            None if one cell contains more categories of a block than another.
         """
         if set(self.attributes) <= set(attributes):
             return tuple(block.size for block in self.blocks)
@@ -169,11 +169,11 @@ class Retention(Several):
         return ()
 
     def max_ratio(self) -> Fraction | None:
-        """Return e^epsilon exactly: max(p/q, q/p); None, which stands for infinity, with two blocks or more."""
+        """Return e^epsilon exactly: max(p/q, q/p); None, for infinity, with two blocks or more."""
         return self.blocks[0].max_ratio() if len(self.blocks) == 1 else None
 
     def min_cross_ratio(self) -> Fraction:
-        """Return exp(-2 epsilon) exactly, 0 where epsilon is infinite (Ikarashi et al. 2014)."""
+        """Return exp(-2 epsilon) exactly, 0 if epsilon is infinite (Ikarashi et al. 2014)."""
         ratio = self.max_ratio()
         return Fraction(0) if ratio is None else 1 / ratio**2
 

@@ -12,7 +12,7 @@ def addition_mean_squared_error(
 ) -> Fraction | float:
     """Return the mean over the values of the expected squared error of an estimated share (Sei, Ohsuga, eq. 19).
 
-    Infinite where every set holds every value.
+    Infinite if every set holds every value.
 
     Args:
         values: S.

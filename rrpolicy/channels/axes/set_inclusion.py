@@ -1,4 +1,4 @@
-"""What is expected of released sets: how many hold a value, how many hold two, and sums over what they hold.
+"""Expectations of released sets: the number with a value, the number with two, and sums over their values.
 
 A record with value v releases a set that holds v for certain and any other value with probability P_E = (l-1)/(S-1),
 any two others with probability (l-1)(l-2)/((S-1)(S-2)): l-1 draws without replacement from S-1.
@@ -37,7 +37,7 @@ class SetInclusionMatrix:
 
 
 def pair_moments(axis: Sets, c: Array) -> tuple[Array, Array]:
-    """Return (S, S) how many sets are expected to hold two values, and the variance; on the diagonal, one value.
+    """Return (S, S) the expected number of sets with two values, and the variance; on the diagonal, with one value.
 
     Args:
         axis: the sets.
@@ -57,16 +57,16 @@ def pair_moments(axis: Sets, c: Array) -> tuple[Array, Array]:
 
 
 def sum_moments(axes: Sequence[Axis], place: int, c: Array, f: Array) -> tuple[float, float]:
-    """Return the variance of a sum of f over everything that the sets of all records hold, and how far one can vary.
+    """Return the variance of a sum of f over the values in the sets of all records, and the range of one term.
 
     Given the other axes' released values and the record's own value v, the sum over a set is f_v and the sum of l-1
     draws without replacement from the others: a mean and a variance in closed form (Cochran 1977, section 2.5).
 
     Args:
         axes: one of them releases sets.
-        place: which.
+        place: of that one.
         c: records by original values of the axes.
-        f: by released values, of the sets by what they hold.
+        f: by released values, of the sets by their values.
     """
     axis = axes[place]
     assert isinstance(axis, Sets)

@@ -1,13 +1,13 @@
-"""What a released set tells of its record: the posterior of the record's own value, expected and at worst.
+"""The posterior of a record's own value given its released set, expected and at worst.
 
 Under a prior c, a set s that a record released leaves its values in proportion to c: all of them give s with the same
 probability. With u the record's own value and R the l-1 others, drawn uniformly without replacement,
 
     posterior of u = c_u / (c_u + sum over R of c).
 
-Whatever is summed over the values of a set in place of c_u is read back in the same way; see `expected_ratio`. While
-the sets are few they are listed, and expectations are exact. Else x -> 1/(a + x) is convex: its value at the mean of x
-bounds its expectation below (Jensen), the chord over the range of x above (Edmundson 1956, Madansky 1959).
+Any other sum over the values of a set in place of c_u has a posterior of the same form; see `expected_ratio`. While
+there are few sets they are listed, and expectations are exact. Else x -> 1/(a + x) is convex: its value at the mean of
+x bounds its expectation below (Jensen), the chord over the range of x above (Edmundson 1956, Madansky 1959).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22
-"""Entries of a list of all sets (sets, values), or of an array of one row's sets, that are held at a time."""
+"""The most entries held at a time of a list of all sets (sets, values), or of an array of one row's sets."""
 MOST_SETS = 1 << 28
-"""Sets over all rows of a prior beyond which expectations are bounded."""
+"""The most sets over all rows of a prior for which expectations are exact; beyond, they are bounded."""
 MOST_PAIRS = 1 << 28
-"""Pairs of a value that occurs and one with a weight, over all rows, beyond which ratios are not even bounded."""
+"""The most pairs of an occurring and a weighted value, over all rows, for which ratios are bounded."""
 
 
 def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
-    """Return c_u / (c_u + the l-1 smallest other c_w), the largest posterior that a set can leave of its own value.
+    """Return c_u / (c_u + the l-1 smallest other c_w), the largest posterior of the own value over all sets.
 
     Args:
-        prior: (…, S) shares or counts; zero where a value does not occur.
+        prior: (…, S) shares or counts; zero if a value does not occur.
         set_size: l.
 
     Returns:
-        (…, S); 0 where c_u is 0.
+        (…, S); 0 if c_u is 0.
     """
     total = prior + smallest_other_sum(prior, set_size - 1)
     out: Array = np.divide(prior, total, out=np.zeros_like(total, dtype=np.float64), where=prior > 0)
@@ -48,7 +48,7 @@ def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
 
 
 def smallest_other_sum(prior: Array | Ints, drawn: int) -> Array:
-    """Return the sum of the so many smallest c_w other than the value's own.
+    """Return the sum of the `drawn` smallest c_w other than the value's own.
 
     Args:
         prior: (…, S) shares or counts.
@@ -62,7 +62,7 @@ def smallest_other_sum(prior: Array | Ints, drawn: int) -> Array:
 
 
 def largest_other_sum(prior: Array | Ints, drawn: int) -> Array:
-    """Return the sum of the so many largest c_w other than the value's own; as `least_others`."""
+    """Return the sum of the `drawn` largest c_w other than the value's own; as `smallest_other_sum`."""
     return -_smallest_sum(-prior, drawn)
 
 
@@ -78,10 +78,10 @@ def _smallest_sum(prior: Array | Ints, drawn: int) -> Array:
 
 
 def leading_value_probability(size: int, set_size: int) -> tuple[Fraction, ...]:
-    """Return the chance that the i-th likeliest value is the likeliest of its own set: C(S-i, l-1)/C(S-1, l-1).
+    """Return the chance that the i-th likeliest value is the likeliest of its record's set: C(S-i, l-1)/C(S-1, l-1).
 
-    All l-1 others of its set are then among the S-i values that are less likely. So whoever names the likeliest value
-    of a set is right with the sum over i of this chance times the i-th largest c.
+    All l-1 others of its set are then among the S-i values that are less likely. So an attacker who names the likeliest
+    value of a set is right with the sum over i of this probability times the i-th largest c.
 
     Args:
         size: S.
@@ -91,7 +91,7 @@ def leading_value_probability(size: int, set_size: int) -> tuple[Fraction, ...]:
 
 
 def best_guess_accuracy(prior: Array, set_size: int) -> Array:
-    """Return how often the likeliest value of a released set is its record's own, (…,), of shares (…, S)."""
+    """Return the probability that the likeliest value of a released set is its record's own, (…,), of shares (…, S)."""
     chances = np.array([float(chance) for chance in leading_value_probability(prior.shape[-1], set_size)])
     right: Array = np.sort(prior, axis=-1)[..., ::-1] @ chances
     return right
@@ -105,7 +105,7 @@ def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
         set_size: l.
 
     Returns:
-        (…, S) each, the same where it is exact; 0 where c_u is 0.
+        (…, S) each, equal if exact; 0 if c_u is 0.
     """
     if can_list_sets(prior, set_size):
         exactly = prior * _mean_ratio_over_sets(None, prior, set_size)
@@ -117,8 +117,8 @@ def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
 def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, Array]:
     """Return lower and upper bounds of E (w_u + sum of w over R) / (c_u + sum of c over R) for each value u.
 
-    With w = c it is 1; with w the shares among records of anywhere, it is the chance, over c_u, that u is read from
-    one of them; with w = c on some values and 0 elsewhere, what the set tells of these taken together.
+    With w = c it is 1; with w the shares among records of anywhere, it is the probability, over c_u, that u is read
+    from one of them; with w = c on some values and 0 elsewhere, the posterior of these taken together.
 
     Args:
         weight: (…, S) w, 0 or more.
@@ -126,7 +126,7 @@ def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, A
         set_size: l.
 
     Returns:
-        (…, S) each, the same where it is exact; 0 where c_u is 0. Beyond `MOST_PAIRS` the upper one is infinite.
+        (…, S) each, equal if exact; 0 if c_u is 0. Beyond `MOST_PAIRS` the upper one is infinite.
     """
     if can_list_sets(prior, set_size):
         exactly = np.where(prior > 0, _mean_ratio_over_sets(weight, prior, set_size), 0.0)
@@ -141,17 +141,17 @@ def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, A
 def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size: int, most: int) -> Fraction | None:
     """Return one expectation of `expected_ratio` exactly.
 
-    Sets with the same sums count together: sums are made up value by value.
+    Sets with the same sums count together: sums are built value by value.
 
     Args:
         weight: (S,) w, over any denominator.
         prior: (S,) c, as counts.
         own: u, with a positive count.
         set_size: l.
-        most: sums that may be made up.
+        most: the most sums that are built.
 
     Returns:
-        None if that takes more.
+        None if it takes more.
     """
     others = [(c, w) for v, (c, w) in enumerate(zip(prior, weight, strict=True)) if v != own and (c or w)]
     nothing = len(prior) - 1 - len(others)
@@ -177,7 +177,7 @@ def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size:
 
 
 def can_list_sets(prior: Array, set_size: int) -> bool:
-    """Return whether all sets are listed for a prior of so many rows and values."""
+    """Return whether all sets can be listed for a prior of so many rows and values."""
     size = prior.shape[-1]
     sets, rows = comb(size, set_size), prior.size // size
     return bool(sets * size <= MOST_ENTRIES and sets * rows <= MOST_SETS)
@@ -185,7 +185,7 @@ def can_list_sets(prior: Array, set_size: int) -> bool:
 
 @lru_cache(maxsize=4)
 def _list_sets(size: int, set_size: int) -> Array:
-    """Return (sets, size) which values each set holds, as 0 and 1."""
+    """Return (sets, size) the values of each set, as 0 and 1."""
     members = np.array(list(combinations(range(size), set_size)), dtype=np.int64)
     held = np.zeros((len(members), size))
     np.put_along_axis(held, members, 1.0, axis=1)
@@ -209,7 +209,7 @@ def _mean_ratio_over_sets(weight: Array | None, prior: Array, set_size: int) -> 
 
 
 def _inverse_sum_bounds(prior: Array, set_size: int) -> tuple[Array, Array]:
-    """Return (…, S) lower and upper bounds of E 1/(c_u + sum of c over R); 0 where c_u is 0."""
+    """Return (…, S) lower and upper bounds of E 1/(c_u + sum of c over R); 0 if c_u is 0."""
     size, drawn = prior.shape[-1], set_size - 1
     mean = (prior.sum(axis=-1, keepdims=True) - prior) * drawn / (size - 1)
     low = np.divide(1.0, prior + mean, out=np.zeros(prior.shape), where=prior > 0)
@@ -220,7 +220,7 @@ def _inverse_sum_bounds(prior: Array, set_size: int) -> tuple[Array, Array]:
 def _other_member_bounds(weight: Array, prior: Array, set_size: int) -> Array:
     """Return (…, S) upper bounds of the sum, over v other than u, of w_v E [v in R]/(c_u + sum of c over R).
 
-    Only values that occur, and others that have a weight, are looked at.
+    Only values that occur, and others that have a weight, are used.
     """
     size, drawn = prior.shape[-1], set_size - 2
     flat, own = prior.reshape(-1, size), weight.reshape(-1, size)
@@ -238,7 +238,7 @@ def _other_member_bounds(weight: Array, prior: Array, set_size: int) -> Array:
 
 
 def _chord_at_mean(at: Array, mean: Array, least: Array, most: Array) -> Array:
-    """Return the chord of x -> 1/(at + x) over [least, most] at the mean of x; 0 where at + least is 0."""
+    """Return the chord of x -> 1/(at + x) over [least, most] at the mean of x; 0 if at + least is 0."""
     low, high = at + least, at + most
     # 1/low + (mean - least)/(most - least) (1/high - 1/low), with a range of no width left out
     return np.divide(high - (mean - least), low * high, out=np.zeros(high.shape), where=low > 0)

@@ -1,4 +1,4 @@
-"""What the report says of sets: how values are hidden in them, in plain words, and what that costs."""
+"""The report's section on sets: how they hide values, in plain words, and the loss of accuracy."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """The axis of randomised addition: a record releases its own value hidden among others, as a set of distinct values.
 
 Of S values a record with value v releases a set of l: v, and l-1 of the others drawn uniformly without replacement
-(Sei, Ohsuga). There are C(S, l) sets, too many to list; what is needed of P is known in closed form. Each other value
-is in the set with probability P_E = (l-1)/(S-1).
+(Sei, Ohsuga). There are C(S, l) sets, too many to list; the necessary functions of P have closed forms. Each other
+value is in the set with probability P_E = (l-1)/(S-1).
 
 Several attributes together are one with the product of their domains: the set then holds combinations, released as one
 list column an attribute, in which the i-th entries of all lists belong to one combination.
 
 A set is written in the order of the domain (of combinations: in C order of the domains), a function of the set alone:
-which entry is the record's own cannot be told by its place.
+the position of the record's own entry reveals nothing.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Sets(MixedIn, Several):
     Attributes:
         original: the attributes.
         released: the list columns, one for each attribute, with its categories as labels.
-        set_size: l, from 2 to S: with l = 1 nothing would be hidden; with l = S all sets are the same, and say nothing.
+        set_size: l, from 2 to S: with l = 1 nothing would be hidden; with l = S all sets are the same, and carry no
+            information.
     """
 
     kind: ClassVar[str] = "sets"
@@ -129,7 +130,7 @@ class Sets(MixedIn, Several):
 
     @property
     def silent(self) -> bool:
-        """Whether every set holds every value: it says nothing, and nothing can be estimated from it."""
+        """Return whether every set holds every value: it has no information, and nothing can be estimated from it."""
         return self.set_size == self.original_size
 
     @property
@@ -138,7 +139,7 @@ class Sets(MixedIn, Several):
         return Fraction(self.set_size - 1, self.original_size - 1)
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its columns described otherwise; a type without brackets is that of the entries."""
+        """Return the axis with other descriptions of its columns; a type without brackets is that of the entries."""
         return replace(
             self, released=tuple(replace(c, type=c.type.removesuffix(_LIST) + _LIST if c.type else "") for c in columns)
         )
@@ -174,7 +175,7 @@ class Sets(MixedIn, Several):
 
         size, row = self.original_size, np.arange(len(own))
         held = np.zeros((len(own), size), dtype=bool)
-        others = size - 1  # numbered without the record's own value, which stands at the end while drawing
+        others = size - 1  # numbered without the record's own value, which is at the end while drawing
         for last in range(others - (self.set_size - 1), others):
             drawn = stream.below(np.full(len(own), last + 1, dtype=np.int64))
             held[row, np.where(held[row, drawn], last, drawn)] = True
@@ -198,7 +199,7 @@ class Sets(MixedIn, Several):
         )
 
     def members(self, columns: Sequence[pa.Array]) -> Ints | None:
-        """Return (records, l) the codes that released sets hold; None if they are not what a draw can release.
+        """Return (records, l) the codes in released sets; None if no draw can release them.
 
         Args:
             columns: released lists, one array a column.
@@ -221,7 +222,7 @@ class Sets(MixedIn, Several):
         return found if bool((np.diff(found, axis=1) > 0).all()) else None
 
     def max_ratio(self) -> Fraction | None:
-        """Return None, which stands for infinity: a set excludes every value that it does not hold. 1 if all do."""
+        """Return None, for infinity: a set excludes every value that it does not hold. 1 if all sets hold all."""
         return Fraction(1) if self.silent else None
 
     def min_cross_ratio(self) -> Fraction:
@@ -239,7 +240,7 @@ class Sets(MixedIn, Several):
         with a value of the cell has m - 1 hypergeometric of t-1 among S-1 in l-1 draws, any other m of t among S-1.
 
         Args:
-            attributes: of the marginal, some of this axis at least.
+            attributes: of the marginal, at least one of this axis.
         """
         wanted = set(attributes)
         cells = math.prod(len(d.labels) for d in self.original if d.attribute in wanted)
@@ -248,7 +249,7 @@ class Sets(MixedIn, Several):
         return float(1 + spread / (1 - self.other_included) ** 2)
 
     def _spread(self, marked: int) -> Fraction:
-        """Return the variance of how many of so many other values a set holds."""
+        """Return the variance of the number of marked other values in a set."""
         others = self.original_size - 1
         if others == 1:
             return Fraction(0)
@@ -256,12 +257,12 @@ class Sets(MixedIn, Several):
         return (self.set_size - 1) * share * (1 - share) * Fraction(others - self.set_size + 1, others - 1)
 
     def sections(self, records: int) -> tuple[Section, ...]:
-        """Return how values are hidden, in plain words, and what that costs."""
+        """Return the way in which sets hide values, in plain words, and the loss of accuracy."""
         from rrpolicy.channels.axes.set_report_section import sets_section
 
         return (sets_section(self, records),)
 
 
 def list_entry_column(column: Column) -> Column:
-    """Return the column that the entries of a list column would stand in by themselves."""
+    """Return the column of a list column's entries."""
     return replace(column, kind="category", type=column.type.removesuffix(_LIST))

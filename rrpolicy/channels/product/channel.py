@@ -1,4 +1,4 @@
-"""The product channel: attributes are randomised independently, axis by axis; what has no domain is carried."""
+"""The product channel: attributes are randomised independently, axis by axis; columns without domain are carried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FEW_CELLS = 1 << 16
 _MANY_CELLS = 1 << 23
-"""The cell path holds every released cell in memory: about 160 bytes each at its peak."""
+"""The most cells of the cell path, which holds every released cell in memory: about 160 bytes each at its peak."""
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class _DescribableAxis(Protocol):
 
 
 def _with_engine_types(axis: Axis, types: Mapping[str, str]) -> Axis:
-    """Return the axis with the engine types of its released labels, if it lets itself be described otherwise."""
+    """Return the axis with the engine types of its released labels, if its columns can be described."""
     from rrpolicy.channels.values import engine_type
 
     if not isinstance(axis, _DescribableAxis):
@@ -46,7 +46,7 @@ def _with_engine_types(axis: Axis, types: Mapping[str, str]) -> Axis:
 
 
 def _with_column_descriptions(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
-    """Return an axis with its columns described as the policy says."""
+    """Return an axis with its columns described as in the policy."""
     if not isinstance(axis, _DescribableAxis):
         return axis
     stated = [(column, attributes[column.attribute]) for column in axis.columns()]
@@ -100,12 +100,13 @@ class Product(Channel):
         """Build the channel over a policy's released attributes, in their order.
 
         Args:
-            attributes: what is released, domains known.
-            axes: of what is randomised; their columns get the policy's released names. Every other attribute with
+            attributes: the released ones, domains known.
+            axes: of the randomised attributes; their columns get the policy's released names. Every other attribute
+                with
                 categories is released on an Identity axis, and one without is carried.
 
         Raises:
-            ValueError: if a domain is not known.
+            ValueError: if a domain is unknown.
         """
         own = {name: axis for axis in axes for name in axis.attributes}
         stated = {a.name: a for a in attributes}
@@ -133,7 +134,7 @@ class Product(Channel):
         return self.tables()[0].sort
 
     def tables(self) -> tuple[TableSpec, ...]:
-        """Return the one table `data`, sorted by all its columns, what is carried first."""
+        """Return the one table `data`, sorted by all its columns, carried ones first."""
         named = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
         columns = tuple(named[name] for name in self.order)
         return (TableSpec("data", columns, carried_first(columns)),)
@@ -145,15 +146,15 @@ class Product(Channel):
 
     @property
     def countable(self) -> bool:
-        """Whether all that axes release is places among labels, so that released cells can be counted."""
+        """Return whether all axes release positions of labels, so that released cells can be counted."""
         return all(c.kind in {"category", "interval"} for axis in self.axes for c in axis.columns())
 
     def settle(self, original: Original) -> Product:
-        """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
+        """Choose the sampler's path and fill in engine types: the original's, or those of labels that do not fit it.
 
-        The path is a function of what is public, so that two tables that differ in one record take the same: cells, if
-        there cannot be many distinct original rows (65,536, or half the records) and the released cells that they can
-        become fit in memory (2^23); else records, out of core. A series is drawn person by person.
+        The path is a function of public facts, so that two tables that differ in one record take the same: cells, if
+        there cannot be many distinct original rows (65,536, or half the records) and their possible released cells fit
+        in memory (2^23); else records, out of core. A series is drawn person by person.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
         axes = tuple(_with_engine_types(axis, original.types) for axis in self.axes)
@@ -161,7 +162,7 @@ class Product(Channel):
         return replace(self, axes=axes, carried=carried, sampler=sampler)
 
     def described(self) -> Product:
-        """Return the channel with the engine types that labels have by themselves, where there is no table to ask."""
+        """Return the channel with the engine types of the labels themselves, if there is no table."""
         return replace(self, axes=tuple(_with_engine_types(axis, {}) for axis in self.axes))
 
     def _path(self, records: int) -> Literal["cells", "records/2", "series"]:
@@ -185,7 +186,7 @@ class Product(Channel):
         )
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
-        """Test the released counts against what is expected given the original.
+        """Test the released counts against their expectations given the original.
 
         See `rrpolicy.channels.product.goodness_of_fit`.
         """
@@ -194,11 +195,11 @@ class Product(Channel):
         return check_fit(self, original, released["data"])
 
     def discloses(self) -> tuple[str, ...]:
-        """Return what the axes' descriptions disclose."""
+        """Return the ids that the axes disclose."""
         return tuple(dict.fromkeys(item for axis in self.axes for item in axis.discloses()))
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return what the axes say of themselves, and of the classes that recoded ones make together."""
+        """Return the axes' sections, and that of the classes that recoded axes make together."""
         from rrpolicy.channels.product.report_section import recode_sections
 
         own = tuple(section for axis in self.axes for section in axis.sections(records))
@@ -206,7 +207,7 @@ class Product(Channel):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Product:
-        """Read what `to_json` or `to_public_json` wrote.
+        """Read the channel from the output of `to_json` or `to_public_json`.
 
         Args:
             document: the description.

@@ -1,10 +1,10 @@
-"""Drawing from a product channel: all cells at once where there cannot be many, else some records at a time.
+"""Drawing from a product channel: all cells at once if there cannot be many, else some records at a time.
 
-In a series each record is drawn by the numbers of its person, so that there records are always taken one by one.
+In a series each record is drawn by the numbers of its person, so that records are always drawn one by one.
 
 Records with the same values are exchangeable: splitting the count of every cell by a multinomial of its column, axis
-after axis, gives the multiset that randomising every record on its own gives. The multiset is released in the canonical
-order of its values, which says nothing of the original. Each axis reads a stream of its own.
+after axis, gives the multiset that randomising each record separately gives. The multiset is released in the canonical
+order of its values, which reveals nothing of the original. Each axis reads a separate stream.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 TABLE = "data"
 _BATCH = 1 << 16
-"""Rows handed on at a time."""
+"""Rows written at a time."""
 BLOCK = 1 << 16
-"""Records of a block, which has streams of its own; part of the record path's definition."""
+"""Records of a block, which has separate streams; part of the record path's definition."""
 _SELDOM = 4
-"""The record path splits the counts of a block in which rows stand so often on average; likewise."""
+"""The average multiplicity from which the record path splits the counts of a block; likewise."""
 
 
 def draw_cells(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
-    """Draw by splitting counts; hands distinct rows in canonical order to the sink."""
+    """Draw by splitting counts; write distinct rows in canonical order to the sink."""
     cells, carried = _occupied_cells(product, original)
     _randomise_cells(product, cells, [axis_stream(streams, axis) for axis in product.axes])
     for batch, n in _cell_batches(product, *_released_rows(product, cells, carried)):
@@ -58,7 +58,7 @@ def draw_cells(product: Product, original: Original, streams: Streams, sink: Sin
 def draw_records(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw block by block of the canonical order of the original rows; the sink puts released rows in order.
 
-    Each block reads streams of its own, so that what is drawn is the same whoever draws which blocks, and when.
+    Each block reads separate streams, so that the draw does not depend on the process or time of each block.
     """
     of_block = partial(draw_block, product, original.policy, streams)
     if (
@@ -76,18 +76,18 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
 def draw_block(product: Product, policy: Policy, streams: Streams, block: RecordBlock) -> DrawnBlock:
     """Draw the records of a block: sampler `records/2`.
 
-    Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
-    release more than labels.
+    Counts are split if rows repeat often, and records are randomised one by one if they do not, or if axes release more
+    than labels.
 
     Args:
         product: the channel.
-        policy: says what codes mean, its domains known.
+        policy: with the meaning of codes, its domains known.
         streams: of the draw.
         block: its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
-            and the carried columns, the last column their counts; `BLOCK` records, but for the last block.
+            and the carried columns, the last column their counts; `BLOCK` records, except for the last block.
 
     Returns:
-        Released rows, sorted by the carried columns alone, and how often each stands; None for once.
+        Released rows, sorted by the carried columns only, and the multiplicity of each; None for once.
     """
     number, rows = block
     n = as_numpy(rows.column(rows.num_columns - 1))
@@ -103,9 +103,9 @@ def draw_block(product: Product, policy: Policy, streams: Streams, block: Record
 
 
 def draw_with_persistent_noise(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
-    """Draw every record by the lasting numbers of the person that it is of; the sink puts released rows in order.
+    """Draw every record by the lasting numbers of its person; the sink puts released rows in order.
 
-    The order tells nothing of who is who: it is that of the released values.
+    The order does not identify people: it is that of the released values.
     """
     policy = original.policy
     if policy.release.series is None or not isinstance(original, _IdentifiesUnits):
@@ -132,9 +132,9 @@ def _randomise_cells(product: Product, cells: PackedCells, streams: Sequence[Str
 def _released_rows(
     product: Product, cells: PackedCells, carried: Sequence[pa.Array]
 ) -> tuple[PackedCells, list[pa.Array]]:
-    """Return drawn cells by the released columns, as places among the values of each; and these values, sorted.
+    """Return drawn cells by the released columns, as positions in the values of each; and these values, sorted.
 
-    The columns stand in the order of sorting, and the cells are sorted.
+    The columns are in the order of sorting, and the cells are sorted.
     """
     columns, values = [], []
     for name in product.sort:
@@ -182,19 +182,19 @@ def _randomise_records(
 
 
 def randomise_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
-    """Return (records, width) what an axis releases of records one by one: cells of one record each.
+    """Return (records, width) released codes of records one by one: cells of one record each.
 
     Args:
-        axis: that randomises.
+        axis: the randomising axis.
         codes: (records,) original codes.
-        stream: of the axis alone.
+        stream: of this axis only.
     """
     _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), stream)
     return released
 
 
 def axis_stream(streams: Streams, axis: Axis, block: int | None = None) -> Stream:
-    """Return the stream of an axis, whatever the other axes read; and of a block, if there are any."""
+    """Return the stream of an axis, independent of the other axes; and of a block, if there are any."""
     return streams.stream(*(() if block is None else ("block", str(block))), "axis", *axis.attributes)
 
 
@@ -204,7 +204,7 @@ def _column_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def _repeat_rows(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
-    """Return each row as often as it counts."""
+    """Return each row repeated by its count."""
     return rows if len(n) == int(n.sum()) else rows.take(number_array(np.repeat(np.arange(len(n)), n)))
 
 
@@ -278,14 +278,14 @@ def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
 
 @runtime_checkable
 class _CountsRows(Protocol):
-    """An original whose engine counts rows itself."""
+    """An original whose engine counts rows."""
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
 @runtime_checkable
 class _RemoteRows(Protocol):
-    """An original whose rows may lie where calls can be made of them."""
+    """An original whose rows may be processed in place."""
 
     def in_blocks(
         self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
@@ -294,13 +294,13 @@ class _RemoteRows(Protocol):
 
 @runtime_checkable
 class _IdentifiesUnits(Protocol):
-    """An original that tells whose its rows are."""
+    """An original with the identifiers of its rows' people."""
 
     def people(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
 def distinct_row_counts(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the original's distinct rows, with how often each stands, sorted by the carried values, then by the codes.
+    """Yield the original's distinct rows, with their multiplicities, sorted by the carried values, then by the codes.
 
     Args:
         original: the table.

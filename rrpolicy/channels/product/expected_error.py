@@ -1,9 +1,9 @@
-"""The error of moment estimates that is expected of a product channel: one place for every formula.
+"""The expected error of moment estimates from a product channel: one place for every formula.
 
 With pi^ = L lambda^ and L P = I, axis by axis, the estimate of N records has
 
     E||pi^ - pi||^2 = (sum_beta lambda[beta] prod_a ||L_a[., beta_a]||^2 - 1)/N          for this table,
-                      (… - ||pi||^2)/N                                                  for the population it came from
+                      (… - ||pi||^2)/N                                                  for its population
 
 (Chaudhuri, Mukerjee 1988, chapter 3; Guo, Ying, Wu 2011, eq. 2). The sum over released cells equals the mean over
 records of prod_a h_a(v_a), h_a = P_a^T ||L_a[., u]||^2, so no array of the released domain is ever built. For retention
@@ -51,7 +51,7 @@ def expected_squared_error(
         target: the proportions of this table (a census), or of the population that its records are a sample of.
 
     Returns:
-        None if N and the channel do not tell and the counts are not at hand.
+        None if N and the channel do not determine it and the counts are not available.
 
     Raises:
         DataError: RR335 if the released values do not determine the marginal.
@@ -93,7 +93,7 @@ def root_mean_squared_error(
 
 
 def marginal_size(product: Product, attributes: Sequence[str]) -> int:
-    """Return how many cells a marginal of some attributes has."""
+    """Return the number of cells of a marginal of some attributes."""
     sizes = {
         name: size for axis in product.axes for name, size in zip(axis.attributes, _domain_sizes(axis), strict=True)
     }
@@ -114,10 +114,10 @@ def weight_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
             their sums.
 
     Returns:
-        a constant where h is one, else (original_size,).
+        a constant if h is one, else (original_size,).
 
     Raises:
-        DataError: RR335 if the matrix cannot be undone.
+        DataError: RR335 if the matrix cannot be inverted.
         ValueError: if the axis does not list its released values.
     """
     import numpy as np
@@ -229,7 +229,7 @@ def _informative_part(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
 
 
 def _target_matrix(axis: Axis, wanted: frozenset[str]) -> Array:
-    """Return (original_size, cells of the marginal): which original cell counts for which cell of the marginal."""
+    """Return (original_size, cells of the marginal): the cell of the marginal for each original cell."""
     import numpy as np
 
     targets: Array = np.ones((1, 1))

@@ -1,7 +1,7 @@
-"""Does what was released look like a draw from what was promised, given the original? False alarms: at most 1e-9.
+"""Test whether a release is a draw from its channel, given the original. False alarms: at most 1e-9.
 
-**Exactly**: the number of records, the domains, and the joint counts of what is not randomised (identity axes, recoded
-ones and carried columns) must agree; a released value that its original cannot become must not occur.
+**Exactly**: the number of records, the domains, and the joint counts of unrandomised columns (identity axes, recoded
+    ones and carried columns) must agree; a released value that is impossible for its original must not occur.
 
 **In distribution**: given the original, the released records are independent, each drawn from its own column of P. A
 statistic T = sum over released records of f(record), f fixed by the plan and the original, is then a sum of independent
@@ -15,12 +15,12 @@ With m statistics, 2 m times the smallest bound is an upper bound of the p-value
 fails below 1e-9. The statistics, over the joint table of every axis, every two axes, and all axes, where small enough:
 
 - every released cell of one and two axes (f its indicator): finds a transposed matrix, another plan, a moved margin;
-  of sets, every value that they hold, by the other axis, and every two values that they hold together;
-- f = (e' - e) / (e' + e) for what would be expected, e', if it were the raw table, or if every axis or one of them were
+  of sets, every value in them, by the other axis, and every two values in one set;
+- f = (e' - e) / (e' + e) for the expectation e' if it were the raw table, or if every axis or one of them were
   less noisy (a quarter of the way to the identity): it adds up the small shifts of many cells that a wrong retention
-  makes, in both directions. A raw table in place of the release gives itself away there.
+  makes, in both directions. A raw table in place of the release is found there.
 
-A table so uniform that P c = c to within the noise cannot be told from its release by anyone; a draw that is only too
+A table so uniform that P c = c to within the noise cannot be distinguished from its release; a draw that is only too
 close to its expectation is not suspicious here.
 
 References:
@@ -66,7 +66,7 @@ _ROUNDING = 1e-9  # relative; far above what sums of doubles lose, far below any
 
 @dataclass
 class ConformityStatistics:
-    """The most surprising statistic so far, and how many there were."""
+    """The most surprising statistic so far, and the number of statistics."""
 
     statistics: int = 0
     surprise: float = 0.0
@@ -89,12 +89,12 @@ def check_fit(product: Product, original: Original, reader: pa.RecordBatchReader
     """Test a release; see the module.
 
     Args:
-        product: the channel it was promised to come from.
-        original: the table it was drawn from.
+        product: the channel of the release.
+        original: the table from which it was drawn.
         reader: distinct released rows with a column `MULTIPLICITY`.
 
     Returns:
-        `achieved` is an upper bound of the p-value: 0 where something that must be equal is not.
+        `achieved` is an upper bound of the p-value: 0 if parts that must be equal differ.
     """
     tested = [slot for slot, axis in enumerate(product.axes) if _has_listed_values(axis)]
     evidence = ConformityStatistics()
@@ -115,14 +115,14 @@ def _has_listed_values(axis: Axis) -> bool:
 
 
 def _expectation_matrix(axis: Axis) -> Transition | SetInclusionMatrix:
-    """Return what maps original counts to expected released ones: of sets, to how many hold each value."""
+    """Return the map from original counts to expected released ones: of sets, to the number with each value."""
     if isinstance(axis, Sets):
         return SetInclusionMatrix(axis)
     return cast("Transition", axis)  # `_listed` tested it; a test of the protocol here took a third of the time
 
 
 def _tested_subsets(product: Product, tested: Sequence[int]) -> Iterator[Subset]:
-    """Return one axis, two axes, all axes, sets with themselves; not those that leave nothing to chance alone."""
+    """Return one axis, two axes, all axes, sets with themselves; without those that are deterministic."""
     yield from ((slot, slot) for slot in tested if isinstance(product.axes[slot], Sets))
     sizes = sorted({1, 2, len(tested)} & set(range(1, len(tested) + 1)))
     for size in sizes:
@@ -148,7 +148,7 @@ def _axis_names(axes: Sequence[Axis]) -> str:
 
 
 def _exact_mismatch(product: Product, original: Original, released: ReleasedCounts) -> str | None:
-    """Return what must be equal and is not."""
+    """Return a difference between parts that must be equal."""
     if released.problem is not None:
         return released.problem
     if released.records != original.records:
@@ -192,7 +192,7 @@ def _test_joint_table(
 
 
 def _sum_moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float]:
-    """Return the variance of the sum of f over all records, and how far a record's f may vary."""
+    """Return the variance of the sum of f over all records, and the range of a record's f."""
     for place, axis in enumerate(axes):
         if isinstance(axis, Sets):
             return sum_moments(axes, place, c, f)
@@ -201,7 +201,7 @@ def _sum_moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float
 
 
 def _test_pairs(axis: Axis, original: Original, observed: Ints, evidence: ConformityStatistics) -> None:
-    """Add how many sets hold every two values together."""
+    """Add the number of sets that hold every two values together."""
     assert isinstance(axis, Sets)
     c = original.counts(*axis.attributes).dense().ravel().astype(np.float64)
     e, variance = pair_moments(axis, c)
@@ -222,7 +222,7 @@ def _apply_transpose(axes: Sequence[Axis], x: Array) -> Array:
 
 
 def _less_noisy_expectations(axes: Sequence[Axis], c: Array) -> Iterator[tuple[str, Array]]:
-    """Yield what would be expected of less noisy channels, on axes whose released domain is the original one."""
+    """Yield the expectations of less noisy channels, on axes whose released domain is the original one."""
     of_sets = [place for place, axis in enumerate(axes) if isinstance(axis, Sets)]
     square = [_released_size(axis) == axis.original_size and not isinstance(axis, Sets) for axis in axes]
     noisy = [place for place, axis in enumerate(axes) if square[place] and not is_deterministic(axis)]
@@ -246,13 +246,13 @@ def _less_noisy_expectation(axes: Sequence[Axis], c: Array, places: Sequence[int
 
 
 def bennett_surprise(deviation: Array, variance: Array, width: float, scale: Array) -> Array:
-    """Return -log of Bennett's bound of one tail; 0 where nothing deviates.
+    """Return -log of Bennett's bound of one tail; 0 if there is no deviation.
 
     Args:
         deviation: of the statistics from their means.
         variance: exact variances, up to rounding.
         width: b, of every summand.
-        scale: what rounding errors are relative to.
+        scale: of rounding errors.
     """
     x = np.maximum(np.abs(deviation) - _ROUNDING * (1 + scale), 0.0) / width
     v = (variance + _ROUNDING * scale) / width**2
@@ -264,10 +264,10 @@ def bennett_surprise(deviation: Array, variance: Array, width: float, scale: Arr
 
 
 def deterministic_finding(wrong: str | None) -> Finding:
-    """Return the finding of a release in which nothing is left to chance.
+    """Return the finding of a deterministic release.
 
     Args:
-        wrong: what does not follow from the original; None if everything does.
+        wrong: a part that does not follow from the original; None if there is none.
     """
     return Finding(
         code="conforms",
@@ -294,9 +294,9 @@ def fit_finding(
 
     Args:
         evidence: of all statistics.
-        wrong: what must be equal and is not.
-        untested: what could not be tested.
-        reference: where the bounds stand.
+        wrong: a difference between parts that must be equal.
+        untested: parts that could not be tested.
+        reference: for the bounds.
     """
     achieved = Measure(evidence.bound(), Standing.UPPER_BOUND) if wrong is None else Measure(0.0, Standing.EXACT)
     if wrong is not None or achieved.value < FALSE_ALARM:

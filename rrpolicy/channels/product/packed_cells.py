@@ -13,7 +13,7 @@ _DENSE = 1 << 16
 
 
 class PackedCells:
-    """Counts over cells, each with one code a slot; the first slot weighs most in the order.
+    """Counts over cells, each with one code a slot; the first slot is most significant in the order.
 
     Attributes:
         sizes: codes of each slot lie in [0, size).
@@ -39,7 +39,7 @@ class PackedCells:
             self.words[word] |= part.astype(np.int64) << shift
 
     def _place(self) -> None:
-        """Give every slot a word and the bits of it that hold its codes, from the last slot to the first."""
+        """Give every slot a word and the bits for its codes, from the last slot to the first."""
         places: list[tuple[int, int]] = []
         word, shift = 0, 0
         for size in reversed(self.sizes):

@@ -1,4 +1,4 @@
-"""Reading a product release back for a test: joint counts of its axes, and what must be equal to the original."""
+"""A product release, read back for a test: joint counts of its axes, and parts that must equal the original."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class EnumeratedSets(Protocol):
         ...
 
     def rank(self, members: Ints) -> Ints:
-        """Return (records,) the place of each set among all, of its (records, l) ascending members."""
+        """Return (records,) the position of each set in the list, of its (records, l) ascending members."""
         ...
 
 
 class GroupedCarriedColumn(Protocol):
-    """A carried column whose values are put into groups."""
+    """A carried column with its values in groups."""
 
     @property
     def name(self) -> str:
@@ -55,19 +55,20 @@ class GroupedCarriedColumn(Protocol):
         ...
 
     def codes(self, values: pa.Array) -> Ints:
-        """Return (rows,) the group of each value; -1 of a value that is in none."""
+        """Return (rows,) the group of each value; -1 for a value without a group."""
         ...
 
 
 @frozen(slots=False)
 class ReleasedCounts:
-    """What was read of a release.
+    """The counts of a release.
 
     Attributes:
-        records: how many there are.
-        problem: why it cannot come from the channel whatever the original is; None if nothing is wrong.
-        counts: joint counts of axes, flat in C order. Of an axis of sets: how many sets hold each value; of one that
-            stands twice: how many hold each two; of one that counts whole: how many are each set.
+        records: number of records.
+        problem: why it cannot come from the channel for any original; None if nothing is wrong.
+        counts: joint counts of axes, flat in C order. Of an axis of sets: the number of sets with each value; of one
+            that
+            occurs twice: with each two values; of one that counts whole: the number of each set.
         unchanged: distinct rows of axes' flat codes and carried values that are released with certainty, with `n`.
     """
 
@@ -87,9 +88,9 @@ def count_released_rows(
     """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
     Args:
-        product: what they are said to come from.
+        product: their channel.
         reader: the rows, under the released names.
-        subsets: the axes whose joint counts are asked for; places behind the last axis are those of `carried`.
+        subsets: the axes whose joint counts are required; places behind the last axis are those of `carried`.
         whole: axes of sets of which each set counts as one value, by their place.
         carried: carried columns that are counted as well.
     """
@@ -125,7 +126,7 @@ def count_released_rows(
 
 
 def _flat_codes(axis: Axis, batch: pa.RecordBatch) -> Ints | None:
-    """Return (rows,) flat codes of an axis, (rows, l) for sets; None where there are none."""
+    """Return (rows,) flat codes of an axis, (rows, l) for sets; None if there are none."""
     if isinstance(axis, Sets):
         lists = [batch.column(c.name) for c in axis.columns()]
         return axis.members(lists) if all(pa.types.is_list(v.type) for v in lists) else None
@@ -137,7 +138,7 @@ def _flat_codes(axis: Axis, batch: pa.RecordBatch) -> Ints | None:
 
 
 def _add_combinations(codes: Sequence[Ints], sizes: Sequence[int], n: Ints, total: Ints) -> None:
-    """Count the combinations that rows hold, every member of a set with every member of another."""
+    """Count the combinations in rows, every member of a set with every member of another."""
     width = int(np.prod([code.shape[1] for code in codes if code.ndim > 1], dtype=np.int64))
     step = max(1, _ROWS // width)
     for low in range(0, len(n), step):
@@ -149,17 +150,17 @@ def _add_combinations(codes: Sequence[Ints], sizes: Sequence[int], n: Ints, tota
 
 
 def is_deterministic(axis: Axis) -> bool:
-    """Return whether what an axis releases follows from the original: unchanged, or recoded."""
+    """Return whether an axis is deterministic: unchanged, or recoded."""
     return isinstance(axis, Recode) or axis.decoder().form == "identity"
 
 
 def deterministic_codes(axis: Axis, codes: Ints | Codes) -> Ints | Codes:
-    """Return what rows of original codes are released as, of an axis that leaves nothing to chance."""
+    """Return the released codes of rows of original codes, of a deterministic axis."""
     return axis.recode(codes) if isinstance(axis, Recode) else codes
 
 
 class _DeterministicRows:
-    """Gathers what is released with certainty: rows of flat codes and carried values, added up now and then."""
+    """Gathers deterministic columns: rows of flat codes and carried values, added up now and then."""
 
     def __init__(self, product: Product) -> None:
         self._slots = [slot for slot, axis in enumerate(product.axes) if is_deterministic(axis)]
@@ -168,7 +169,6 @@ class _DeterministicRows:
         self._rows = 0
 
     def add(self, codes: Sequence[Ints], batch: pa.RecordBatch, n: Ints) -> None:
-        """Take a batch."""
         if not self._slots and not self._carried:
             return
         columns = {f"axis {slot}": number_array(codes[slot]) for slot in self._slots}
@@ -180,7 +180,6 @@ class _DeterministicRows:
             self._rows = self._parts[0].num_rows
 
     def table(self) -> pa.Table | None:
-        """Return all that was taken."""
         return _sum_rows(pa.concat_tables(self._parts)) if self._parts else None
 
 
@@ -203,7 +202,7 @@ def plain_values(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 def deterministic_counts_agree(
     product: Product, original: Original, released: ReleasedCounts, slots: Sequence[int]
 ) -> bool:
-    """Return whether the joint counts of what is released with certainty are what the original's become."""
+    """Return whether the joint counts of deterministic columns equal those computed from the original."""
     attributes = [a for slot in slots for a in product.axes[slot].attributes]
     carried = [c.attribute for c in product.carried]
     if carried:

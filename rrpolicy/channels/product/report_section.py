@@ -1,4 +1,4 @@
-"""What the report says of generalised columns: what they became, what that lost, how large classes are."""
+"""The report's section on generalised columns: their labels, the loss of information, and the classes' sizes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def recode_sections(product: Product, original: Original | None) -> tuple[Sectio
 
 
 class _ReleasedLabels:
-    """What the records of a table are released as.
+    """The released labels of a table's records.
 
     Attributes:
         records: N.
@@ -78,7 +78,7 @@ class _ReleasedLabels:
         self.sizes = count_class_sizes(self._codes[kept], self._n[kept])
 
     def of(self, column: int) -> Ints:
-        """Return (labels,) how many records are released with each label of a column."""
+        """Return (labels,) the number of records released with each label of a column."""
         labels = [len(released.labels) for axis in self._recoded for released in axis.released][column]
         return np.bincount(self._codes[:, column], weights=self._n, minlength=labels).astype(np.int64)
 
@@ -100,7 +100,7 @@ def _recoded_columns(axis: Recode) -> Iterator[tuple[str, ...]]:
 
 
 def _label_meanings(recoded: Sequence[Recode], used: _ReleasedLabels | None) -> Iterator[Section]:
-    """Yield what each label stands for that is more than a category; on the audit page how common it is."""
+    """Yield the categories of each label of more than one; on the audit page with its frequency."""
     rows, shares, place = [], [], 0
     for axis in recoded:
         for domain, column, groups in zip(axis.original, axis.released, axis.of_labels, strict=True):

@@ -20,7 +20,7 @@ from rrpolicy.source.counts import Codes, Ints
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max
-_GUIDE = 12  # digits that nearly always tell: a search for each number would take longer
+_GUIDE = 12  # digits that nearly always suffice: a search for each number would take longer
 
 Words = npt.NDArray[np.uint64]
 
@@ -58,7 +58,7 @@ class DiscreteDistribution:
 
     @cached_property
     def codes(self) -> Ints | Codes:
-        """Return the values as an array, each in 32 bits if all fit: half as wide, they pass in half the time."""
+        """Return the values as an array, each in 32 bits if all fit: half as wide, they are read in half the time."""
         narrow = max(map(abs, self.values)) < np.iinfo(np.int32).max
         codes = np.array(self.values, dtype=np.int64)
         return codes.astype(np.int32) if narrow else codes
@@ -71,7 +71,7 @@ class DiscreteDistribution:
 
     @cached_property
     def guide(self) -> Ints | Codes:
-        """Return, by the first 12 digits of a word, the value that it draws; `unsure` where these do not tell."""
+        """Return the value drawn by each first 12 digits of a word; `unsure` if these do not determine it."""
         edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(WORD - _GUIDE)
         below = np.searchsorted(self.boundaries, edges, side="left")
         after = np.append(below[1:], len(self.boundaries))
@@ -105,11 +105,11 @@ class DiscreteDistribution:
 
 @frozen(slots=False)
 class PartialSample:
-    """What numbers draw by a law.
+    """Values drawn by a law from numbers.
 
     Attributes:
         values: (k,) one each.
-        ties: those whose digits agree with a boundary's, so that only further digits tell.
+        ties: those whose digits agree with a boundary's, so that they need further digits.
     """
 
     values: Ints | Codes
@@ -149,7 +149,7 @@ def _expansion_length(a: int, b: int) -> int:
 class SamplingTrees:
     """One binary tree a law. An inner node sends a record left with an exact conditional probability.
 
-    The trees are cut where the two sides weigh most alike, so that a record needs few more bits than its entropy.
+    The trees are cut where the two sides weigh most equally, so that a record needs few more bits than its entropy.
 
     Attributes:
         roots: (laws,) node of each law's root.
@@ -160,7 +160,6 @@ class SamplingTrees:
     """
 
     def __init__(self, laws: Sequence[DiscreteDistribution]) -> None:
-        """Compile laws."""
         self._left: list[int] = []
         self._right: list[int] = []
         self._value: list[int] = []
@@ -202,7 +201,7 @@ def _median_split(sums: Sequence[int], low: int, high: int) -> int:
 
 
 def quantile_position(law: DiscreteDistribution, prefix: int, bits: int) -> int | None:
-    """Return the position in the law of a uniform number known to `bits` binary digits; None if they do not tell.
+    """Return the position in the law of a uniform number known to `bits` binary digits; None if undetermined.
 
     Args:
         law: the law.

@@ -1,9 +1,9 @@
-"""Numbers that last: those of a person with a value on an axis are the same in every release of a series.
+"""Lasting numbers: those of a person with a value on an axis are the same in every release of a series.
 
-They are a keyed function of (person, axis, value), so that who does not change is released alike each time, and who
-averages the releases of a series learns no more than from one. Numbers of two persons, of two values of a person, and
-of two axes have nothing to do with each other; an axis is what it releases with which probabilities, so that a matrix
-that changed in any entry draws anew.
+They are a keyed function of (person, axis, value), so that an unchanged person is released equally each time, and an
+attacker who averages the releases of a series learns no more than from one. Numbers of two persons, of two values of a
+person, and of two axes are independent; an axis is identified by its released values and probabilities, so that a
+matrix that changed in any entry draws anew.
 
     mark(person) = BLAKE2b-128 under a key of the series       (a pseudo-random function)
     word k       = the first 64 bits of AES-256(mark XOR value) under a key of (series, axis, k)
@@ -41,9 +41,9 @@ PersonMarks = npt.NDArray[np.uint64]
 
 
 class PersistentStream(Stream):
-    """One word a person, in the order of the persons, and further ones of those whose first does not tell.
+    """One word a person, in the order of the persons, and further ones for those whose first does not suffice.
 
-    An axis that asks for anything else does not draw each record by one number, and has no place in a series.
+    An axis that requires anything else does not draw each record by one number, and cannot be part of a series.
     """
 
     def __init__(self, key: Callable[[int], bytes], marks: PersonMarks, codes: Ints) -> None:
@@ -62,7 +62,7 @@ class PersistentStream(Stream):
         """Return the first word of every person.
 
         Raises:
-            RuntimeError: if that was asked before, or of another number of persons.
+            RuntimeError: on a second call, or for another number of persons.
         """
         if self._asked or n != len(self._blocks):
             raise RuntimeError("a series draws every record by one number")
@@ -70,7 +70,7 @@ class PersistentStream(Stream):
         return self._words(self._blocks, 0)
 
     def further(self, record: int, place: int) -> int:
-        """Return the word of a person at a place from 1 on."""
+        """Return the word of a person at a place >= 1."""
         return int(self._words(self._blocks[record : record + 1], place)[0])
 
     def _words(self, blocks: PersonMarks, place: int) -> npt.NDArray[np.uint64]:
@@ -80,24 +80,24 @@ class PersistentStream(Stream):
 
 
 class PersistentNoise:
-    """The draws of a series: whose rows they are, and the numbers of these people on each axis."""
+    """The draws of a series: the people of its rows, and their numbers on each axis."""
 
     def __init__(self, streams: Streams, name: str, population: str | None) -> None:
         """Take a series.
 
         Args:
-            streams: that hold its key.
+            streams: with its key.
             name: of the series.
-            population: whose people it is about, as the policy declares it.
+            population: of its people, as the policy declares it.
         """
         self._streams, self._purpose = streams, (name, population or "")
         self._axes: list[tuple[Axis, str]] = []
 
     def marks(self, persons: pa.Array) -> PersonMarks:
-        """Return a mark of each person, which nobody links with it who lacks the key.
+        """Return a mark of each person, which cannot be linked with the person without the key.
 
         Args:
-            persons: (persons,) whole numbers or text, as they stand in the table.
+            persons: (persons,) whole numbers or text, as in the table.
 
         Returns:
             (persons, 2).
@@ -114,7 +114,7 @@ class PersistentNoise:
         """Return the lasting numbers of some people on an axis.
 
         Args:
-            axis: of the channel; the engine's types and the released names have no part in it.
+            axis: of the channel; the engine's types and the released names do not matter.
             people: (persons, 2) marks.
             codes: (persons,) each one's original code on the axis.
         """
@@ -126,14 +126,14 @@ class PersistentNoise:
         return PersistentStream(key, people, codes)
 
     def _digest(self, axis: Axis) -> str:
-        """Return the digest of an axis, made once: an axis is asked for with each batch of people."""
+        """Return the digest of an axis, cached: it is needed for each batch of people."""
         if not any(known is axis for known, _ in self._axes):
             self._axes.append((axis, axis_digest(axis)))
         return next(told for known, told in self._axes if known is axis)
 
 
 def axis_digest(axis: Axis) -> str:
-    """Return the digest of what an axis releases with which probabilities: no type of an engine, no released name."""
+    """Return the digest of an axis' released values and probabilities, without engine types and released names."""
     described = getattr(axis, "with_columns", None)
     if described is None:
         return digest(canonical(axis.to_public_json()))

@@ -1,9 +1,9 @@
-"""Where the bits of a draw come from: AES-256-CTR streams, one for each purpose, derived by HKDF-SHA256 from one key.
+"""The random bits of a draw: AES-256-CTR streams, one for each purpose, derived by HKDF-SHA256 from one key.
 
 Two releases must never share noise, so every stream depends on the key *and* on the fingerprint of the source, the
-digest of the plan, the sampler's path and the purpose. Whoever holds the key can test any guess about the original.
-The one exception is a series (`rrpolicy.channels.sampling.persistent_noise`), whose numbers depend on the key, the
-series and the person alone.
+digest of the plan, the sampler's path and the purpose. An attacker who holds the key can test any guess about the
+original. The one exception is a series (`rrpolicy.channels.sampling.persistent_noise`), whose numbers depend on the
+key, the series and the person only.
 
 References:
     RFC 5869 (HKDF); NIST SP 800-38A, section 6.5 (CTR mode). Uniform integers by rejection: the surplus
@@ -46,11 +46,11 @@ class Stream:
         return out.astype(np.uint64, copy=False)
 
     def further(self, record: int, place: int) -> int:
-        """Return the next word for one of the records that got a word each, and whose word does not tell.
+        """Return the next word for a record whose words so far do not determine its value.
 
         Args:
             record: its position among them.
-            place: how many words it has had.
+            place: the number of words that it has had.
         """
         del record, place
         return int(self.words(1)[0])
@@ -84,7 +84,7 @@ class Streams:
     """
 
     def __init__(self, key: bytes, source: bytes, plan: bytes, path: str) -> None:
-        """Bind a key to what is drawn with it.
+        """Bind a key to its draw.
 
         Args:
             key: 256 bits from the operating system.
@@ -112,17 +112,17 @@ class Streams:
         """Return the stream of a purpose, from its beginning. Different purposes never share bits.
 
         Args:
-            purpose: what the bits are for, such as ("axis", "education"); the parts are kept apart.
+            purpose: the use of the bits, such as ("axis", "education"); the parts are kept separate.
         """
         mark = (b"test" if self.test else b"release",)
         info = encode_strings(*mark, *self._context, *(part.encode() for part in purpose))
         return Stream(HKDF(hashes.SHA256(), KEY_BYTES, _SALT, info).derive(self._key))
 
     def lasting(self, *purpose: str) -> bytes:
-        """Return a key that is the same in all releases of a series: it depends on neither table nor plan nor path.
+        """Return a key that is the same in all releases of a series: it depends on no table, plan or path.
 
         Args:
-            purpose: which series, and what the key is for; the parts are kept apart.
+            purpose: the series, and the use of the key; the parts are kept separate.
         """
         mark = b"test" if self.test else b"release"
         info = encode_strings(mark, *(part.encode() for part in purpose))

@@ -1,7 +1,7 @@
 """Exactly uniform orders: many short ones at a time, or one long one in little memory.
 
-Keys are random bits with the position in the lowest ones, so that sorting plain integers orders positions. Where two
-keys share all their random bits, the order is drawn again: given that no two do, every order is equally likely.
+Keys are random bits with the position in the lowest ones, so that sorting plain integers orders positions. If two keys
+share all their random bits, the order is drawn again: given that no two do, every order is equally likely.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=np.generic)
 
 _PIECE = 1 << 15
-"""Values that are put in order at a time."""
+"""Values that are sorted at a time."""
 _BLOCK = 1 << 22
 """Values that are dealt onto piles at a time."""
 _MOST_PILES = 16  # as a power of two
@@ -31,9 +31,9 @@ def random_orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.boo
 
     Args:
         stream: of bits.
-        rows: how many.
+        rows: number of orders.
         size: of each.
-        late: (rows, size) what comes after everything else of its row; both parts are in uniform order.
+        late: (rows, size) entries after all others of their row; both parts are in uniform order.
     """
     bits = max(1, (size - 1).bit_length())
     position = np.arange(size, dtype=np.uint64)
@@ -54,8 +54,8 @@ def random_orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.boo
 def shuffle_values(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
     """Return values in an exactly uniform order.
 
-    Every value goes onto a uniformly chosen pile, every pile is put in a uniform order, and the piles are laid one
-    upon the other: a uniform order of all (Rao 1961; Sandelius 1962). Beside the values twice it needs two bytes a
+    Every value goes onto a uniformly chosen pile, every pile is put in a uniform order, and the piles are laid one upon
+    the other: a uniform order of all (Rao 1961; Sandelius 1962). In addition to the values twice it needs two bytes a
     value.
 
     Args:
@@ -80,7 +80,7 @@ def _random_order(stream: Stream, size: int) -> Ints:
 
 
 def _distribute_to_piles(values: npt.NDArray[T], bits: int, stream: Stream) -> tuple[npt.NDArray[T], Ints]:
-    """Return values pile by pile, and how many lie on each of 2^bits piles."""
+    """Return values pile by pile, and the number of values on each of 2^bits piles."""
     count = len(values)
     pile = stream.words(-(-count // 4)).view(np.uint16)[:count] & np.uint16((1 << bits) - 1)
     sizes = np.bincount(pile, minlength=1 << bits).astype(np.int64)

@@ -37,7 +37,7 @@ from rrpolicy.channels.sampling.prng import Stream
 from rrpolicy.source.counts import Codes, Ints
 
 DIRECT = 16
-"""Cells of at most so many records are drawn record by record."""
+"""The most records of a cell that is drawn record by record."""
 _CHUNK = 1 << 16  # words popcounted at a time: they stay in the cache
 _RECORDS = 1 << 20  # records drawn one by one at a time
 _STEP = 1 << 14  # of them, looked up at a time: they stay in the cache, too
@@ -109,7 +109,7 @@ def draw_multinomials(n: Ints, law: Ints, laws: Sequence[DiscreteDistribution], 
 
 
 def _sort_parts(parts: Parts) -> Parts:
-    """Put parts in the order of their cells. They come in a few runs that are in order: a stable sort merges these."""
+    """Sort parts by their cells. They are in a few sorted runs: a stable sort merges these."""
     cell, value, count = parts
     order = np.argsort(cell, kind="stable")
     return cell[order], value[order], count[order]
@@ -184,7 +184,7 @@ def _group_by_distribution(law: Ints) -> list[tuple[int, Ints | slice]]:
 
 
 def _refine_position(law: DiscreteDistribution, prefix: int, record: int, stream: Stream) -> int:
-    """Read digits until they tell on which side of every boundary the number lies."""
+    """Read digits until they determine the side of every boundary on which the number lies."""
     bits = WORD
     while (place := quantile_position(law, prefix, bits)) is None:
         prefix, bits = (prefix << WORD) | stream.further(record, bits // WORD), bits + WORD
@@ -194,13 +194,13 @@ def _refine_position(law: DiscreteDistribution, prefix: int, record: int, stream
 def split_by_columns(
     codes: Ints, n: Ints, column: Callable[[int], Mapping[int, Fraction]], stream: Stream
 ) -> tuple[Ints, Ints, Ints]:
-    """Randomise counts by the columns of any matrix: what `Axis.split` of a matrix axis delegates to.
+    """Randomise counts by the columns of any matrix: the implementation of `Axis.split` of a matrix axis.
 
     Args:
         codes: (cells,) original code of each cell.
         n: (cells,) records in each.
         column: original code -> released code -> exact probability; must sum to exactly 1.
-        stream: random bits of the axis alone.
+        stream: random bits of this axis only.
 
     Returns:
         cell: (k,) index into `codes`, non-decreasing.
@@ -223,7 +223,7 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
         codes: (cells,) original code of each cell; every one in a block.
         n: (cells,) records in each.
         blocks: (members, keep probability) of each block; a block of one keeps.
-        stream: random bits of the axis alone.
+        stream: random bits of this axis only.
 
     Returns:
         cell: (k,) index into `codes`, non-decreasing.

@@ -1,8 +1,8 @@
 """The channel of tuple suppression: some records keep their quasi-identifiers, the others are released as `*`.
 
-Which ones depends on what the sensitive values are, and records that are equal may be parted, so that no matrix of
-values tells it. How many records of each cell are suppressed is fixed by the plan; records of one cell are equal in all
-that is released, so that nothing needs to be drawn.
+The suppressed records depend on the sensitive values, and equal records may be treated differently, so that no matrix
+of values describes it. The number of suppressed records of each cell is fixed by the plan; records of one cell are
+equal in all released columns, so that nothing needs to be drawn.
 
 References:
     Xiao, Yi, Tao 2010, "The Hardness and Approximation Algorithms for L-Diversity" (tuple minimisation).
@@ -42,13 +42,13 @@ TABLE = "data"
 
 @frozen
 class SuppressionChannel(Channel):
-    """Records that are released as they are, and some of each cell as `*`.
+    """Records that are released unmodified, and some of each cell as `*`.
 
     Attributes:
-        known: the columns that make classes; the last label of each is `*`, the others are the categories.
-        sensitive: the column of the sensitive attribute, released as it is.
-        moved: (code of each known attribute, of the sensitive value, how many records of this cell are suppressed);
-            None in a public description, for it tells who occurs.
+        known: the class-defining columns; the last label of each is `*`, the others are the categories.
+        sensitive: the column of the sensitive attribute, released unmodified.
+        moved: (code of each known attribute, of the sensitive value, number of suppressed records of this cell); None
+            in a public description, for it reveals the values that occur.
     """
 
     kind: ClassVar[str] = "suppression"
@@ -76,9 +76,9 @@ class SuppressionChannel(Channel):
         """Build the channel.
 
         Args:
-            known: what makes classes, domains known.
+            known: the class-defining attributes, domains known.
             sensitive: with its domain.
-            moved: as the attribute says.
+            moved: see the attribute.
         """
         columns = (_label_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
         rows = tuple(sorted(tuple(map(int, row)) for row in moved))
@@ -86,7 +86,7 @@ class SuppressionChannel(Channel):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the original attributes: those that make classes, then the sensitive one."""
+        """Return the original attributes: the class-defining ones, then the sensitive one."""
         return tuple(c.attribute for c in (*self.known, self.sensitive))
 
     @property
@@ -99,7 +99,7 @@ class SuppressionChannel(Channel):
         return (TableSpec(TABLE, self.columns, tuple(c.name for c in self.columns)),)
 
     def decoders(self) -> tuple[Decoder, ...]:
-        """Return the recode form of what makes classes, and an identity."""
+        """Return the recode form of the class-defining columns, and an identity."""
         whole = [tuple(range(len(column.labels) - 1)) for column in self.known]
         recode = RecodeDecoder(
             self.attributes[:-1],
@@ -121,10 +121,10 @@ class SuppressionChannel(Channel):
         return replace(self, known=described[:-1], sensitive=described[-1])
 
     def released(self, original: Original) -> Counts:
-        """Return how many records are released with each combination of labels.
+        """Return the number of records released with each combination of labels.
 
         Raises:
-            DataError: RR334 if the table has not the records that are to be suppressed.
+            DataError: RR334 if the table lacks the records that are to be suppressed.
         """
         import numpy as np
 
@@ -145,7 +145,7 @@ class SuppressionChannel(Channel):
         return found
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
-        """Hand on the released rows; no bit is drawn."""
+        """Write the released rows; no bit is drawn."""
         import pyarrow as pa
 
         from rrpolicy.channels.values import dictionary_array, labels
@@ -156,7 +156,7 @@ class SuppressionChannel(Channel):
         sink.write(TABLE, pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns]), counts.n)
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
-        """Compare what was released with what follows from the original."""
+        """Compare the release with the rows computed from the original."""
         import numpy as np
 
         from rrpolicy.channels.product.goodness_of_fit import deterministic_finding
@@ -166,7 +166,7 @@ class SuppressionChannel(Channel):
         return deterministic_finding(None if same else "the counts of the released rows")
 
     def read(self, released: pa.RecordBatchReader) -> Counts:
-        """Return how many records were released with each combination of labels; -1 is the code of what is no label.
+        """Return the number of records released with each combination of labels; -1 is the code of an unknown label.
 
         Args:
             released: distinct rows with a column `MULTIPLICITY`.
@@ -185,11 +185,11 @@ class SuppressionChannel(Channel):
         return tabulate(self.attributes, shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
 
     def discloses(self) -> tuple[str, ...]:
-        """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""
+        """Return nothing: choices from the data are listed with their origin, and name no record."""
         return ()
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return how records were parted; on the audit page class sizes and how many were suppressed."""
+        """Return the method of suppression; on the audit page class sizes and the number of suppressed records."""
         from rrpolicy.channels.suppression.report_section import suppression_sections
 
         return suppression_sections(self, records, original)

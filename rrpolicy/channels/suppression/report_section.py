@@ -1,4 +1,4 @@
-"""What the report says of suppressed records: how many they are, and how large the classes of the others."""
+"""The report's section on suppressed records: their number, and the sizes of the classes of the others."""
 
 from __future__ import annotations
 

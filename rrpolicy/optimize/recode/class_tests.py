@@ -1,4 +1,4 @@
-"""What a search over generalisations works on: levels of attributes, counts of a table, requirements as tests."""
+"""The inputs of a search over generalisations: levels of attributes, counts of a table, requirements as tests."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def label_numbers(labels: Sequence[Value]) -> Ints:
 
 
 def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> LatticeTables:
-    """Count a table for rolling up, and the population beside it if a test asks for people.
+    """Count a table for rolling up, and the population if a test needs people.
 
     Args:
         original: the table.
-        attributes: what makes classes.
-        tests: name the attributes whose values are counted in them.
+        attributes: the class-defining ones.
+        tests: with the attributes whose values are counted in classes.
     """
     names = [a.attribute.name for a in attributes]
     joints = []
@@ -58,12 +58,12 @@ def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: Cla
 
 @frozen(slots=False)
 class ClassTests:
-    """Requirements, as far as classes tell.
+    """Requirements, in tests of classes where possible.
 
     Attributes:
         sensitive: the attributes whose histograms are read.
         tests: the requirements on classes.
-        others: the requirements that only their assessor decides, of a whole channel.
+        others: the requirements that only their assessor decides, for a whole channel.
     """
 
     sensitive: tuple[str, ...]
@@ -83,7 +83,7 @@ def class_tests(
     Args:
         requirements: with their assessors.
         policy: resolved.
-        attributes: what makes classes.
+        attributes: the class-defining ones.
         suppressing: whether failing classes may be suppressed.
     """
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
@@ -103,7 +103,7 @@ def class_tests(
 def _class_test(
     name: str, one: PerClass, policy: Policy, place: Mapping[str, int], sensitive: dict[str, int], *, monotone: bool
 ) -> ClassTest:
-    """Return a requirement on classes by the numbers of attributes; of its subgroup, what makes classes counts."""
+    """Return a requirement on classes by positions of attributes; only class-defining ones of its subgroup count."""
     joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
     known = {attribute: value for attribute, value in one.where.items() if attribute in place}
     concerned = tuple(_category_code(policy, place, attribute, value) for attribute, value in known.items())
@@ -115,7 +115,7 @@ def _category_code(policy: Policy, place: Mapping[str, int], name: str, value: V
 
 
 def sufficient_tests(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
-    """Return tests of classes that suffice for what only assessors of whole channels decide, where these know some."""
+    """Return tests of classes that suffice for requirements on whole channels, if their assessors have some."""
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive = {name: number for number, name in enumerate(tests.sensitive)}
     added = [

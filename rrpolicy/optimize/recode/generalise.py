@@ -1,4 +1,4 @@
-"""Full-domain generalisation: the best node of the lattice, as the axes that release it."""
+"""Full-domain generalisation: the best node of the lattice, as axes of a channel."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 MUCH_SMALLER_SHARE = 0.75
-"""The largest share of a loss that is called much smaller."""
+"""The largest share of a loss that counts as much smaller."""
 NODE_BUDGET = 200
-"""Nodes that are looked at for that."""
+"""The most nodes that are tested for that."""
 FORCED_FAILURE = "people whom attributes tell apart that are released as they are fail one"
 
 
@@ -66,10 +66,10 @@ def full_domain(  # noqa: PLR0917 what a search is
     Args:
         task: the requirements.
         original: the table.
-        attributes: what makes classes.
-        goal: what is best.
-        build: turns axes of these attributes into the channel.
-        budget: nodes whose classes may be counted; None for no end but the optimum.
+        attributes: the class-defining ones.
+        goal: the loss and its settings.
+        build: makes the channel from axes of these attributes.
+        budget: nodes whose classes may be counted; None for no limit.
 
     Raises:
         RequirementError: RR105 if there is none, or none within the budget.
@@ -109,14 +109,14 @@ def with_few_suppressed(  # noqa: PLR0917 what a search is
 ) -> Generalised | None:
     """Return a generalisation that a few suppressed records make much finer; None if none is found.
 
-    Only so many nodes are looked at, so that a finer one may exist.
+    Only `NODE_BUDGET` nodes are tested, so that a finer one may exist.
 
     Args:
         task: the requirements.
         original: the table.
-        attributes: what makes classes.
-        goal: what is best, with the share of records that may be suppressed.
-        build: turns axes of these attributes into the channel.
+        attributes: the class-defining ones.
+        goal: the loss, with the share of records that may be suppressed.
+        build: makes the channel from axes of these attributes.
         loss: without suppressed records.
     """
     if int(goal.suppression * original.records) == 0 or loss <= 0:
@@ -134,7 +134,7 @@ def certainty_loss(channel: Product, original: Original, attributes: Sequence[Re
     Args:
         channel: with one axis of these attributes.
         original: the table.
-        attributes: what makes classes.
+        attributes: the class-defining ones.
         goal: with the weights.
     """
     names = tuple(a.attribute.name for a in attributes)
@@ -151,13 +151,13 @@ def certainty_loss(channel: Product, original: Original, attributes: Sequence[Re
 
 
 def choice_axes(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
-    """Return the axes that release a choice; `suppressing` says whether something might be suppressed."""
+    """Return the axes of a choice; `suppressing` is whether suppression was permitted."""
     suppressed = choice.table.codes[~choice.kept].tolist() if suppressing else None
     return axes_at(attributes, choice.node, suppressed)
 
 
 def achieved_measures(task: Task, models: Collection[str], channel: Channel, original: Original) -> str:
-    """Return models with the number that each entry of theirs achieves through a channel, for messages."""
+    """Return models with the number that each of their entries achieves through a channel, for messages."""
     said = []
     for requirement, assessor in task.requirements:
         if requirement.model in models:
@@ -173,14 +173,14 @@ def infeasible_error(
     goal: Goal,
     said: Callable[[Collection[str]], str],
 ) -> RequirementError:
-    """Return the error that says what stands in the way at the coarsest node, and what would help.
+    """Return the error with the requirements that fail at the coarsest node, and a remedy.
 
     Args:
-        search: that found nothing.
+        search: without a result.
         coarsest: its coarsest node.
         failing: models that an assessor of the whole channel decides, and that fail there.
-        goal: its place is used, and how many records may be suppressed.
-        said: models in words, with what they achieve there.
+        goal: its place is used, and the share of records that may be suppressed.
+        said: models in words, with the values that they achieve there.
     """
     nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
     stands = (
@@ -207,14 +207,14 @@ def multidimensional(
 ) -> Channel:
     """Return the channel of the Mondrian partition that satisfies every requirement.
 
-    Requirements that only an assessor of a whole channel decides steer the cuts by what suffices for them.
+    Requirements that only an assessor of a whole channel decides steer the cuts by sufficient tests.
 
     Args:
         task: the requirements.
         original: the table.
-        attributes: what makes classes.
+        attributes: the class-defining ones.
         goal: only its place is used.
-        build: turns axes of these attributes into the channel.
+        build: makes the channel from axes of these attributes.
 
     Raises:
         RequirementError: RR105 if even the whole table, as one class, fails.

@@ -1,10 +1,10 @@
 """The best node of a generalisation lattice: the least loss among those that satisfy every requirement.
 
-Whatever holds of a node then holds of every coarser one for the *monotone* requirements: without suppression for all,
-with suppression only for k-anonymity and distinct l-diversity (Incognito: LeFevre, DeWitt, Ramakrishnan 2005). One test
-then decides a whole corner of the lattice, and chains between undecided nodes are bisected. What is not monotone is
-tested at every node that the monotone ones leave. Nodes are visited in the order of a bound of their loss, so that the
-search ends where nothing can be better. Ties go to the node of the least height, then to the first in order.
+A *monotone* requirement that holds at a node holds at every coarser one: without suppression for all, with suppression
+only for k-anonymity and distinct l-diversity (Incognito: LeFevre, DeWitt, Ramakrishnan 2005). One test then decides a
+whole corner of the lattice, and chains between undecided nodes are bisected. Other requirements are tested at every
+node that the monotone ones leave. Nodes are visited in the order of a bound of their loss, so that the search ends
+where nothing can be better. Ties go to the node of the least height, then to the first in order.
 
 With suppression, classes that fail are released as `*`; as the rest is then another release, it is tested again until
 all hold. A node fails if more records are suppressed than may be.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN, _HOLDS, _FAILS = 0, 1, -1
 _TIED = 1 + 1e-9
-"""Bounds are sums in another order than the losses: what exceeds by less may be a tie."""
+"""Bounds are sums in another order than the losses: a smaller excess may be a tie."""
 
 
 @frozen(slots=False)
@@ -42,15 +42,15 @@ class ClassTest:
 
     Attributes:
         name: for messages.
-        joint: which sensitive attribute's histograms it reads; None for the sizes of classes.
+        joint: the sensitive attribute whose histograms it reads; None for the sizes of classes.
         holds: (classes, values) counts of all released classes, and of the suppressed records as the last, if there are
             any -> (classes,) which satisfy it.
         monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
         concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
         peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
-            (classes,) which satisfy it as well; None if single combinations do not matter. Read by Mondrian alone.
+            (classes,) which satisfy it as well; None if single combinations do not matter. Used only by Mondrian.
         people: (classes,) records and (classes,) people of the population -> (classes,) which satisfy it as well; None
-            if it asks nothing of these. People beside no records are of no class.
+            if it requires nothing of these. People without records are in no class.
         hidden: whether suppressed records must satisfy `people`, as one class.
     """
 
@@ -66,7 +66,7 @@ class ClassTest:
 
 @frozen(slots=False)
 class Choice:
-    """A node and what is released at it.
+    """A node and its release.
 
     Attributes:
         node: for each attribute the place of its level.
@@ -87,7 +87,7 @@ class Choice:
 
     @property
     def order(self) -> tuple[float, int, Node]:
-        """Return what the best choice has the least of."""
+        """Return the key that is least for the best choice."""
         return self.loss, sum(self.node), self.node
 
 
@@ -98,11 +98,11 @@ class LatticeSearch:
     Attributes:
         tables: the classes of every node.
         tests: the requirements on classes.
-        loss: what decides among the nodes that satisfy them.
+        loss: minimised over the nodes that satisfy them.
         most: records that may be suppressed.
-        accept: a last say over a node that would be the best so far: what no test of classes can tell.
-        lasting: whether what it accepts at a node it accepts at every coarser one; nothing is then suppressed.
-        budget: nodes whose classes may be counted; the best of those is then returned. None for no end but the optimum.
+        accept: a final check of a node that would be the best so far, which no test of classes can replace.
+        lasting: whether its acceptance of a node implies that of every coarser one; nothing is then suppressed.
+        budget: nodes whose classes may be counted; the best of those is then returned. None for no limit.
         tested: nodes whose classes were counted so far.
     """
 
@@ -137,7 +137,7 @@ class LatticeSearch:
         return found
 
     def _visits(self) -> Iterator[Node]:
-        """Yield every node, those that are likely to lose least first."""
+        """Yield every node, those likely to have the least loss first."""
         hints = self.loss.hints()
         nodes = list(itertools.product(*(range(size) for size in self.tables.shape)))
         heights = np.array([sum(node) for node in nodes], dtype=np.int64)
@@ -145,7 +145,7 @@ class LatticeSearch:
             yield nodes[index]
 
     def choice(self, node: Node) -> Choice:
-        """Return what is released at a node: failing classes suppressed until the rest satisfies every test."""
+        """Return the release at a node: failing classes suppressed until the rest satisfies every test."""
         table = self.tables.at(node)
         self.tested += 1
         kept = np.ones(len(table.n), dtype=bool)
@@ -160,11 +160,11 @@ class LatticeSearch:
         return Choice(node, self.loss.of(table, kept), table, kept)
 
     def satisfies(self, choice: Choice) -> bool:
-        """Return whether no more records are suppressed than may be, and some are not, and what these must satisfy."""
+        """Return whether not too many, and not all, records are suppressed, and these satisfy their tests."""
         return choice.suppressed <= self.most and bool(choice.kept.any()) and self._hides(choice)
 
     def _hides(self, choice: Choice) -> bool:
-        """Return whether suppressed records satisfy, as one class, what is asked of them as well."""
+        """Return whether suppressed records satisfy, as one class, the requirements on them."""
         gone = ~choice.kept
         asked = [test.people for test in self.tests if test.hidden and test.people is not None]
         if not asked or not gone.any():
@@ -174,7 +174,7 @@ class LatticeSearch:
         return all(bool(one(*whole).all()) for one in asked)
 
     def _decide(self, node: Node, state: npt.NDArray[np.int8]) -> bool:
-        """Find out whether what is monotone holds at a node, bisecting a chain of undecided nodes above it."""
+        """Determine whether monotone requirements hold at a node, bisecting a chain of undecided nodes above it."""
         monotone = [test for test in self.tests if test.monotone]
         if not monotone and not self.lasting:
             state[...] = _HOLDS
@@ -228,5 +228,5 @@ class LatticeSearch:
 
 
 def add_suppressed_class(kept: Ints, gone: Ints) -> Ints:
-    """Return (classes, values) counts of what is released: of the kept classes, then of the others as one, if any."""
+    """Return (classes, values) counts of a release: of the kept classes, then of the others as one, if any."""
     return np.vstack([kept, gone.sum(axis=0, keepdims=True)]) if len(gone) else kept

@@ -1,4 +1,4 @@
-"""What is generalised and how far it can be: the levels of attributes, and the axes that release them. No data."""
+"""The attributes and levels of a generalisation, and their axes. No data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl
 
 @frozen
 class Recoded:
-    """An attribute that makes classes.
+    """A class-defining attribute.
 
     Attributes:
         attribute: with its domain.
-        levels: what each category becomes at each level; the last one is a single group.
+        levels: the group of each category at each level; the last one is a single group.
         chosen: the numbers of the levels that may be chosen, increasing.
     """
 
@@ -40,11 +40,11 @@ class Recoded:
 
 @frozen
 class Goal:
-    """What is the best node of a lattice.
+    """The criterion for the best node of a lattice.
 
     Attributes:
-        loss: that decides among satisfying nodes.
-        weights: for each attribute how much it counts in `ncp`; not all 0.
+        loss: minimised over satisfying nodes.
+        weights: for each attribute its weight in `ncp`; not all 0.
         suppression: the share of records that may be suppressed, below 1.
         place: of the policy's entry, for errors.
     """
@@ -56,16 +56,16 @@ class Goal:
 
 
 def class_attributes(policy: Policy) -> tuple[Attribute, ...]:
-    """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
+    """Return the class-defining attributes: quasi-identifiers and unmodified columns that may identify a person."""
     return policy.linking
 
 
 def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
-    """Return an attribute with its levels: its hierarchy's, and `*` above them where they do not end in one group.
+    """Return an attribute with its levels: its hierarchy's, and `*` above them if they do not end in one group.
 
     Args:
-        attribute: with its domain; one that is insensitive is released as it is.
-        pinned: the level that the policy asks for.
+        attribute: with its domain; an insensitive one is released unmodified.
+        pinned: the level that the policy requires.
     """
     domain = attribute.domain or ()
     levels = attribute.hierarchy or (domain,)
@@ -78,12 +78,12 @@ def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
 def axes_at(
     attributes: Sequence[Recoded], node: Sequence[int], suppressed: Sequence[Sequence[int]] | None = None
 ) -> tuple[Recode, ...]:
-    """Return the axes that release a node: one a quasi-identifier, or one for all if something may be suppressed.
+    """Return the axes of a node: one a quasi-identifier, or one for all if suppression is permitted.
 
     Args:
-        attributes: what makes classes.
-        node: for each the place of its level among those that may be chosen.
-        suppressed: classes that are released as `*`, as positions of groups; None if nothing may be suppressed.
+        attributes: the class-defining ones.
+        node: for each the position of its level among those that may be chosen.
+        suppressed: classes that are released as `*`, as positions of groups; None without suppression.
     """
     levels = [a.levels[a.chosen[place]] for a, place in zip(attributes, node, strict=True)]
     if suppressed is not None:

@@ -1,7 +1,7 @@
-"""What generalisation costs: four losses of a node, and a bound of each that needs no classes, or fewer.
+"""Losses of generalisation: four losses of a node, and a bound of each that needs no classes, or fewer.
 
-With classes E of n records, group g of attribute a standing for |g| of its |D_a| categories, N records in all, and
-suppressed records released as `*` in every column, which stands for the whole domain:
+With classes E of n records, group g of attribute a containing |g| of its |D_a| categories, N records in all, and
+suppressed records released as `*` in every column, which contains the whole domain:
 
     ncp                  mean over records and attributes (weighted) of |g|/|D_a|, 0 for a category by itself;
                          a suppressed cell counts 1
@@ -9,9 +9,9 @@ suppressed records released as `*` in every column, which stands for the whole d
     average-class-size   N / number of classes, the suppressed records being one
     kl                   KL(original || released, spread uniformly inside groups) over the attributes, in nats
 
-Suppressing never lowers any of them, nor does generalising further without suppression: what a node loses without
-suppression bounds what it and every coarser one lose with it. (For kl: among all distributions that are uniform inside
-the node's classes the released one is the nearest to the original.)
+Suppressing never lowers any of them, nor does generalising further without suppression: a node's loss without
+suppression is a lower bound for it and every coarser one with suppression. (For kl: among all distributions that are
+uniform inside the node's classes the released one is the nearest to the original.)
 
 References:
     Xu et al. 2006, "Utility-Based Anonymization Using Local Recoding" (NCP); Bayardo, Agrawal 2005 (discernibility);
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Mask: TypeAlias = npt.NDArray[np.bool_]
 
 DIGITS = 12
-"""Losses that agree in so many significant digits are equal: what remains is rounding."""
+"""Losses that agree in so many significant digits are equal: the rest is rounding."""
 
 
 @frozen(slots=False)
@@ -48,9 +48,9 @@ class GeneralisationLoss:
     """A loss on the nodes of a lattice.
 
     Attributes:
-        name: which.
+        name: of the loss.
         tables: the lattice.
-        weights: (attributes,) how much each counts in `ncp`, in sum 1.
+        weights: (attributes,) the weight of each in `ncp`, in sum 1.
     """
 
     name: LossName
@@ -67,7 +67,7 @@ class GeneralisationLoss:
         return round_loss(_LOSSES[self.name](self, table, kept))
 
     def bounds(self) -> Array:
-        """Return an array over the lattice: what every node loses at least, known without its classes."""
+        """Return an array over the lattice: a lower bound of every node's loss, computed without its classes."""
         shape = self.tables.shape
         bound = np.zeros(shape)
         if self.name != "ncp":
@@ -77,7 +77,7 @@ class GeneralisationLoss:
         return np.array([round_loss(x) for x in bound.ravel()]).reshape(shape)
 
     def hints(self) -> Array:
-        """Return an array over the lattice to search it by, the least first: NCP without suppression."""
+        """Return an array over the lattice that orders the search, the least first: NCP without suppression."""
         return self.bounds() if self.name == "ncp" else GeneralisationLoss("ncp", self.tables, self.weights).bounds()
 
     @cached_property
@@ -122,7 +122,7 @@ class GeneralisationLoss:
         return float(table.n @ np.where(kept, own, self.weights.sum())) / self.tables.records
 
     def log_volume(self, table: Table) -> Array:
-        """Return (classes,) the logarithm of how many original combinations each class stands for."""
+        """Return (classes,) the logarithm of the number of original combinations in each class."""
         volume = np.zeros(len(table.n))
         for a, level in enumerate(table.node):
             volume += self._log_widths[a][level][table.codes[:, a]]
@@ -155,7 +155,7 @@ _LOSSES: Mapping[str, Callable[[GeneralisationLoss, Table, Mask], float]] = {
 
 
 def round_loss(x: float) -> float:
-    """Return a loss without the digits that are rounding."""
+    """Return a loss without digits below rounding."""
     return float(f"{x:.{DIGITS}g}")
 
 

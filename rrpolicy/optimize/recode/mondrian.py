@@ -2,12 +2,12 @@
 
 A box is cut along the attribute on which it is widest (as a share of the domain); if no cut along it is allowed, along
 the next one. Along an ordered attribute the most even of the allowed cuts is taken; a group of a hierarchy becomes its
-parts one level below, all of them at once; a category without order or hierarchy is told apart from all others or from
+parts one level below, all of them at once; a category without order or hierarchy is separated from all others or from
 none. Nothing is random: ties go to the attribute that comes first, and to the lower cut.
 
-All requirements are held to the parts of a cut together with the rest of the table, so that what is compared with the
-whole (t-closeness) is compared with the whole release. At the end a box is narrowed to where its records are, which
-changes no class.
+All requirements are tested on the parts of a cut together with the rest of the table, so that comparisons with the
+whole (t-closeness) use the whole release. At the end a box is narrowed to its occupied categories, which changes no
+class.
 
 References:
     LeFevre, DeWitt, Ramakrishnan 2006, "Mondrian Multidimensional k-Anonymity" (strict multidimensional partitioning).
@@ -43,11 +43,11 @@ GroupParts: TypeAlias = tuple[CategoryGroup, ...]
 
 @dataclass
 class MondrianAttribute:
-    """One attribute: which groups its categories are put into, and how a group can be cut.
+    """One attribute: the groups of its categories, and the ways to cut a group.
 
     Attributes:
         recoded: the attribute with its levels.
-        labels: group -> its number among the labels, in the order in which they were needed.
+        labels: group -> its number among the labels, in order of first use.
     """
 
     recoded: Recoded
@@ -69,12 +69,12 @@ class MondrianAttribute:
         return tuple(range(self.size))
 
     def number(self, group: CategoryGroup) -> int:
-        """Return a group's number; a group that was not needed before gets the next one."""
+        """Return a group's number; a new group gets the next one."""
         return self.labels.setdefault(group, len(self.labels))
 
     @property
     def ordered(self) -> CategoryGroup:
-        """Return the categories that have an order: none of a nominal attribute, and not what stands for no value."""
+        """Return the categories that have an order: none of a nominal attribute, and not those of missing values."""
         attribute = self.attribute
         if attribute.scale == "nominal" and attribute.bins is None:
             return ()
@@ -97,9 +97,9 @@ class MondrianAttribute:
             yield self.below(group)
 
     def around(self, group: CategoryGroup, occupied: set[int]) -> GroupParts:
-        """Return a cut of a group that leaves all occupied categories in one part, as narrow as it goes; or no cut.
+        """Return a cut of a group that leaves all occupied categories in one part, as narrow as possible; or no cut.
 
-        A range keeps what lies between its outermost occupied categories, a group of a hierarchy the part that holds
+        A range keeps the categories between its outermost occupied ones, a group of a hierarchy the part that holds
         them all, if one does.
         """
         if set(group) <= set(self.ordered):
@@ -111,12 +111,12 @@ class MondrianAttribute:
         return (group,)
 
     def arranged(self, used: Collection[int]) -> list[int]:
-        """Return the groups by number: first those that are used, in the order of the domain, then the others."""
+        """Return the groups by number: first the used ones, in the order of the domain, then the others."""
         groups = list(self.labels)
         return sorted(range(len(groups)), key=lambda i: (i not in used, groups[i][0], len(groups[i]), i))
 
     def names(self, groups: Iterable[CategoryGroup]) -> tuple[Value, ...]:
-        """Return the labels of groups, in their order; one that is taken, if by a category, gets its place in full."""
+        """Return the labels of groups, in their order; on a clash with a category, the group is spelled in full."""
         taken: dict[str, CategoryGroup] = {str(category): (c,) for c, category in enumerate(self.recoded.levels[0])}
         labels: list[Value] = []
         for group in groups:
@@ -129,7 +129,7 @@ class MondrianAttribute:
         return tuple(labels)
 
     def below(self, group: CategoryGroup) -> GroupParts:
-        """Return the parts of a group at the highest level of the hierarchy that parts it."""
+        """Return the parts of a group at the highest level of the hierarchy that divides it."""
         for level in reversed(self.recoded.levels):
             parts: dict[Value, list[int]] = {}
             for code in group:
@@ -139,7 +139,7 @@ class MondrianAttribute:
         return tuple((code,) for code in group)
 
     def label(self, group: CategoryGroup) -> Value:
-        """Return what a group is released as: a category, a group of the hierarchy, a range, or `*`."""
+        """Return the label of a group: a category, a group of the hierarchy, a range, or `*`."""
         domain = self.recoded.levels[0]
         if len(group) == 1:
             return domain[group[0]]
@@ -176,7 +176,7 @@ class MondrianPartition:
     tests: Sequence[ClassTest]
 
     def partition(self) -> Boxes | None:
-        """Return the cuts; None if the whole table, or the parts that must be told apart, fail a requirement."""
+        """Return the cuts; None if the whole table, or the parts that must be separate, fail a requirement."""
         whole = tuple(side.everything for side in self.sides)
         start = tuple(side.number(group) for side, group in zip(self.sides, whole, strict=True))
         cuts: list[Cut | None] = []
@@ -206,7 +206,7 @@ class MondrianPartition:
         return Boxes(start, tuple(cuts))
 
     def _forced(self, box: Box) -> tuple[int, GroupParts] | None:
-        """Return a cut that no requirement may prevent: what is not generalised is released as it is."""
+        """Return a cut that no requirement may prevent: an attribute that is not generalised is released unmodified."""
         for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
             if side.attribute.role is not Role.QUASI_IDENTIFIER and len(group) > 1:
                 return place, tuple((code,) for code in group)
@@ -226,7 +226,7 @@ class MondrianPartition:
         return None
 
     def _narrower(self, box: Box, here: Ints) -> tuple[int, GroupParts] | None:
-        """Return a cut that leaves all records and people in one part: it tells where they are, and no two apart."""
+        """Return a cut that leaves all records and people in one part: it narrows the box and separates no two."""
         if not len(here):
             return None
         for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
@@ -247,7 +247,7 @@ class MondrianPartition:
             dense = self._dense[test.joint]
             by_code = self._by_code(dense, here, place)
             inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
-            rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole stay as they are
+            rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole do not change
             mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
             if test.peaks is not None:
                 most = self._by_code(dense, here, place, np.maximum)
@@ -262,7 +262,7 @@ class MondrianPartition:
         return [bool(x.all()) for x in np.split(fine, ends[:-1])]
 
     def _by_code(self, dense: Ints, here: Ints, place: int, gather: np.ufunc = np.add) -> Ints:
-        """Return (categories, values) counts of some rows by an attribute: their sums, or what is gathered of them."""
+        """Return (categories, values) counts of some rows by an attribute: their sums, or another aggregate."""
         out = np.zeros((self.sides[place].size, dense.shape[1]), dtype=np.int64)
         gather.at(out, self.table.codes[here, place], dense[here])
         return out
@@ -284,7 +284,7 @@ def mondrian_partition(
 
     Args:
         counted: its finest table has the classes of the finest domain: codes are those of the domains.
-        attributes: what makes classes.
+        attributes: the class-defining ones.
         tests: the requirements on classes.
     """
     sides = tuple(MondrianAttribute(a) for a in attributes)

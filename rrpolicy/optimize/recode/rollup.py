@@ -1,7 +1,7 @@
 """Equivalence classes at every node of a generalisation lattice, rolled up from counts: rows are never read again.
 
-A node says, for each attribute, at which level of its hierarchy it is released. The classes of a node are the sums of
-the classes of any finer one; the smallest finer table that is still held is taken.
+A node is the level of its hierarchy at which each attribute is released. The classes of a node are the sums of the
+classes of any finer one; the smallest finer table that is still held is taken.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 Node: TypeAlias = tuple[int, ...]
-"""For each attribute the place of its level among those that may be chosen."""
+"""For each attribute the position of its level among those that may be chosen."""
 
 _HELD = 1 << 22
-"""Cells of all tables that are held for rolling up."""
+"""The most cells of all tables that are held for rolling up."""
 _SPARSE = 4
-"""A table whose domain has more than so many cells for each of the finer one's is sorted, not spread out."""
+"""The number of cells per cell of the finer table above which a table is sorted, not spread out."""
 
 
 @frozen(slots=False)
@@ -33,7 +33,7 @@ class GeneralisationLevels:
 
     Attributes:
         attribute: its name.
-        becomes: for each level, (size,) the group that each category becomes, groups numbered as they first occur.
+        becomes: for each level, (size,) the group of each category, groups numbered as they first occur.
         level: the level's number in the hierarchy, for each.
     """
 
@@ -51,7 +51,7 @@ class GeneralisationLevels:
         return np.bincount(self.becomes[place]).astype(np.int64)
 
     def between(self, finer: int, coarser: int) -> Ints:
-        """Return (groups of the finer level,) what each becomes at the coarser one."""
+        """Return (groups of the finer level,) the group of each at the coarser one."""
         image = np.zeros(self.groups[finer], dtype=np.int64)
         image[self.becomes[finer]] = self.becomes[coarser]
         return image
@@ -59,13 +59,13 @@ class GeneralisationLevels:
 
 @frozen(slots=False)
 class Joint:
-    """Counts of one sensitive attribute in classes, occupied cells alone.
+    """Counts of one sensitive attribute in classes, occupied cells only.
 
     Attributes:
         group: (cells,) the class.
         value: (cells,) the sensitive value.
         n: (cells,) records.
-        values: how many sensitive values there are.
+        values: number of sensitive values.
     """
 
     group: Ints
@@ -82,8 +82,8 @@ class Joint:
         """Return the counts of coarser classes.
 
         Args:
-            image: (classes so far,) the class that each becomes.
-            classes: how many there will be.
+            image: (classes so far,) the new class of each.
+            classes: number of new classes.
         """
         key = image[self.group] * self.values + self.value
         key, n = _sum_by_key(key, self.n, classes * self.values)
@@ -95,9 +95,9 @@ class Table:
     """The classes of one node.
 
     Attributes:
-        node: whose.
+        node: of the classes.
         codes: (classes, attributes) group of each attribute.
-        n: (classes,) records; all > 0, but for classes that only a population has.
+        n: (classes,) records; all > 0, except for classes that only a population has.
         joints: one for each sensitive attribute.
     """
 
@@ -118,7 +118,7 @@ class LatticeTables:
     Attributes:
         ladders: the attributes' levels.
         finest: the table at the finest node, (0, …, 0).
-        reference: the same of the people of a population; None if none are asked for.
+        reference: the same of the people of a population; None if not required.
     """
 
     ladders: tuple[GeneralisationLevels, ...]
@@ -133,7 +133,7 @@ class LatticeTables:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return how many levels each attribute has."""
+        """Return the number of levels of each attribute."""
         return tuple(len(ladder.becomes) for ladder in self.ladders)
 
     @property
@@ -152,7 +152,7 @@ class LatticeTables:
         return table
 
     def people(self, table: Table) -> tuple[Ints, int]:
-        """Return (classes,) the people of the population in the classes of a table, and how many are in none."""
+        """Return (classes,) the people of the population in the classes of a table, and the number in none."""
         if self.reference is None:
             raise ValueError("no population was counted")
         theirs = self.reference.at(table.node)
@@ -220,7 +220,7 @@ def finest_tables(
         codes: (cells, attributes) original categories, any order, repeated cells allowed.
         n: (cells,) records.
         joints: for each sensitive attribute (cells, attributes) original categories, (cells,) its value, (cells,)
-            records, and how many values it has.
+            records, and its number of values.
         reference: the people of a population over the same ladders.
     """
     shape = [ladder.groups[0] for ladder in ladders]
@@ -241,7 +241,7 @@ def finest_tables(
 
 
 def _row_numbers(codes: Ints, shape: Sequence[int]) -> Ints:
-    """Return one number for each row of codes, in the order of the rows."""
+    """Return one number for each row of codes, increasing with the rows' order."""
     key = np.zeros(len(codes), dtype=np.int64)
     for column, size in enumerate(shape):
         key = key * size + codes[:, column]
@@ -249,7 +249,7 @@ def _row_numbers(codes: Ints, shape: Sequence[int]) -> Ints:
 
 
 def _sum_by_key(key: Ints, n: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys in order, and the sum of n at each; keys with nothing are dropped."""
+    """Return the distinct keys in order, and the sum of n at each; keys with sum 0 are dropped."""
     if size <= _SPARSE * len(key):
         total = np.bincount(key, weights=n, minlength=size)
         found = np.flatnonzero(total)

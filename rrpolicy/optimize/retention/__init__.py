@@ -1,1 +1,1 @@
-"""Retention probabilities: the common one, and the one of each attribute that costs least."""
+"""Retention probabilities: the common one, and those of least error for each attribute."""

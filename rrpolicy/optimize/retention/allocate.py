@@ -1,4 +1,4 @@
-"""Filling a channel's open retention axes from the requirements of a policy: what randomising mechanisms share."""
+"""Open retention axes of a channel, filled in by the requirements of a policy: shared by randomising mechanisms."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Allocated:
     """A channel with its open axes filled in.
 
     Attributes:
-        channel: what satisfies every requirement, as the assessors decided.
-        origins: attribute -> where its parameter comes from, of those that were solved for.
+        channel: satisfies every requirement, as the assessors decided.
+        origins: attribute -> where its parameter comes from, for those that were solved for.
         unrounded: attribute -> its retention and keep probability before rounding down.
-        remarks: what limited the choice, what it gains, and how sure the search was.
+        remarks: the limits of the choice, its gain, and the certainty of the search.
     """
 
     channel: Product
@@ -69,7 +69,7 @@ def allocate(
     """Choose retention probabilities that satisfy every requirement of a task at once.
 
     Args:
-        channel: with every axis in its place; what its open axes hold does not matter, only their blocks.
+        channel: with every axis in its place; of its open axes only the blocks matter.
         solved: attributes on retention axes whose parameter is open; at least one.
         task: the requirements with their assessors, and the table or only N.
         optimal: those of least expected error (Guo, Ying, Wu 2011, Problem 1); else one retention probability for all
@@ -105,7 +105,7 @@ def allocate(
 def allocation_problem(
     template: ChannelTemplate, task: Task, workload: Sequence[Marginal] = (), digits: int = MIN_DIGITS
 ) -> Allocation:
-    """Return what is to be minimised under which constraints; see `allocate` for the arguments."""
+    """Return the objective and its constraints; see `allocate` for the arguments."""
     return Allocation(
         template.variables,
         expected_error_objective(template, workload, task.original),
@@ -118,7 +118,7 @@ def allocation_problem(
 
 
 def _parameter_origin(template: ChannelTemplate, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
-    """Return whether the parameters depend on more than N; refuse it where only N is given."""
+    """Return whether the parameters depend on more than N; refuse them if only N is given."""
     models = [r.model for r, assessor in task.requirements if assessor.rests_on(r) > Basis.CHANNEL]
     data = optimal and needs_data(template, workload)
     if isinstance(task.original, int):
@@ -135,10 +135,10 @@ def _satisfies_requirements(channel: Product, task: Task) -> bool:
 
 
 def _constraints(template: ChannelTemplate, task: Task) -> Iterator[Smooth]:
-    """Yield every requirement that can be differentiated, seen from the open axes alone.
+    """Yield every differentiable requirement, as a function of the open axes.
 
-    An assessor's constraint reads one keep probability for each retention axis; those that are given stay as they are.
-    What cannot be differentiated is left to pulling back, which asks the assessors.
+    An assessor's constraint reads one keep probability for each retention axis; those that are given are constant.
+    Other requirements are left to pulling back, which calls the assessors.
     """
     axes = [axis for axis in template.channel.axes if isinstance(axis, Retention)]
     start = np.array([float(axis.largest.keep) for axis in axes])
@@ -166,12 +166,12 @@ def _restricted_constraint(
 
 
 def _first_requirement_place(task: Task) -> Place | None:
-    """Return where the only requirement stands, or the first of several."""
+    """Return the place of the only requirement, or of the first of several."""
     return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
 
 
 def _unreachable_error(template: ChannelTemplate, task: Task) -> tuple[str, str, Place | None]:
-    """Return what the requirements reach as all that is open is drawn at random, what would help, and whose it is."""
+    """Return the requirements' values as all open axes become uniform, a remedy, and the place of the requirement."""
     least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
     said, hints, places = [], list[tuple[str, tuple[str, ...]]](), list[Place | None]()
     for requirement, assessor in task.requirements:
@@ -184,7 +184,7 @@ def _unreachable_error(template: ChannelTemplate, task: Task) -> tuple[str, str,
 
 
 def _combined_hints(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
-    """Return what would help each of several: what is of one alone after its name, what helps all of them last."""
+    """Return the remedies of several requirements: single ones after their names, common ones last."""
     every = [h for h in dict.fromkeys(h for _, helps in hints for h in helps) if all(h in helps for _, helps in hints)]
     own = [(of, [h for h in helps if h not in every]) for of, helps in hints]
     told = [f"for {of}: {'; or '.join(helps)}" for of, helps in own if helps]
@@ -193,7 +193,7 @@ def _combined_hints(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
 
 
 def _general_hints(template: ChannelTemplate, task: Task) -> Iterator[str]:
-    """Yield what may help where no requirement says what would, by the names of the attributes."""
+    """Yield general remedies, with the names of the attributes, if no requirement has one."""
     changed = {n for a in template.channel.axes if not isinstance(a, Identity) for n in a.attributes}
     given = [
         " with ".join(a.attributes) for a in template.channel.axes if isinstance(a, Retention) and not template.opens(a)
@@ -215,7 +215,7 @@ def _general_hints(template: ChannelTemplate, task: Task) -> Iterator[str]:
 def _binding_obstacles(
     requirement: Requirement, assessor: Assessor, least: Product, template: ChannelTemplate, task: Task
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield what cannot be brought under its limit: what it is of, how far it comes, and what would help."""
+    """Yield parts that cannot be brought under their limit: the part, the least value, and remedies."""
     if assessor.floor is not None and not isinstance(task.original, int):
         for floor in assessor.floor(requirement, template.channel, task.original, template.names):
             if not floor.feasible:
@@ -227,14 +227,14 @@ def _binding_obstacles(
 
 
 def _achieved_text(finding: Finding) -> str:
-    """Return what a requirement reaches, and how many stand in the way."""
+    """Return the value that a requirement achieves, and the number of groups and people over the limit."""
     over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
     said = f"{finding.model}: {_best_achieved(finding)}"
     return said + (over if finding.groups_over else "")
 
 
 def _table_size_hint(finding: Finding, task: Task) -> tuple[str, ...]:
-    """Return the hint for what must be as large as the table or larger: no randomisation helps."""
+    """Return the hint for a number that must be as large as the table or larger: no randomisation helps."""
     achieved, limit = finding.achieved, finding.limit
     if achieved is None or limit is None or achieved.value > limit or limit < task.records:
         return ()
@@ -242,7 +242,7 @@ def _table_size_hint(finding: Finding, task: Task) -> tuple[str, ...]:
 
 
 def _best_achieved(finding: Finding) -> str:
-    """Return the best that a requirement reaches: the largest of what must be large, else the smallest."""
+    """Return the best value of a requirement: the largest of those that must be large, else the smallest."""
     if finding.achieved is None or finding.limit is None:
         return "undecided however much is randomised"
     achieved, limit = finding.achieved.value, finding.limit
@@ -273,7 +273,7 @@ def _binding_limits(problem: Allocation, solution: AllocationSolution) -> Iterat
 def _comparison_remarks(
     template: ChannelTemplate, workload: Sequence[Marginal], task: Task, solution: AllocationSolution
 ) -> Iterator[Remark]:
-    """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
+    """Yield the gain of optimal over equal allocation, if known, and the number of agreeing starts."""
     if solution.common is not None and len(solution.keep) > 1:
         found = [_weighted_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
         errors = [
@@ -291,7 +291,7 @@ def _comparison_remarks(
 
 
 def _weighted_error(channel: Product, workload: Sequence[Marginal], task: Task) -> float | None:
-    """Return the weighted sum of the expected squared errors; None if N and the channel do not tell."""
+    """Return the weighted sum of the expected squared errors; None if N and the channel do not determine it."""
     parts = [
         (weight, expected_squared_error(channel, task.original, names))
         for weight, names in weighted_marginals(channel, workload)

@@ -35,11 +35,11 @@ def round_keep_down(keep: Fraction | float, size: int, digits: int = MIN_DIGITS)
     """Return the largest decimal of so many digits that is at most `keep` and still above 1/d.
 
     Rounding a keep probability down never raises risk, linking, epsilon or 1/k, as long as it stays above 1/d (data
-    processing). Where `digits` decimals leave no room above 1/d, more are taken.
+    processing). If `digits` decimals leave no room above 1/d, more are taken.
 
     Args:
-        keep: unrounded keep probability, in (1/d, 1]; a float stands for its exact binary value.
-        size: d, the number of categories; with one, the answer is 1.
+        keep: unrounded keep probability, in (1/d, 1]; a float means its exact binary value.
+        size: d, the number of categories; with one, the result is 1.
         digits: at least this many decimals, and never fewer than 5.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Constraints as a search over retention probabilities sees them."""
+"""Constraints as functions of retention probabilities, for a search."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 MIN_RETENTION = 2.0**-40
-"""Below this retention an attribute says nothing: what is not feasible here is not feasible at all."""
+"""Below this retention an attribute has no information: a problem infeasible here is infeasible."""
 MAX_RETENTION = 1 - 1e-9
 """Above this a solution means no randomisation; the search stays below, where every constraint is finite."""
 KNEE = -0.9
 HUGE = 1e12
 PLACES = 8
-"""Places whose values are remembered, which a search comes back to; of derivatives the last one alone."""
+"""Points whose values are cached, to which a search returns; of derivatives only the last."""
 
 
 @dataclass
 class CachedConstraints:
-    """Constraints as the search sees them: by retention, compressed, remembered, counted.
+    """Constraints for the search: by retention, compressed, cached, counted.
 
     A value g <= 0 becomes log(1 + g), its tangent below -0.9: the sign stays, a ratio such as risk/tau - 1 becomes
     nearly linear, and values far over the limit do not swamp the others.
@@ -43,7 +43,7 @@ class CachedConstraints:
         return rho + (1 - rho) / self.sizes
 
     def raw(self, rho: Array) -> Array:
-        """Return the constraints' own values; what is not a number counts as infinite."""
+        """Return the uncompressed values; NaN counts as infinite."""
         key = rho.tobytes()
         if key not in self._values:
             self.values += 1
@@ -65,7 +65,7 @@ class CachedConstraints:
 
         Args:
             rho: (variables,) the retentions.
-            working: which constraints' are wanted.
+            working: the constraints whose derivatives are needed.
 
         Returns:
             (len(working), variables).
@@ -80,7 +80,7 @@ class CachedConstraints:
         return self._slope[1][working] * ((1 - 1 / self.sizes) / (1 + g)[:, None])
 
     def over(self, rho: Array, slack: float = 0.0) -> bool:
-        """Whether a constraint is exceeded."""
+        """Return whether a constraint is exceeded."""
         return bool(np.any(self.compressed(rho) > slack))
 
     def names(self, rho: Array, least: float) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Points where requirements hold that may fail as more is retained and as less is: found by search, not by bisection.
+"""Feasible points of requirements that may fail as more is retained and as less is: by search, not by bisection.
 
-Reading a value correctly is such a number: randomising quasi-identifiers lowers it, randomising the value itself does
-not. What is found holds; that nothing is found is no proof that nothing does.
+The probability of reading a value correctly is such a number: randomising quasi-identifiers lowers it, randomising the
+value itself does not. A point that is found is feasible; finding none is no proof that there is none.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 LEVELS = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, MIN_RETENTION)
-"""Retention probabilities that are tried of all variables, and of all but one or two that are not randomised."""
+"""Retention probabilities tried for all variables, and for all but one or two that are not randomised."""
 KEPT = 2
-"""How many of them at most."""
+"""The most variables that are left unrandomised."""
 BEST = 3
-"""Points from which the largest violation is descended."""
+"""The number of points from which the largest violation is descended."""
 ACTIVE = 100
 """Constraints that are descended together, those with the largest values at the start."""
 STEPS = 60
@@ -31,7 +31,7 @@ HALVINGS = 40
 
 
 def largest_feasible_common(counted: CachedConstraints) -> float:
-    """Return the largest common retention that holds, among levels and, between two of them, by bisection.
+    """Return the largest feasible common retention, among levels and, between two of them, by bisection.
 
     Raises:
         RequirementError: RR102 if none of the levels holds.
@@ -55,7 +55,7 @@ def _bisect_common(counted: CachedConstraints, holds: float, fails: float) -> fl
 
 
 def feasible_point(counted: CachedConstraints) -> Array:
-    """Return retention probabilities at which every requirement holds: of those tried, with the least objective.
+    """Return feasible retention probabilities: of those tried, with the least objective.
 
     Raises:
         RequirementError: RR102 if the search finds none.
@@ -77,7 +77,7 @@ def feasible_point(counted: CachedConstraints) -> Array:
 
 
 def _reduce_violation(counted: CachedConstraints, rho: Array) -> Array:
-    """Return where the largest of the constraints is locally least, from a point, over x = log rho."""
+    """Return a local minimum, from a point, of the largest of the constraints, over x = log rho."""
     from scipy.optimize import Bounds, minimize
 
     search: Any = minimize

@@ -1,4 +1,4 @@
-"""What the optimiser minimises: the expected squared error of moment estimates, as a function of the retentions.
+"""The optimiser's objective: the expected squared error of moment estimates, as a function of the retentions.
 
 With P = rho I + (1 - rho)/d J, every column of P^-1 has the squared norm f_d(rho) = 1/d + (1 - 1/d)/rho^2, so
 ||P^-1||_F^2 = d f_d(rho). The expected squared error of a whole table is
@@ -28,10 +28,10 @@ _LARGE = 600.0
 
 @frozen
 class RetentionVariable:
-    """One retention probability that is looked for.
+    """One unknown retention probability.
 
     Attributes:
-        attribute: whose it is; of attributes together, their names.
+        attribute: its name; of attributes together, their names.
         blocks: sizes of the blocks that share it; one block, the whole domain, without blocks.
     """
 
@@ -46,12 +46,12 @@ class RetentionVariable:
 
 @frozen
 class MarginalErrorTerm:
-    """The expected squared error of one marginal, but for its factor 1/N.
+    """The expected squared error of one marginal, without its factor 1/N.
 
     Attributes:
         weight: > 0.
         variables: (m,) positions of the variables that the marginal involves.
-        sizes: (cells, m) size of the block that each cell lies in, for each of them.
+        sizes: (cells, m) size of the block of each cell, for each of them.
         mass: (cells,) share of the records, times the constants h_a of matrices that are given.
     """
 
@@ -72,7 +72,7 @@ class ExpectedError:
 
     Attributes:
         terms: the marginals.
-        offset: added to every value, so that it reads as the field writes it.
+        offset: added to every value, so that it has the field's usual form.
     """
 
     terms: tuple[MarginalErrorTerm, ...]

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 UNTOUCHED = 1 - 2e-9
-"""A retention from here on is what the search leaves at its upper end: it is tried without any randomisation first."""
+"""A retention of at least this is the upper end of the search: no randomisation is tried first."""
 TOWARDS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 1.0)
-"""How far towards a point that holds, on a logarithmic scale, rounding is tried again."""
+"""Steps towards a feasible point, on a logarithmic scale, at which rounding is tried again."""
 RAISES = 8
-"""Exact assessments spent on going from an upper bound's solution towards the exact limit."""
+"""The most exact assessments for raising an upper bound's solution towards the exact limit."""
 
 
 def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
@@ -45,7 +45,7 @@ def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], fl
         the keep probabilities and the factor, 1 if rounding down was enough.
 
     Raises:
-        RequirementError: RR102 if they accept none.
+        RequirementError: RR102 if they accept none of them.
     """
     keep = _rounded_or_none(problem, rho)
     if keep is not None:
@@ -63,20 +63,20 @@ def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], fl
 
 
 def move_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tuple[Fraction, ...]]:
-    """Round down; go towards a point that holds, on a logarithmic scale, until the assessors accept.
+    """Round down; move towards a feasible point, on a logarithmic scale, until the assessors accept.
 
-    Where scaling all retentions down may itself exceed a limit.
+    For requirements whose limit may be exceeded by scaling all retentions down.
 
     Args:
-        problem: what is solved.
-        rho: where the search ended.
-        safe: where every requirement holds, as the search sees them.
+        problem: to solve.
+        rho: result of the search.
+        safe: feasible by the constraints of the search.
 
     Returns:
-        retentions, and the keep probabilities that they are rounded to.
+        retentions, and their rounded keep probabilities.
 
     Raises:
-        RequirementError: RR102 if they accept none.
+        RequirementError: RR102 if they accept none of them.
     """
     for back in TOWARDS:
         moved = rho ** (1 - back) * safe**back
@@ -87,7 +87,7 @@ def move_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tu
 
 
 def _rounded_or_none(problem: Allocation, rho: Array) -> tuple[Fraction, ...] | None:
-    """Return what a point is rounded down to, without any randomisation where it is nearly none; None if refused."""
+    """Return a point rounded down, without any randomisation if it is nearly none; None if refused."""
     tried = dict.fromkeys(_round_keeps(problem, rho, most=most) for most in (UNTOUCHED, 1.0))
     return next((keep for keep in tried if problem.feasible(keep)), None)
 
@@ -95,14 +95,14 @@ def _rounded_or_none(problem: Allocation, rho: Array) -> tuple[Fraction, ...] | 
 def raise_to_limit(
     problem: Allocation, rho: Array, keep: tuple[Fraction, ...]
 ) -> tuple[Array, tuple[Fraction, ...], float]:
-    """Go from what an upper bound allows towards the exact limit: scale all log retentions by one factor, by bisection.
+    """Raise an upper bound's solution towards the exact limit: scale all log retentions by one factor, by bisection.
 
-    Each step asks the assessors once, and they are slow where a bound was needed.
+    Each step calls the assessors once, and they are slow if a bound was needed.
 
     Args:
         problem: whose requirements hold at `keep`.
         rho: retentions.
-        keep: what they were rounded to.
+        keep: their rounded values.
 
     Returns:
         retentions, keep probabilities and the factor in (0, 1].
@@ -123,7 +123,7 @@ def raise_to_limit(
 def _round_keeps(
     problem: Allocation, rho: Array, scale: Fraction = Fraction(1), most: float = 1.0
 ) -> tuple[Fraction, ...]:
-    """Return keep probabilities rounded down, all retentions scaled; what reaches `most` is not randomised."""
+    """Return keep probabilities rounded down, all retentions scaled; those that reach `most` are not randomised."""
     return tuple(
         Fraction(1)
         if r >= most and scale == 1
@@ -136,17 +136,17 @@ ACTIVE = 40
 """Constraints added to the working set at a time, those with the largest values first."""
 DEFAULT_STARTS = 5
 FINE = 1e-3
-"""How far a point is scaled down at most beyond what it takes."""
+"""The most by which a point is scaled down beyond the necessary."""
 TOLERANCE = 1e-7
 FULL, ROUGH = 1e-10, 1e-7
-"""Accuracy of the objective from the first start; and from the others, of which one that ends lower is followed on."""
+"""Accuracy of the objective from the first start, and from the others; one of these that ends lower is refined."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def solve_common_retention(problem: Allocation) -> AllocationSolution:
     """Return the largest common retention probability that satisfies every requirement.
 
-    For caps on epsilon this is Ikarashi et al. 2014, Algorithms 1-3, with the smallest of the requirements' answers.
+    For caps on epsilon this is Ikarashi et al. 2014, Algorithms 1-3, with the smallest result of the requirements.
 
     Raises:
         RequirementError: RR102 if no retention probability satisfies them.
@@ -164,12 +164,12 @@ def solve_common_retention(problem: Allocation) -> AllocationSolution:
 def minimise_error(problem: Allocation, starts: int = DEFAULT_STARTS) -> AllocationSolution:
     """Return the retention probabilities of least expected error that satisfy every requirement.
 
-    Local optimality is what a start gives; how many starts agreed is said. Never worse than the common retention
+    A start yields a local optimum; the number of agreeing starts is returned. Never worse than the common retention
     probability, which is the first start.
 
     Args:
-        problem: what to solve.
-        starts: how many starts; the common retention probability is the first.
+        problem: to solve.
+        starts: number of starts; the common retention probability is the first.
 
     Raises:
         RequirementError: RR102 if no retention probability satisfies the requirements.
@@ -205,7 +205,7 @@ def minimise_error(problem: Allocation, starts: int = DEFAULT_STARTS) -> Allocat
 
 
 def _minimise_from_feasible(problem: Allocation, first: CachedConstraints, starts: int) -> AllocationSolution:
-    """Minimise where requirements may also fail as less is retained: from points that hold, wherever they lie.
+    """Minimise if requirements may also fail as less is retained: from any feasible points.
 
     Raises:
         RequirementError: RR102 if the search finds none.
@@ -225,7 +225,7 @@ def _minimise_from_feasible(problem: Allocation, first: CachedConstraints, start
 
 @frozen(slots=False)
 class _LocalSolution:
-    """Where one start ended."""
+    """The result of one start."""
 
     rho: Array
     objective: float
@@ -241,7 +241,7 @@ def _feasible_common(counted: CachedConstraints, *, cheap: bool = False) -> floa
 
     Args:
         counted: the constraints.
-        cheap: where every requirement is one number, bisect: some evaluations more, and no optimiser to import.
+        cheap: if every requirement is one number, bisect: some evaluations more, and no optimiser to import.
     """
     size = len(counted.sizes)
     if not counted.problem.constraints or not size or not counted.over(np.ones(size)):
@@ -278,7 +278,7 @@ def _starting_point(common: float, size: int, index: int) -> Array:
 def _descend(
     problem: Allocation, counted: CachedConstraints, rho: Array, safe: Array, accuracy: float
 ) -> _LocalSolution:
-    """Minimise from one start; the working set grows until nothing outside it is exceeded."""
+    """Minimise from one start; the working set grows until no constraint outside it is exceeded."""
     least = min(float(safe.min()), 1.0) * 1e-3
     working: Ints = np.empty(0, dtype=np.int64)
     for _ in range(5):
@@ -303,7 +303,7 @@ def _slsqp(
 
     least, accuracy = to
     search: Any = minimize  # its stubs want array shapes that no caller has
-    whole = rho >= 1  # what is not randomised stays so: a requirement may fail as soon as it is
+    whole = rho >= 1  # unrandomised attributes stay so: randomising one may fail a requirement
 
     def at(x: Array) -> Array:
         return np.where(whole, 1.0, np.exp(x))
@@ -327,7 +327,7 @@ def _slsqp(
 
 
 def _make_feasible(counted: CachedConstraints, rho: Array, safe: Array) -> Array:
-    """Return the point itself if it holds within tolerance, else scaled down as it takes, or what holds anyway."""
+    """Return the point itself if it is feasible within tolerance, else scaled down as needed, or the safe point."""
     outside = 1.0
     for scale in (1.0, 1 - 1e-6, 1 - 1e-4, 1 - 1e-2, 0.9, 0.75, 0.5):
         if counted.over(_scale_retentions(rho, scale), TOLERANCE):
@@ -342,7 +342,7 @@ def _make_feasible(counted: CachedConstraints, rho: Array, safe: Array) -> Array
 
 
 def _scale_retentions(rho: Array, scale: float) -> Array:
-    """Return retentions scaled down, but of what is not randomised."""
+    """Return retentions scaled down, except for attributes that are not randomised."""
     return np.where(rho >= 1, rho, rho * scale)
 
 
@@ -358,7 +358,7 @@ def _rounded_solution(
     return replace(found, active=active, pulled_back=scale, raised=raised)
 
 
-def _build_solution(  # noqa: PLR0917 what it says
+def _build_solution(  # noqa: PLR0917 one argument for each field
     counted: CachedConstraints,
     end: _LocalSolution,
     keep: tuple[Fraction, ...],

@@ -1,4 +1,4 @@
-"""What is to be solved, and what a solution says. An allocation shares the noise out between attributes."""
+"""An allocation problem and its solution: the division of noise between attributes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Allocation:
     """Minimise an expected error over retention probabilities in (0, 1], subject to every requirement.
 
     Attributes:
-        variables: the retention probabilities looked for; attributes of one category are left out.
-        objective: what is minimised.
-        constraints: every requirement; each sees the keep probabilities of the variables, in their order.
+        variables: the unknown retention probabilities; attributes of one category are left out.
+        objective: to minimise.
+        constraints: every requirement, a function of the keep probabilities of the variables, in their order.
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
-        floor: what the requirements reach as all retentions go to 0, and what would help, for RR102; with the
-            place of the first that stands in the way.
-        place: of the requirements in the policy, for RR102 where none stands in the way by itself.
+        floor: the requirements' values as all retentions go to 0, and remedies, for RR102; with the place of the first
+            that fails.
+        place: of the requirements in the policy, for RR102 if none fails by itself.
     """
 
     variables: tuple[RetentionVariable, ...]
@@ -41,18 +41,18 @@ class Allocation:
 
     @property
     def bounded(self) -> bool:
-        """Whether the search sees an upper bound in place of a requirement's own number."""
+        """Return whether the search uses an upper bound in place of a requirement's number."""
         return any(constraint.bound for constraint in self.constraints)
 
     @property
     def monotone(self) -> bool:
-        """Whether whatever holds goes on holding as all retention probabilities are scaled down."""
+        """Return whether feasible retention probabilities remain feasible when all are scaled down."""
         return all(constraint.monotone for constraint in self.constraints)
 
 
 @frozen
 class EvaluationCount:
-    """How often the constraints were evaluated from one start."""
+    """The number of evaluations of the constraints from one start."""
 
     value: int
     jacobian: int
@@ -63,18 +63,18 @@ class AllocationSolution:
     """Keep probabilities that satisfy every requirement, as decided by the assessors.
 
     Attributes:
-        keep: (variables,) exact, rounded down; of the largest block where there are blocks.
+        keep: (variables,) exact, rounded down; of the largest block if there are blocks.
         unrounded: (variables,) keep probabilities before rounding.
         retention: (variables,) retention probabilities before rounding.
         objective: at the unrounded solution.
-        starts: how many the search began from.
-        agreed: how many of them ended at this objective.
+        starts: number of starts of the search.
+        agreed: number of starts that ended at this objective.
         evaluations: of each start.
         active: names of the requirements that limit the solution.
-        pulled_back: what all retentions were scaled by before rounding so that every requirement holds; mostly 1.
-        raised: what the logarithms of the retentions of a search on an upper bound were scaled by, towards the exact
-            limit; 1 where the search saw the requirements themselves.
-        common: (variables,) keep probabilities of the best common retention, rounded down; None if not known.
+        pulled_back: the factor for all retentions before rounding so that every requirement holds; mostly 1.
+        raised: the factor for the logarithms of the retentions of a search on an upper bound, towards the exact limit;
+            1 if the search used the requirements themselves.
+        common: (variables,) keep probabilities of the best common retention, rounded down; None if unknown.
     """
 
     keep: tuple[Fraction, ...]
@@ -94,7 +94,7 @@ def infeasible_error(problem: Allocation, names: tuple[str, ...]) -> Requirement
     """Return the error of a problem that no retention probability solves.
 
     Args:
-        problem: what was to be solved.
+        problem: to solve.
         names: the requirements that fail however much is randomised.
     """
     floor, hint, place = problem.floor()

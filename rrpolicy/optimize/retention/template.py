@@ -1,4 +1,4 @@
-"""A channel whose retention axes are open, and how the expected error of marginals depends on what fills them."""
+"""A channel with open retention axes, and the expected error of marginals as a function of these."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @frozen(slots=False)
 class ChannelTemplate:
-    """A channel and which of its retention axes are open: what these hold does not matter, only their blocks.
+    """A channel and its open retention axes: of these only the blocks matter.
 
     Attributes:
         channel: with every axis in its place.
-        solved: attributes whose retention probability is looked for; of those that are randomised together, all.
+        solved: attributes whose retention probability is unknown; of those that are randomised together, all.
     """
 
     channel: Product
@@ -54,14 +54,14 @@ class ChannelTemplate:
 
     @property
     def variables(self) -> tuple[RetentionVariable, ...]:
-        """Return what is looked for, an open axis each."""
+        """Return the unknowns, one for each open axis."""
         sizes = (tuple(sorted({block.size for block in axis.blocks})) for axis in self.open)
         return tuple(
             RetentionVariable(" with ".join(a.attributes), size) for a, size in zip(self.open, sizes, strict=True)
         )
 
     def retention(self, keep: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Return the retention probabilities that belong to keep probabilities of the largest blocks."""
+        """Return the retention probabilities for keep probabilities of the largest blocks."""
         return tuple(retention_probability(p, axis.largest.size) for p, axis in zip(keep, self.open, strict=True))
 
     def filled(self, keep: Sequence[Fraction]) -> Product:
@@ -77,7 +77,7 @@ class ChannelTemplate:
 
 
 def weighted_marginals(channel: Product, workload: Sequence[Marginal]) -> list[tuple[float, tuple[str, ...]]]:
-    """Return weight and attributes of every marginal that counts: those declared, else all that is randomised."""
+    """Return weight and attributes of every marginal that counts: those declared, else all randomised ones."""
     return [(float(m.weight), m.marginal) for m in workload] or [(1.0, randomised_attributes(channel))]
 
 
@@ -87,9 +87,9 @@ def expected_error_objective(
     """Return the expected error of the whole table, or of the declared workload, as a function of the open axes.
 
     Args:
-        template: what is open.
+        template: with the open axes.
         workload: the declared marginals; empty for the whole table.
-        original: the table; or its number of records, if `needs_data` does not say that more is needed.
+        original: the table; or its number of records, if `needs_data` is False.
     """
     terms = [
         _marginal_term(template, *marginal, original) for marginal in weighted_marginals(template.channel, workload)
@@ -100,7 +100,7 @@ def expected_error_objective(
 
 
 def needs_data(template: ChannelTemplate, workload: Sequence[Marginal]) -> bool:
-    """Whether what is least depends on the data: unequal blocks, or marginals that other matrices weigh unequally."""
+    """Return whether the optimum depends on the data: unequal blocks, or unequal weights by other matrices."""
     looked_at = [m.marginal for m in workload] or [template.names]
     if any(_has_uneven_blocks(axis, names) for axis in template.open for names in looked_at):
         return True
@@ -115,7 +115,7 @@ def _has_uneven_blocks(axis: Retention, names: Collection[str]) -> bool:
 
 
 def _spanned_cells(axis: Retention, names: Collection[str]) -> tuple[int, ...]:
-    """Return of each block the number of cells of a marginal that it spans; 1 where the marginal is of others."""
+    """Return, for each block, the number of cells of a marginal that it spans; 1 for a marginal of other attributes."""
     if set(axis.attributes).isdisjoint(names):
         return (1,)
     sizes = axis.sizes_in(names)
@@ -152,7 +152,7 @@ def _marginal_term(
 
 
 def _block_sizes(axis: Retention, names: Collection[str]) -> Array:
-    """Return for each category in how many cells of a marginal its block lies."""
+    """Return for each category the number of cells of a marginal that its block spans."""
     sizes = np.empty(axis.original_size)
     for block, size in zip(axis.blocks, _spanned_cells(axis, names), strict=True):
         sizes[list(block.members)] = size

@@ -1,4 +1,4 @@
-"""The marginals that a policy declares its analysts will look at. Light: read when a policy is checked."""
+"""The marginals that a policy declares for its analysts. Light: imported when a policy is checked."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Marginal(BaseModel):
 
 
 def workload_problems(workload: Sequence[Marginal], policy: Policy, randomised: Collection[str]) -> list[Problem]:
-    """Return what is wrong with a workload (RR237): it speaks of what is not released, or leaves something out.
+    """Return problems of a workload (RR237): attributes that are not released, or missing ones.
 
     Args:
         workload: as `[mechanism] workload` states it; empty for the whole table.
         policy: for the released attributes and the places.
-        randomised: attributes that are randomised; each must be looked at.
+        randomised: attributes that are randomised; each must be in a marginal.
     """
     released = {a.name for a in policy.released if a.categorical}
     wrong: list[tuple[str, str, str | None]] = []

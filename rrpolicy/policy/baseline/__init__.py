@@ -1,1 +1,1 @@
-"""Baselines: what a policy takes from the one that it extends, and where it would fall below it."""
+"""Baselines: settings that a policy inherits from the policy that it extends, and where it would weaken them."""

@@ -27,13 +27,13 @@ def category_contents(
     """Return the contents of each category.
 
     A category of values outside of the domain may grow: a requirement of it then guards more people. If it has a
-    threshold of its own, other values that join it lose theirs.
+    separate threshold, other values that join it lose theirs.
 
     Args:
         cells: name -> interval of each bin, or each value of the domain as text.
         outside: the category of values that no cell holds; None if there is none.
         nulls: the category of nulls; None if there is none.
-        limited: categories that have a threshold of their own, as text.
+        limited: categories with a separate threshold, as text.
     """
     found = {_category_name(name): frozenset([content]) for name, content in cells.items()}
     grows = outside is None or category_text(outside) not in limited
@@ -49,7 +49,7 @@ def table_category_contents(table: Node, limited: Container[str]) -> Held:
 
     Args:
         table: of the column.
-        limited: categories that have a threshold of their own, as text.
+        limited: categories with a separate threshold, as text.
     """
     outside, nulls = (
         None if at is None or at.value == REJECT_VALUE else _plain_category(at.value) for at in map(table.get, _SPARE)
@@ -68,7 +68,7 @@ def table_category_contents(table: Node, limited: Container[str]) -> Held:
 
 
 def category_name_node(table: Node, name: Name) -> Node:
-    """Return where a column's table in a file gives a category its name."""
+    """Return the node where a column's table in a file names a category."""
     spare = (
         at for at in map(table.get, _SPARE) if at is not None and _category_name(_plain_category(at.value)) == name
     )

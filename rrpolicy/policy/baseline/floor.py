@@ -1,4 +1,4 @@
-"""A baseline is a floor: what of a policy is weaker than the baseline that it extends, by the direction of each key."""
+"""A baseline is a floor: the keys in which a policy is weaker than the baseline that it extends, by their direction."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from rrpolicy.policy.tree.problems import short_toml
 
 DROPPED_ROLES = ("identifier", "excluded")
 URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Begins a uri that is no path."""
+"""The beginning of a uri that is no path."""
 
 
 @frozen
 class _ComparedKey:
-    """A key of a policy beside the baseline's.
+    """A key of a policy with the baseline's.
 
     Attributes:
         key: dotted, such as `attributes.age.bins`.
-        column: whose key it is; None of what is no column's.
+        column: that has the key; None for keys outside of columns.
         old: the baseline's value, if it states one.
         new: the policy's, if it states one.
-        above: the policy's table that the key stands in, or would.
-        named: the baseline has the column, too; of what is no column's, it says where its data are.
+        above: the policy's table that holds the key, or would.
+        named: the baseline has the column, too; outside of columns, the baseline locates its data.
     """
 
     key: str
@@ -49,13 +49,12 @@ class _ComparedKey:
 
     @property
     def told(self) -> str:
-        """Return the key as messages tell it, with its column."""
+        """Return the key for messages, with its column."""
         last = f"`{self.key.rpartition('.')[2]}`"
         return last if self.column is None else f"{last} of '{self.column}'"
 
     @property
     def dropped(self) -> bool:
-        """Return whether the policy drops the column."""
         role = self.above.get("role")
         return self.column is not None and role is not None and role.value in DROPPED_ROLES
 
@@ -93,7 +92,7 @@ def is_relaxable(key: str, relaxable: frozenset[str]) -> bool:
 
 
 def _comparable_keys(key: str, base: Node, child: Node) -> Iterator[_ComparedKey]:
-    """Yield a key as it stands in a policy and its baseline; a column's once for every column that the policy names."""
+    """Yield a key of a policy with its baseline's; a column's once for every column that the policy names."""
     section, _, last = key.rpartition(".")
     if section == "attributes.*":
         attributes = child.get("attributes")
@@ -101,7 +100,7 @@ def _comparable_keys(key: str, base: Node, child: Node) -> Iterator[_ComparedKey
             before = base.get("attributes", name)
             old = None if before is None else before.get(last)
             if old is None and table.get(last) is not None:
-                old = base.get("source", last)  # what holds of every column that says nothing of its own
+                old = base.get("source", last)  # the value for columns without one
             yield _ComparedKey(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
     elif section == "privacy":
         yield from _compared_entry_options(last, base, child)
@@ -120,7 +119,7 @@ def _comparable_keys(key: str, base: Node, child: Node) -> Iterator[_ComparedKey
 
 
 def _table_key(table: Node | None, last: str) -> Node | None:
-    """Return what a table states under a key; the column of counts may stand in the uri, too."""
+    """Return the value of a key of a table; the uri, too, may name the column of counts."""
     stated = None if table is None else table.get(last)
     uri = None if table is None or last != "multiplicity" else table.get("uri")
     if stated is not None or uri is None:
@@ -130,13 +129,13 @@ def _table_key(table: Node | None, last: str) -> Node | None:
 
 
 def _changes_count_column(key: str, above: Node, before: Node | None) -> bool:
-    """Return whether a policy names another uri in place of one that says which column counts."""
+    """Return whether a policy replaces a uri that names the column of counts."""
     inherited = before is None or before.get("multiplicity") is not None
     return key == "source.multiplicity" and not inherited and above.get("uri") is not None
 
 
 def _baseline_waivers(base: Node, waivers: Node | None) -> Node | None:
-    """Return the waivers that let stand what a baseline asks: a policy may waive what it asks of itself alone."""
+    """Return waivers of the baseline's requirements: a policy may waive only its own."""
     if waivers is None:
         return None
     utility, review = base.get("utility"), base.get("context", "review_by")
@@ -154,7 +153,7 @@ def _baseline_waivers(base: Node, waivers: Node | None) -> Node | None:
 
 
 def _compared_entry_options(option: str, base: Node, child: Node) -> Iterator[_ComparedKey]:
-    """Yield an option of each [[privacy]] entry of a model that the baseline asks for, beside the same entry there."""
+    """Yield an option of each [[privacy]] entry of a model that the baseline requires, with the baseline's."""
     for entry in _privacy_entries(child):
         model = entry.get("model")
         before = [
@@ -187,19 +186,19 @@ def remove_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
 
 
 def _equal_except(one: Node, other: Node, option: str) -> bool:
-    """Return whether two entries say the same, but for one option."""
+    """Return whether two entries are equal except for one option."""
     said = [{k: v for k, v in entry.plain().items() if k != option} for entry in (one, other)]
     return bool(said[0] == said[1])
 
 
 def _replaces_mechanism(section: str, base: Node, child: Node) -> bool:
-    """Return whether a policy takes the place of the whole [mechanism], with keys that it does not state."""
+    """Return whether a policy replaces the whole [mechanism], including keys that it does not state."""
     old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
     return section == "mechanism" and old is not None and new is not None and old.value != new.value
 
 
 def _weakenings(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield in what a key is weaker: where, and what the policy does there."""
+    """Yield each weakening of a key: the node, and the policy's change."""
     old, new = one.old, one.new
     match rule.direction:
         case Direction.STATED | Direction.ASSUMED if new is not None:
@@ -221,7 +220,7 @@ def _weakenings(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, 
 
 
 def _value_changes(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield that a value is not the baseline's; of a table that the baseline reads, also that it states none."""
+    """Yield a problem if a value is not the baseline's; in a table that the baseline reads, also if none is stated."""
     old, new = one.old, one.new
     if old is not None and (new is None or not _same_value(old, new, rule)):
         yield new or one.above, f"has another {one.told} than the baseline"
@@ -230,7 +229,7 @@ def _value_changes(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Nod
 
 
 def _lower_claims(one: _ComparedKey, _: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield that a number is below the baseline's, or stated where that states none."""
+    """Yield a problem if a number is below the baseline's, or stated where the baseline states none."""
     new = one.new
     if new is None:
         return
@@ -240,7 +239,7 @@ def _lower_claims(one: _ComparedKey, _: DirectionRule) -> Iterator[tuple[Node, s
 
 
 def _weaker_choices(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield that a value is neither the baseline's nor the strictest; a list only where the baseline states none."""
+    """Yield a problem if a value is not the baseline's or the strictest; for a list, if the baseline states none."""
     new = one.new
     several = new is not None and isinstance(new.value, list)
     if new is None or (new.value == rule.value and not several) or (several and not new.items):
@@ -260,7 +259,7 @@ _VERBS = {
 
 
 def _limit_excesses(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield that a value lies beyond the baseline's, or beyond the one that stands where none is stated."""
+    """Yield a problem if a value lies beyond the baseline's, or beyond the default if that states none."""
     order = rule.value if isinstance(rule.value, tuple) else ()
     unstated = None if order else rule.value
     limit = unstated if one.old is None else one.old.value
@@ -273,7 +272,7 @@ def _limit_excesses(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iterat
 
 
 def _added_statements(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield what is stated that the baseline does not state; of a list, each item."""
+    """Yield statements that the baseline does not contain; of a list, each item."""
     if not isinstance(new.value, list):
         if one.old is None:
             yield new, f"states {one.told}, which the baseline does not"
@@ -289,7 +288,7 @@ def _added_statements(one: _ComparedKey, new: Node, rule: DirectionRule) -> Iter
 
 
 def _category_differences(one: _ComparedKey, old: Node) -> Iterator[tuple[Node, str]]:
-    """Yield why categories are not the baseline's in its order, or some of them."""
+    """Yield each reason why categories are not the baseline's in its order, or some of them."""
     if not isinstance(old.value, list):
         return
     if one.new is None or not isinstance(one.new.value, list):
@@ -307,7 +306,7 @@ def _category_differences(one: _ComparedKey, old: Node) -> Iterator[tuple[Node, 
 
 
 def _renamed_categories(one: _ComparedKey, base: Node) -> Iterator[Problem]:
-    """Yield that a category of the baseline holds something else under the same name."""
+    """Yield a problem if a category of the baseline has other contents under the same name."""
     before = base.get("attributes", str(one.column))
     if before is None or one.dropped:
         return
@@ -324,7 +323,7 @@ def _renamed_categories(one: _ComparedKey, base: Node) -> Iterator[Problem]:
 
 
 def _same_value(old: Node, new: Node, rule: DirectionRule) -> bool:
-    """Return whether two values are one; of two files, whether they are the same file."""
+    """Return whether two values are equal; for file names, whether they name one file."""
     named = rule.value == NAME_KEY or any(URI_SCHEME.match(str(n.value)) for n in (old, new))
     if isinstance(old.value, str) and isinstance(new.value, str) and not named:
         files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
@@ -333,7 +332,7 @@ def _same_value(old: Node, new: Node, rule: DirectionRule) -> bool:
 
 
 def _unit_problems(key: str, base: Node, child: Node) -> Iterator[Problem]:
-    """Yield that a policy tells other units of protection apart: by a name for them, or by other identifiers."""
+    """Yield a problem if a policy has other units of protection: another name for them, or other identifiers."""
     old = _effective_unit(base)
     new = _effective_unit(base, child)
     if old is None or new == old:
@@ -345,7 +344,7 @@ def _unit_problems(key: str, base: Node, child: Node) -> Iterator[Problem]:
 
 
 def _effective_unit(*files: Node) -> object:
-    """Return the column that tells units apart, the later files over the earlier: as `Policy.unit`."""
+    """Return the column that identifies units, later files over earlier ones: as `Policy.unit`."""
     named, roles = None, {}
     for file in files:
         named = file.get("source", "unit") or named

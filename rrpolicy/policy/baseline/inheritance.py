@@ -1,4 +1,4 @@
-"""Inheritance: a policy that extends a baseline adds to it and may not fall below it."""
+"""Inheritance: a policy that extends a baseline adds to it and may not weaken it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rrpolicy.policy.tree.document import MAX_DEPTH, Node, read_document
 from rrpolicy.policy.tree.problems import mark_nodes, short_toml, validation_problems
 
 TreeTransform: TypeAlias = Callable[[Node], Node]
-"""Makes another policy of a file's own tree, before its baselines are held against it."""
+"""A function that changes a file's own tree before its baselines are compared with it."""
 AliasFinder: TypeAlias = Callable[[Node, Node], Mapping[str, str]]
 """The other names of mechanisms -> their names, by the plugins that a baseline and a policy list."""
 
@@ -29,7 +29,7 @@ class MergedPolicy:
 
     Attributes:
         root: the merged tree; each node keeps the place in the file that it came from.
-        relaxable: what a policy that extends this one may relax; None if it extends none and says nothing.
+        relaxable: keys that a policy that extends this one may relax; None if it extends none and states none.
         complete: every baseline could be read, so what is missing is really missing.
         baselines: the files that it extends, the nearest first.
     """
@@ -53,7 +53,7 @@ def read_merged(
         path: the policy file.
         problems: gets what is wrong with the shape of any of the files and with their inheritance.
         root: that the baselines must lie under.
-        alter: makes another policy of what the file itself holds; by default it stays as it is.
+        alter: changes the file's own tree; by default it is left unchanged.
         aliases: called where a policy and its baseline name the mechanism in two ways.
 
     Raises:
@@ -159,7 +159,7 @@ def _string_items(root: Node, *keys: str) -> frozenset[str]:
 
 
 _OF_ONE = (("policy", "changes"), ("context", "approved_by"))
-"""What is said of one policy alone, and is not inherited."""
+"""Statements about one policy only, which are not inherited."""
 _ADDED = (
     *(("privacy",), ("utility",), ("waivers",), ("policy", "plugins")),
     *(("context", "auxiliary_data"), ("context", "notices"), ("context", "signatories"), ("context", "demands")),
@@ -169,7 +169,7 @@ _ADDED = (
 
 
 def _canonical_mechanism(base: Node, child: Node, aliases: AliasFinder) -> Node:
-    """Return a policy whose mechanism has the baseline's name, where both name one mechanism in two ways."""
+    """Return a policy with the baseline's name of the mechanism, if both name one mechanism in two ways."""
     old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
     if old is None or new is None or old.value == new.value or old.wrong or new.wrong:
         return child
@@ -205,7 +205,6 @@ def _fold_child(base: Node, child: Node) -> Node:
 
 
 def _without_key(node: Node, section: str, key: str) -> Node:
-    """Return a tree without a key of one of its tables."""
     table = node.get(section)
     if table is None or key not in table.table:
         return node
@@ -229,7 +228,7 @@ def _append_entries(into: Node, base: Node, child: Node, key: str) -> None:
 
 
 def _rebase_uri(folded: Node, base: Node, child: Node, section: str, key: str) -> None:
-    """Let a uri that the baseline gave start from the policy's own folder."""
+    """Make a uri from the baseline relative to the policy's own folder."""
     uri, table = base.get(section, key), folded.get(section)
     if uri is None or table is None or folded.get(section, key) is not uri or not isinstance(uri.value, str):
         return

@@ -1,1 +1,1 @@
-"""The folder that a policy lies in: which files it may name, which commit it is, and how uris tell of counts."""
+"""The folder that holds a policy: the files that it may name, its git commit, and uris of tables of counts."""

@@ -1,6 +1,6 @@
-"""Tables of distinct rows with counts, as uris: `counts:n:people.parquet` says that n tells how often each row stands.
+"""Tables of distinct rows with counts, as uris: `counts:n:people.parquet` means that n is the count of each row.
 
-The uri alone says so. It is no part of a policy's digest: a release is the same from records and from their counts.
+Only the uri states it. It is no part of a policy's digest: a release is the same from records and from their counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ def counts_uri(uri: str, multiplicity: str) -> str:
 
     Args:
         uri: of the table itself.
-        multiplicity: the column that says how often each row stands.
+        multiplicity: the column that holds the count of each row.
     """
     return f"{SCHEME}:{quote(multiplicity, safe=' ')}:{uri}"
 
 
 def split_counts_uri(uri: str) -> tuple[str | None, str]:
-    """Return the column that says how often each row stands, None of a table of records, and the table's own uri."""
+    """Return the column that holds the count of each row, None for a table of records, and the table's own uri."""
     scheme, _, rest = uri.partition(":")
     column, colon, own = rest.partition(":")
     return (unquote(column), own) if scheme == SCHEME and column and colon else (None, uri)

@@ -1,6 +1,6 @@
-"""The git repository that a policy lies in, read from its files.
+"""The git repository that holds a policy, read from its files.
 
-git itself is not run: in a folder that somebody else wrote its settings name programs to start.
+git itself is not run: in a folder from an untrusted source its settings can name programs to start.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def repository_root(folder: Path) -> Path | None:
 
 
 def head_commit(folder: Path) -> str | None:
-    """Return the commit that HEAD names; None where there is none that can be read.
+    """Return the commit that HEAD names; None if there is none that can be read.
 
-    Whether a file is unchanged since then is not told: that takes git's objects, see `blob`.
+    Changes of a file since then are not detected: that takes git's objects, see `blob_id`.
     """
     above = repository_root(folder)
     if above is None:
@@ -44,11 +44,11 @@ def head_commit(folder: Path) -> str | None:
 
 
 def blob_id(content: bytes, of: str) -> str:
-    """Return git's id of a file: `git rev-parse COMMIT:path` tells whether the commit holds just this.
+    """Return git's id of a file: it equals `git rev-parse COMMIT:path` if the commit holds these bytes.
 
     Args:
         content: the file's bytes.
-        of: a commit; its length tells which digest the repository uses.
+        of: a commit; its length determines the digest that the repository uses.
     """
     whole = b"blob %d\0" % len(content) + content
     new = len(of) == hashlib.sha256().digest_size * 2

@@ -1,4 +1,4 @@
-"""Which files a policy may name: those under a root. A policy is no program, and reads nothing else on its own."""
+"""The files that a policy may name: those under a root. A policy is no program, and reads nothing else by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rrpolicy.policy.folder.repository import repository_root
 from rrpolicy.safe_io.document import read_following_links
 
 MAX_FILE_BYTES = 16 * 2**20
-"""Bytes of a file that a policy names."""
+"""The most bytes of a file that a policy names."""
 
 
 class OutsideError(Exception):
@@ -19,7 +19,7 @@ class OutsideError(Exception):
 
 @frozen
 class Root:
-    """The folder under which the files lie that a policy names: baselines and hierarchies. Its table lies anywhere.
+    """The folder that contains the files that a policy names: baselines and hierarchies. Its table may lie anywhere.
 
     Attributes:
         folder: with links resolved.

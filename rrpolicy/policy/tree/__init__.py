@@ -1,1 +1,1 @@
-"""A policy file before it means anything: values beside their places, and what is wrong with them."""
+"""A policy file before it is resolved: values with their places, and problems of its shape."""

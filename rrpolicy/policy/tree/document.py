@@ -1,4 +1,4 @@
-"""A policy file as a tree: every value beside the place where it stands."""
+"""A policy file as a tree: every value with its place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def toml_places(content: bytes, lines: Sequence[str], file: str) -> dict[KeyPath
     Args:
         content: the file; valid TOML in UTF-8.
         lines: the same as text, without line ends.
-        file: the name that places tell.
+        file: the name that places contain.
 
     Returns:
         path of keys and indices -> (place of the key, place of the value); an item of an array is its own key.
@@ -126,7 +126,7 @@ class _PositionWalker:
         return Place(self.file, row + 1, before + 1, dotted, line, max(1, stop - before))
 
     def column(self, row: int, byte: int) -> int:
-        """Return the characters before a byte of a row, counted on from where the last call ended."""
+        """Return the number of characters before a byte of a row, counted from the end of the last call."""
         at, counted, characters = self.achieved if self.achieved[0] == row and self.achieved[1] <= byte else (row, 0, 0)
         characters += len(self.rows[at][counted:byte].decode(errors="replace"))
         self.achieved = (row, byte, characters)
@@ -135,7 +135,7 @@ class _PositionWalker:
 
 LARGEST = 4 * 2**20
 MAX_DEPTH = 32
-"""Tables and arrays within one another, and parts of a dotted key."""
+"""The most nested tables and arrays, and parts of a dotted key."""
 MOST_VALUES = 250_000
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH}}}")
@@ -151,9 +151,9 @@ class Node:
 
     Attributes:
         value: a table as a dict of nodes, an array as a list of nodes, or a scalar (floats as Decimal).
-        place: where the value stands; of a table written with a header, the header.
-        key: where the key that names it stands; the same as `place` for an item of an array.
-        wrong: a problem of it was reported, so nothing more is to be built on it.
+        place: of the value; of a table written with a header, the header.
+        key: the place of its key; the same as `place` for an item of an array.
+        wrong: a problem of it was reported, so nothing more is built on it.
     """
 
     value: Contents
@@ -196,16 +196,16 @@ class Node:
 
 
 FLOOR_ABSENT_TABLES = ("attributes", "mechanism")
-"""Tables that a policy of rules alone does not have; its [source], if any, has no `uri`."""
+"""Tables that a policy of rules only does not have; its [source], if any, has no `uri`."""
 
 
 def is_policy(content: bytes) -> bool:
-    """Return whether a file says that it is a policy: `schema = 1`."""
+    """Return whether a file declares itself a policy: `schema = 1`."""
     return _POLICY.search(content.decode(errors="replace")) is not None
 
 
 def is_floor(content: bytes) -> bool:
-    """Return whether a policy holds rules alone: no table, no columns, no mechanism; others extend it."""
+    """Return whether a policy holds rules only: no table, no columns, no mechanism; others extend it."""
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError):
@@ -218,7 +218,7 @@ def is_floor(content: bytes) -> bool:
 
 
 def policies_in_folder(folder: Path) -> tuple[Path, ...]:
-    """Return the policies that lie in a folder itself, by name; rules alone are in the policies that extend them."""
+    """Return the policies directly in a folder, by name; rules alone are in the policies that extend them."""
     found = []
     for file in sorted(folder.glob("*.toml")):
         with suppress(OSError):
@@ -246,17 +246,17 @@ def _folder_policies(folder: Path) -> tuple[Path, ...]:
 
 
 def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
-    """Read a TOML file. Lines of it are quoted only if it says that it is a policy: `schema = 1`.
+    """Read a TOML file. Lines of it are quoted only if it declares itself a policy: `schema = 1`.
 
     Args:
         path: the file.
-        shown: its name as places tell it.
+        shown: its name in places.
         root: that it must lie under, where another policy names it; it must then be a policy.
 
     Raises:
         OutsideError: if it lies elsewhere.
         PolicyError: RR200 if it cannot be read, RR201 if it is not UTF-8 or begins with a byte order mark, RR202 if
-            it is not TOML, RR203 if a key stands twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
+            it is not TOML, RR203 if a key occurs twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
             too many values.
     """
     content = _file_content(path, shown, root)
@@ -295,7 +295,7 @@ def _file_content(path: Path, shown: str, root: Root | None) -> bytes:
 
 
 def _require_bounded_size(values: Mapping[str, object], shown: str) -> None:
-    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built of them.
+    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built from them.
 
     Raises:
         PolicyError: RR287.
@@ -366,7 +366,7 @@ def _syntax_problem(error: Exception, lines: list[str], shown: str) -> Problem:
 
 
 def _invalid_date_text(place: Place) -> str | None:
-    """Return what is written as a day where a file goes wrong, and is none; None if it is something else."""
+    """Return the text of an invalid date where parsing of a file fails; None if it is something else."""
     for found in _DAY.finditer(place.text):
         if found.start() < place.column <= found.end() + 1:
             with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, said as problems of the policy file at their places."""
+"""Errors of pydantic as problems of the policy file at their places."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 def home_table_hint(key: str) -> str | None:
-    """Return a hint under which tables a key of the language belongs; None if it is no key of it."""
+    """Return a hint that names the tables to which a key of the language belongs; None if it is no key."""
     homes = [above for above, _, last in (known.rpartition(".") for known in DIRECTION_RULES) if last == key]
     if not homes:
         return None
@@ -64,7 +64,7 @@ _TABLES = {
     "attributes.*": "a column, such as [attributes.age]",
     **{several: f"[[{several}]]" for several in ("privacy", "utility", "waivers", "policy.changes", "ledger.budget")},
 }
-"""How messages name a table of the language that is not written in single brackets."""
+"""Names in messages of tables that are not written in single brackets."""
 
 
 def choices_text(known: Iterable[str]) -> str:
@@ -96,7 +96,7 @@ def unknown_name_problem(code: str, what: str, node: Node, known: Iterable[str],
 
 @frozen
 class _LocatedError:
-    """One error of pydantic, found again in the file; `branched` if it speaks of one branch of a union."""
+    """One error of pydantic, found again in the file; `branched` if it concerns one branch of a union."""
 
     path: tuple[str | int, ...]
     node: Node
@@ -105,7 +105,7 @@ class _LocatedError:
 
 
 def validation_problems(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
-    """Yield what pydantic found wrong with a table, once for each place, and mark the nodes.
+    """Yield pydantic's errors of a table, once for each place, and mark the nodes.
 
     Args:
         error: of validating `root.plain()` or a part of it.
@@ -126,7 +126,7 @@ def validation_problems(error: ValidationError, root: Node, model: type[BaseMode
 
 
 def mark_nodes(root: Node, path: Iterable[str | int]) -> None:
-    """Mark every node on the way to a wrong one."""
+    """Mark every node on the path to a wrong one."""
     node = root
     for part in path:
         node.wrong = True
@@ -181,13 +181,13 @@ def _validation_problem(group: list[_LocatedError], model: type[BaseModel]) -> P
 
 
 def _offending_node(told: str, node: Node) -> Node:
-    """Return the key that a table's error is of; the table if of none."""
+    """Return the key that a table's error is about; the table if none."""
     key = offending_key(told, node.table)
     return node if key is None else node.table[key]
 
 
 def _percentage_hint(value: object, told: str) -> str | None:
-    """Return how a percentage is written, where a number above 1 stands for a share."""
+    """Return a hint how to write a percentage, if a number above 1 is given for a share."""
     number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     if not number or not told.endswith(("at most 1", "1 or less")):
         return None
@@ -196,7 +196,7 @@ def _percentage_hint(value: object, told: str) -> str | None:
 
 
 def _example_hint(model: type[BaseModel], path: list[str]) -> str | None:
-    """Return how a key's value is written, where its field has an example."""
+    """Return a hint how to write a key's value, if its field has an example."""
     examples = [example for field in _named_fields(model, path) for example in field.examples or ()]
     return f"such as `{path[-1]} = {_example_toml(examples[0])}`" if examples else None
 
@@ -223,7 +223,6 @@ def _named_fields(model: type[BaseModel], path: Sequence[str | int]) -> list[Fie
 
 
 def _example_toml(value: Any) -> str:
-    """Return an example as TOML."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_example_toml(item)}" for key, item in value.items()) + " }"
     return f"[{', '.join(map(_example_toml, value))}]" if isinstance(value, list) else short_toml(value)
@@ -293,6 +292,6 @@ def _table_text(key: str) -> str:
 
 
 def entry_text(key: str) -> str:
-    """Return a table as the file writes it; of an array of tables, which one, counted from 1."""
+    """Return a table as the file writes it; for an array of tables, with the number of the entry, counted from 1."""
     above, _, last = key.rpartition(".")
     return f"[[{above}]] {int(last) + 1}" if last.isdigit() else f"[{key}]"

@@ -1,4 +1,4 @@
-"""Tables of distinct rows with counts: one column says how often each row stands, and is no column of the table."""
+"""Tables of distinct rows with counts: one column holds the count of each row, and is no column of the data."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WHOLE = "whole numbers from 0 on, the records that each row stands for"
 
 @frozen
 class CountsRelation:
-    """A table of counts as it is read.
+    """A table of counts as read.
 
     Attributes:
-        source: SQL of its rows, those that stand for nothing left out, with a last column `MULTIPLICITY`.
+        source: SQL of its rows without those of count 0, with a last column `MULTIPLICITY`.
         columns: without that column.
-        rows: how many there are.
-        records: that they stand for.
+        rows: number of rows.
+        records: number of records that they represent.
     """
 
     source: str
@@ -39,7 +39,7 @@ class CountsRelation:
 def read_counts_relation(
     connection: duckdb.DuckDBPyConnection, name: str, source: str, columns: Sequence[StoredColumn], multiplicity: str
 ) -> CountsRelation:
-    """Read what a table's rows stand for.
+    """Read a table of counts.
 
     Args:
         connection: DuckDB.
@@ -49,7 +49,7 @@ def read_counts_relation(
         multiplicity: the name of the column of counts.
 
     Raises:
-        DataError: RR347 if there is no such column, RR348 if it holds what are no counts, RR342 if there are too many
+        DataError: RR347 if there is no such column, RR348 if it holds invalid counts, RR342 if there are too many
             records.
     """
     stored = next((c for c in columns if c.name == multiplicity), None)

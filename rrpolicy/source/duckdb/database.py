@@ -1,4 +1,4 @@
-"""Tables and views of an attached DuckDB database, found by looking their names up: a name is never run as SQL."""
+"""Tables and views of an attached DuckDB database, looked up in its catalogue: a name is never run as SQL."""
 
 from __future__ import annotations
 

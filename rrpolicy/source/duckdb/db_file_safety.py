@@ -1,4 +1,4 @@
-"""A DuckDB file that somebody else made may hold one plain table, and nothing that runs when it is read."""
+"""A DuckDB file from an untrusted source may hold one plain table, and nothing that runs when it is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHERS = {
     "duckdb_constraints": "true",
     "duckdb_triggers": "true",
 }
-"""Catalogues of what may not be there."""
+"""Catalogues of objects that must be absent."""
 
 
 def create_table_sql(name: str, columns: Sequence[tuple[str, str]]) -> str:
@@ -37,14 +37,14 @@ def create_table_sql(name: str, columns: Sequence[tuple[str, str]]) -> str:
 def unexpected_contents(
     connection: duckdb.DuckDBPyConnection, database: str, table: str, columns: Sequence[tuple[str, str]]
 ) -> str:
-    """Return, in words, what a database holds that was not promised; "" if it is exactly one plain table.
+    """Return the unexpected contents of a database in words; "" if it is exactly the expected plain table.
 
-    Generated columns, defaults, constraints and comments count: the table's own statement has to be the one promised.
+    Generated columns, defaults, constraints and comments count: the table's statement must be the expected one.
 
     Args:
         connection: that the database is open in.
         database: its name there.
-        table: the promised one.
+        table: the expected one.
         columns: its columns with engine types.
     """
     for catalogue, condition in _engine_catalogues():
@@ -64,7 +64,7 @@ def unexpected_contents(
 
 @cache
 def _engine_catalogues() -> tuple[tuple[str, str], ...]:
-    """Return the catalogues that this engine has; one that it does not know of cannot hold anything."""
+    """Return the catalogues that this engine has; a database cannot hold objects of a catalogue that it lacks."""
     import duckdb
 
     with duckdb.connect() as plain:
@@ -74,7 +74,7 @@ def _engine_catalogues() -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=64)
 def _expected_definition(table: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str]:
-    """Return the name and the statement of a table that is made as promised, as the engine tells them."""
+    """Return the name and the statement of the expected table, as the engine reports them."""
     import duckdb
 
     with duckdb.connect() as plain:

@@ -1,8 +1,8 @@
-"""CSV as RFC 4180 has it: commas (tabs in .tsv), double quotes, UTF-8, a header; gzip is read as it is.
+"""CSV by RFC 4180: commas (tabs in .tsv), double quotes, UTF-8, a header; gzip is read directly.
 
-`[source.csv]` says what is otherwise. CSV has no types and no null: an empty field, quoted or not, is null, and so are
-the codes of missing values. A column's type is BOOLEAN, BIGINT, DOUBLE, DATE or TIMESTAMP if every value is spelled as
-such (`.5` and `1e-05` are numbers, `01` and `1e3` text), else VARCHAR; a domain of text reads it as text in any case.
+`[source.csv]` states deviations. CSV has no types and no null: an empty field, quoted or not, is null, and so are the
+codes of missing values. A column's type is BOOLEAN, BIGINT, DOUBLE, DATE or TIMESTAMP if every value is spelled as such
+(`.5` and `1e-05` are numbers, `01` and `1e3` text), else VARCHAR; a domain of text reads it as text in any case.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import CsvSettings
 
 _EXPONENT = "([eE][+-]([0-9]{1,2}|[12][0-9]{2}))"
-"""With its sign, as programs write it: `1e3` is more likely a code."""
+"""An exponent with its sign, as programs write it: `1e3` is more likely a code."""
 DECIMAL_PATTERN = f"-?(0|[1-9][0-9]*)?[.][0-9]+{_EXPONENT}?"
-"""Of a number with a fraction."""
+"""A number with a fraction."""
 NUMBER_PATTERN = f"-?(0|[1-9][0-9]*){_EXPONENT}?|{DECIMAL_PATTERN}"
-"""Of any finite number."""
+"""Any finite number."""
 _SPELLINGS = {
     "BOOLEAN": "true|false",
     "BIGINT": "0|-?[1-9][0-9]{0,17}",
@@ -42,12 +42,12 @@ _SPELLINGS = {
     "TIMESTAMP": "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?",
 }
 FIRST = "column 1"
-"""The name of a first column without one: R and pandas write the numbers of rows so."""
+"""The name given to a nameless first column: R and pandas write row numbers so."""
 _TOGETHER = 16
 """Columns whose types are found in one pass: tests of hundreds at once take gigabytes, and longer than some passes."""
 _PARSED_ONCE = "parsed once"
 _PARSED = ("DATE", "TIMESTAMP")
-"""Types of which not every value that is spelled so exists."""
+"""Types with well-spelled values that do not exist, such as 30 February."""
 
 
 def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
@@ -55,8 +55,8 @@ def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile
 
     Args:
         path: of the file.
-        settings: how it is spelled.
-        scratch: where it is copied if it has another encoding, or lines before its header.
+        settings: its format.
+        scratch: the folder for a copy if it has another encoding, or lines before its header.
 
     Raises:
         DataError: RR303 if it cannot be unpacked, RR304 if it is not in its encoding.
@@ -74,11 +74,11 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
 
     Args:
         path: of the file, as messages name it.
-        file: what is read of it.
-        settings: how it is spelled.
+        file: the file as opened.
+        settings: its format.
 
     Raises:
-        DataError: RR303 if fields are parted by something else; RR304 if it is not UTF-8; RR308 if there is no header,
+        DataError: RR303 if the fields have another delimiter; RR304 if it is not UTF-8; RR308 if there is no header,
             or one with more or fewer fields than the first record.
     """
     try:
@@ -110,7 +110,7 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
 
 
 def header_width_error(name: str, names: int, width: int) -> DataError:
-    """Return that a header has another number of fields than the records below it (RR308)."""
+    """Return RR308 for a header with another number of fields than the records below it."""
     message = f"{name}: the header has {names} field{'s' * (names != 1)} and the first record {width}"
     hint = "mend the first line, such as a comma too many at its end; `skip` under [source.csv] is for lines above it"
     return DataError(Problem("RR308", message, expected="a name for each field of a record", hint=hint))
@@ -128,11 +128,11 @@ def _encoding_error(path: str, settings: CsvSettings) -> DataError:
 
 
 def csv_scan_sql(path: str, file: CsvTextFile, names: Sequence[str]) -> str:
-    """Return SQL that reads the file, every column as text, refusing what is malformed.
+    """Return SQL that reads the file, every column as text, refusing malformed records.
 
     Args:
-        path: as the engine is to open it.
-        file: how it is spelled.
+        path: as the engine opens it.
+        file: its format.
         names: the columns.
     """
     told = {"skip": "0", "comment": "''", "encoding": "'utf-8'", "strict_mode": "true", "null_padding": "false"}
@@ -149,11 +149,11 @@ def columns(
         connection: DuckDB.
         source: SQL that reads the file.
         names: the columns.
-        reading: how numbers are spelled, and the codes of missing values.
+        reading: the format of numbers, and the codes of missing values.
 
     Returns:
-        SQL that reads the file without those codes; the number of records; each column with the type all its values
-        are spelled in.
+        SQL that reads the file without those codes; the number of records; each column with the type in which all its
+            values are spelled.
     """
     source = with_missing_as_null(source, [StoredColumn(name, "VARCHAR") for name in names], reading)
     if reading.column_wise:
@@ -173,7 +173,7 @@ def columns(
 
 
 def _type_test_sql(sql: str, *, comma: bool) -> list[str]:
-    """Return SQL of aggregates: whether all values are of each type; how many are numbers, with the other mark."""
+    """Return SQL of aggregates: whether all values are of each type; the number with the other decimal mark."""
     mark, other = (decimal_comma_pattern, str) if comma else (str, decimal_comma_pattern)
     tests = []
     for kind, spelling in _SPELLINGS.items():
@@ -192,7 +192,7 @@ def decimal_comma_pattern(pattern: str) -> str:
 
 
 def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredColumn:
-    """Return a column from what its tests found."""
+    """Return a column from the results of its tests."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
     numbers, others, padded, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 4]
     odd = known - numbers if numbers or others or padded else 0
@@ -200,12 +200,12 @@ def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredC
 
 
 def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
-    """Count the records without the engine, which may lose one that is longer than it can read, and says nothing.
+    """Count the records without the engine, which may silently lose a record longer than it can read.
 
     Args:
         path: of the file, as messages name it.
-        file: what was read of it.
-        records: how many the engine read.
+        file: the file as opened.
+        records: number of records that the engine read.
 
     Raises:
         DataError: RR326 if it read another number.

@@ -1,8 +1,8 @@
-"""How a column becomes category codes inside the engine: domains, bins, outside values and nulls as SQL.
+"""A column's encoding as category codes inside the engine: domains, bins, outside values and nulls as SQL.
 
-A code is the position in `attribute.domain`; -1 stands for a value outside of it and -2 for a null that the policy does
-not allow. Encoding has two steps. *Keys* are computed for each record, on dictionary vectors where the engine has them;
-the *code* is computed from the keys, once a group when records are grouped.
+A code is the position in `attribute.domain`; -1 is a value outside of it and -2 a null that the policy does not allow.
+Encoding has two steps. *Keys* are computed for each record, on dictionary vectors where the engine has them; the *code*
+is computed from the keys, once a group when records are grouped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AttributeEncoding:
         keys: name -> SQL over the table's columns, for each record.
         code: SQL over the keys (and the join) giving the int32 code.
         join: SQL of a join with the domain as a table of `value` and `code`; or empty.
-        joined: that table's name and what it holds; None without a join.
+        joined: that table's name and contents; None without a join.
     """
 
     keys: Mapping[str, str]
@@ -49,7 +49,7 @@ def encode(attribute: Attribute, column: StoredColumn, prefix: str) -> Attribute
     Args:
         attribute: with its domain.
         column: the table's column.
-        prefix: what the names of the keys begin with; unique in the statement.
+        prefix: the beginning of the names of the keys; unique in the statement.
 
     Raises:
         DataError: RR312 if the column's type cannot hold the domain's values or be binned.
@@ -84,10 +84,10 @@ class GroupingEncoding:
     """An encoding for grouping only, of text with few categories: the engine then counts in an array.
 
     Attributes:
-        key: SQL of the group's key, null for nulls and outside values alike.
-        known: SQL to count beside it: the values that are not null.
+        key: SQL of the group's key, null for both nulls and outside values.
+        known: SQL counted in addition: the values that are not null.
         code: SQL of the code over the key, that count and `n`.
-        mixed: SQL that is true where a group holds both nulls and outside values, so that the code does not stand.
+        mixed: SQL that is true if a group holds both nulls and outside values, so that the code is invalid.
         bits: of the key in the engine's array.
     """
 
@@ -99,7 +99,7 @@ class GroupingEncoding:
 
 
 def grouping_encoding(attribute: Attribute, column: StoredColumn, prefix: str) -> GroupingEncoding | None:
-    """Return the swift encoding of an attribute, None if it has none; arguments and errors as `encode`."""
+    """Return an attribute's encoding for grouping, None if it has none; arguments and errors as `encode`."""
     if attribute.bins is not None or attribute.domain is None:
         return None
     how = compare_with_domain(attribute, column)
@@ -124,7 +124,7 @@ def grouping_encoding(attribute: Attribute, column: StoredColumn, prefix: str) -
 
 
 def domain_position(domain: tuple[Value, ...], value: Value) -> int:
-    """Return where a category stands in a domain; true is not taken for 1.
+    """Return a category's position in a domain; true differs from 1.
 
     Raises:
         ValueError: if it is not in the domain.
@@ -142,10 +142,10 @@ def category_code(attribute: Attribute, category: Value | None, otherwise: int) 
 
 @frozen
 class DomainComparison:
-    """How a column is held against its domain.
+    """A comparison of a column with its domain.
 
     Attributes:
-        places: the codes of the categories that the column itself can hold.
+        places: the codes of the categories that the column can hold.
         values: those categories.
         type: the engine type to compare in.
         sql: the column in that type.
@@ -158,7 +158,7 @@ class DomainComparison:
 
 
 def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainComparison:
-    """Return how the column is compared with the domain.
+    """Return the comparison of a column with its domain.
 
     The categories named by `nulls` and `outside` need not be of the column's type.
 
@@ -192,7 +192,7 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
 
 
 def _compares_as_text(meant: Sequence[Value], column: StoredColumn) -> bool:
-    """Return whether categories are held against the text of a CSV column: as text, unless all are dates or times."""
+    """Return whether categories are compared with a CSV column as text: always, unless all are dates or times."""
     texts = bool(meant) and all(isinstance(v, str) for v in meant)
     moments = column.family is TypeFamily.MOMENT and all(parse_moment(v, column.type) is not None for v in meant)
     return texts and not moments
@@ -231,7 +231,7 @@ def _duplicate_category_error(attribute: Attribute, column: StoredColumn) -> Dat
 
 
 def _numeric_comparison(column: StoredColumn, values: list[Value]) -> tuple[str, str]:
-    """Return the type that a number column is compared in, so that equal numbers are equal, and its SQL."""
+    """Return the type in which a numeric column is compared, so that equal numbers are equal, and its SQL."""
     if column.type == "FLOAT":
         return "FLOAT", column.typed
     if column.family is TypeFamily.REAL or any(isinstance(v, float) for v in values):
@@ -262,7 +262,7 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
-    """Return RR312 for a column whose numbers are read as text because of others that are none."""
+    """Return RR312 for a column of numbers that is read as text because some values are no numbers."""
     records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
     hints = []
     if column.other_mark:
@@ -306,7 +306,7 @@ def _bin_code_sql(attribute: Attribute, column: StoredColumn) -> str:
 
 
 def _edge_sql(edge: float | str, kind: str) -> str:
-    """Return SQL of an edge; empty for an infinite one beside dates or times, which all lie inside."""
+    """Return SQL of an edge; empty for an infinite edge of dates or times, all of which lie inside."""
     if isinstance(edge, str):
         return f"{literal(edge)}::{kind}"
     return literal(float(edge)) if kind not in MOMENTS else ""
@@ -334,7 +334,7 @@ def _binning_problem(attribute: Attribute, column: StoredColumn, *, moments: boo
 
 
 def _binary_search_sql(x: str, edges: list[str], codes: list[int]) -> str:
-    """Return SQL of a binary search: `edges` part the codes."""
+    """Return SQL of a binary search for the code of x, with `edges` between the codes."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2

@@ -1,4 +1,4 @@
-"""Which files a table is, and the state they are in: device, inode, size and time of change of every one."""
+"""The files of a table and their state: device, inode, size and time of change of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rrpolicy.frozen_dataclass import frozen
 _MAGIC = frozenset("*?[")
 MOST_FILES = 10_000
 _MOST_ENTRIES = 1_000_000
-"""Names that a glob may look at."""
+"""The most names that a glob may inspect."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class Pinned:
         return tuple(real for found, real, *_ in self.state if not found.endswith("\0beside"))
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if a file changed, appeared or went away."""
+        """Raise `RefusedError` (RR410) if a file was changed, added or removed."""
         try:
             same = _file_state(self.pattern, self.companions) == self.state
         except OSError:
@@ -104,7 +104,7 @@ def checked_path(path: str) -> str:
 
 
 def refuse_pipe(path: str) -> None:
-    """Refuse what can be read once only: a pipe, standard input or a device.
+    """Refuse a file that can be read only once: a pipe, standard input or a device.
 
     Raises:
         DataError: RR300 if it is one.
@@ -129,7 +129,7 @@ def _glob_paths(pattern: str) -> list[str]:
     """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot.
 
     Raises:
-        DataError: RR340 if there are too many, or too much is looked at to find them.
+        DataError: RR340 if there are too many, or too many names were inspected.
     """
     first, *parts = Path(pattern).parts
     paths, look = [first], _BoundedGlob(pattern)
@@ -141,7 +141,7 @@ def _glob_paths(pattern: str) -> list[str]:
 
 
 class _BoundedGlob:
-    """Looks at names, and gives up where there are too many."""
+    """An expansion of globs that stops at too many names."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

@@ -1,4 +1,4 @@
-"""Codes of missing values as nulls: the table is read through SQL that puts null where a column holds such a code.
+"""Codes of missing values as nulls: the table is read through SQL that replaces such codes by null.
 
 A code matches a value that is spelled like it. A number matches every spelling of it in text (`99`, `99.0`, `99,0`),
 and in a column of numbers its value; a column that cannot hold a code has none of it.
@@ -22,16 +22,16 @@ def with_missing_as_null(source: str, columns: Sequence[StoredColumn], reading: 
     """Return SQL of a table with the codes of missing values as nulls; the table itself if no column has any.
 
     Args:
-        source: SQL that stands after FROM.
+        source: SQL after FROM.
         columns: the table's columns, in order.
-        reading: says which codes.
+        reading: has the codes.
     """
     conditions = {c.name: sql for c in columns if (sql := _missing_code_sql(c, reading.codes(c.name)))}
     return with_nulls_where(source, columns, conditions) if conditions else source
 
 
 def with_nulls_where(source: str, columns: Sequence[StoredColumn], conditions: Mapping[str, str]) -> str:
-    """Return SQL of a table in which a column is null where a condition on it holds."""
+    """Return SQL of a table in which a column is null if a condition on it holds."""
     selected = [
         f"CASE WHEN {conditions[c.name]} THEN NULL ELSE {sql} END AS {sql}" if c.name in conditions else sql
         for c in columns
@@ -41,7 +41,7 @@ def with_nulls_where(source: str, columns: Sequence[StoredColumn], conditions: M
 
 
 def _missing_code_sql(column: StoredColumn, codes: Sequence[Value]) -> str:
-    """Return SQL that is true where a column holds one of the codes; empty if it can hold none."""
+    """Return SQL that is true if a column holds one of the codes; empty if it can hold none."""
     sql = identifier(column.name)
     if column.family is TypeFamily.TEXT:
         return _text_code_sql(f"{sql}::VARCHAR" if column.type != "VARCHAR" else column.text, codes)

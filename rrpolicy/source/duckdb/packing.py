@@ -1,4 +1,4 @@
-"""Several small codes in one number: sorting and grouping then handle one key in place of many.
+"""Several small codes in one number, so that sorting and grouping handle one key in place of many.
 
 A number holds consecutive attributes in mixed radix, the first one the most significant, so that numbers sort as the
 tuples of codes do; the two codes of surprises (-2, -1) come first.
@@ -30,7 +30,7 @@ class PackedCodes:
 
     Attributes:
         codes: SQL of each code.
-        radices: how many values each code can have.
+        radices: the number of values of each code.
         type: the engine type of the number.
     """
 
@@ -55,9 +55,9 @@ def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[
     """Return the digits of mixed-radix numbers.
 
     Args:
-        packed: (k,) integers of any width from 0 on, below the product of the radices; no nulls.
+        packed: (k,) integers >= 0 of any width, below the product of the radices; no nulls.
         radices: the most significant first.
-        lowest: what the digit 0 stands for.
+        lowest: the value of the digit 0.
 
     Returns:
         (k,) int32 for each radix.
@@ -79,7 +79,7 @@ def _digits_by_division(packed: Ints, radices: Sequence[int], lowest: int) -> li
 
 @lru_cache(maxsize=64)
 def _digit_tables(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
-    """Return the digits of every number: looking them up costs less than dividing."""
+    """Return the digits of every number: a lookup costs less than division."""
     import numpy as np
 
     return _digits_by_division(np.arange(math.prod(radices)), radices, lowest)

@@ -21,7 +21,7 @@ def find_parquet(connection: duckdb.DuckDBPyConnection, name: str, files: list[s
     Args:
         connection: DuckDB.
         name: the table, as messages name it.
-        files: paths as the engine is to open them.
+        files: paths as the engine opens them.
 
     Raises:
         DataError: RR307 if two files differ in their columns; RR308 if two columns differ in case only.

@@ -1,7 +1,7 @@
-"""A CSV file's text: opened in its encoding, made into what the engine reads, and its records counted beside it.
+"""A CSV file's text: opened in its encoding, converted for the engine, and its records counted independently.
 
 The engine reads UTF-8 that begins with the header. A file in another encoding, or with lines before its header, is
-copied so into the scratch folder first.
+first copied in that form into the scratch folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rrpolicy.policy.model import CsvSettings
 
 CHUNK_BYTES = 1 << 20
 MAX_FIELD_BYTES = 1 << 30
-"""Characters of a field that are still counted; Python's own limit is 128 Ki."""
+"""The most characters of a field that are counted; Python's default limit is 128 Ki."""
 
 
 @frozen
@@ -28,7 +28,7 @@ class CsvTextFile:
     """A file of UTF-8 text that begins with its header, packed by gzip or not.
 
     Attributes:
-        path: where it is.
+        path: of the file.
         delimiter: between fields.
         quote: around fields; empty if none is.
     """
@@ -43,7 +43,7 @@ class CsvTextFile:
         return self.path.lower().endswith(".gz")
 
     def header(self) -> tuple[list[str], int]:
-        """Return the fields of the first record, none if there is no record, and how many the next one has.
+        """Return the fields of the first record, () if there is no record, and the number of fields of the next one.
 
         Raises:
             UnicodeDecodeError: if it is not UTF-8.
@@ -57,7 +57,7 @@ class CsvTextFile:
             return names, len(names)
 
     def parts(self, delimiter: str) -> int:
-        """Return how many fields the first line has if another delimiter parts it; 0 where it then is no CSV.
+        """Return the number of fields of the first line under another delimiter; 0 if it then is no CSV.
 
         Nothing further is read: quotes that another delimiter begins may end anywhere. Raises as `header`.
         """
@@ -74,10 +74,10 @@ class CsvTextFile:
             return sum(1 for row in self._reader(stream) if row) - 1
 
     def lines(self) -> int:
-        """Return the lines after the header that end outside of quotes, at the speed of reading.
+        """Return the number of lines after the header that end outside of quotes, at the speed of reading.
 
-        These are the records, unless lines are empty, end otherwise than in a line feed, or quotes stand in the middle
-        of fields: then only `records` tells.
+        These are the records, unless lines are empty, end otherwise than in a line feed, or quotes occur in the middle
+        of fields: then use `records`.
         """
         count, inside, last = 0, False, b""
         quote = self.quote.encode()
@@ -98,12 +98,12 @@ class CsvTextFile:
 
 
 def readable_text_file(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
-    """Return a file as the engine can read it: itself, or a copy in the scratch folder.
+    """Return a file that the engine can read: itself, or a copy in the scratch folder.
 
     Args:
         path: of the file.
-        settings: how it is spelled.
-        scratch: where a copy may be made; the caller wipes it.
+        settings: its format.
+        scratch: the folder for a copy; the caller wipes it.
 
     Raises:
         UnicodeDecodeError: if a file that is copied is not in its encoding.
@@ -126,7 +126,7 @@ def readable_text_file(path: str, settings: CsvSettings, scratch: Path) -> CsvTe
 
 @contextmanager
 def open_binary(path: str) -> Iterator[IO[bytes]]:
-    """Open a file's bytes, unpacked where its name ends in .gz."""
+    """Open a file's bytes, unpacked if its name ends in .gz."""
     with Path(path).open("rb") as raw:
         if path.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=raw) as unpacked:

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 
 _WHOLE = 1 << 52
-"""From here on doubles are whole numbers: such a weight, or an infinite one, is a multiple already."""
+"""All doubles from this size up are whole numbers: such a weight, or an infinite one, is a multiple already."""
 
 
 def with_rounded_weights(
     source: str, columns: Sequence[StoredColumn], reading: Reading
 ) -> tuple[str, list[StoredColumn]]:
-    """Return SQL of a table with rounded columns, which are doubles then, and its columns; text stays as it is.
+    """Return SQL of a table with rounded columns, which are then doubles, and its columns; text is not rounded.
 
     Args:
-        source: SQL that stands after FROM.
+        source: SQL after FROM.
         columns: the table's columns, in order.
-        reading: says which are rounded, and to multiples of what.
+        reading: has the rounded columns, and the units to whose multiples.
     """
     found = [_rounded_weight_sql(column, reading) for column in columns]
     if all(sql is None for sql in found):
@@ -71,10 +71,10 @@ def _rounded_weight_sql(column: StoredColumn, reading: Reading) -> str | None:
 
 
 def rounding(x: str, step: float) -> str:
-    """Return SQL of the multiple that is nearest to a double; of what is above 0 the least is `step`.
+    """Return SQL of the multiple that is nearest to a double; for values above 0 the least is `step`.
 
-    What is no weight stays as it is, and is refused as such: numbers below 0, infinite ones, nulls. In words that every
-    engine reads alike: no engine's own way of rounding halves.
+    Values that are no weights are unchanged, and refused later: numbers below 0, infinite ones, nulls. The SQL has one
+    meaning in every engine: no engine's rule for rounding halves is used.
 
     Args:
         x: SQL of a double.
@@ -89,10 +89,10 @@ def rounding(x: str, step: float) -> str:
 
 
 class RowCache:
-    """The rows of one statement, once they all have passed.
+    """The rows of one statement, once all have passed.
 
     Attributes:
-        complete: whether they have.
+        complete: whether all have passed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -106,7 +106,7 @@ class RowCache:
         self.complete = False
 
     def passing(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, writing them down as they pass; of two readings at once the first is written down."""
+        """Yield the rows and write them down as they pass; of two simultaneous readings the first is written down."""
         if self._writing or self.complete:
             yield from reader
             return
@@ -121,7 +121,7 @@ class RowCache:
             self._writing = False
 
     def again(self) -> pa.RecordBatchReader:
-        """Return the rows as they passed."""
+        """Return the rows in the order in which they passed."""
         file = pa.OSFile(str(self._path))
         content = pa.ipc.open_file(file)
 
@@ -135,20 +135,20 @@ class RowCache:
 
 BATCH = 1 << 16
 MAX_ARRAY_BITS = 18
-"""Groups whose keys fit in so many bits are counted in an array."""
+"""The most bits of keys of groups that are counted in an array."""
 SELDOM = 4
-"""Rows whose values stand less often on average are sorted, not grouped."""
+"""Rows whose values occur less often on average are sorted, not grouped."""
 LOOKED_AT = 1 << 20
-"""So many rows tell how often; any others give the same rows in the end, only later."""
+"""The number of rows used to estimate how often values occur; it affects speed, not results."""
 TEXTS = 1 << 23
-"""So many texts are grouped at a time; numbers spill, and are grouped all at once."""
+"""The number of texts that are grouped at a time; numbers spill, and are grouped all at once."""
 
 
 class Held(Protocol):
-    """A state that a table is held to: that of its files, or a copy."""
+    """A state that a table is compared with: that of its files, or a copy."""
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if the table is not in it any more."""
+        """Raise `RefusedError` (RR410) if the table has left that state."""
         ...
 
 
@@ -158,14 +158,14 @@ class TableSnapshot:
 
     Attributes:
         name: the table, as messages name it.
-        source: SQL that stands after FROM.
+        source: SQL after FROM.
         stored: its columns, in table order.
         count: the number of records.
-        pinned: the state that it is held to.
-        connection: DuckDB, locked down; every read has a cursor of its own.
-        scratch: where sorted rows are kept; the caller wipes it.
-        rows_of_counts: of a table of distinct rows with counts, how many rows its source has, whose last column
-            `MULTIPLICITY` says how many records each stands for; None of a table of records.
+        pinned: the state that it is compared with.
+        connection: DuckDB, locked down; every read has a separate cursor.
+        scratch: the folder of sorted rows; the caller wipes it.
+        rows_of_counts: of a table of distinct rows with counts, the number of rows of its source, whose last column
+            `MULTIPLICITY` holds the number of records that each represents; None for a table of records.
     """
 
     name: str
@@ -186,7 +186,7 @@ class TableSnapshot:
 
     @property
     def one_by_one(self) -> TableSnapshot:
-        """Return it as a table of records, each row of counts as often as it says."""
+        """Return it as a table of records, each row of counts repeated by its count."""
         if self.rows_of_counts is None:
             return self
         names = ", ".join(map(identifier, self.stored))
@@ -245,7 +245,7 @@ class TableSnapshot:
         return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
 
     def units(self, column: str) -> Units:
-        """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
+        """Return the number of distinct values by their number of rows; see `Snapshot.units`."""
         stored = self.stored[column]
         if stored.family is not TypeFamily.TEXT or self.lines <= TEXTS:
             return self._grouped(stored, "unit")
@@ -266,7 +266,7 @@ class TableSnapshot:
         return Units(sizes, sum(row["records"] for row in rows if row["missing"]))
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        """Raise `RefusedError` (RR410) if the table is no longer in the pinned state."""
         self.pinned.unchanged()
 
     @property
@@ -276,11 +276,11 @@ class TableSnapshot:
 
     @property
     def _weight(self) -> tuple[str, ...]:
-        """Return SQL of the number of records of a row, where it tells one."""
+        """Return SQL of the number of records of a row; nothing for a table of records."""
         return () if self.rows_of_counts is None else (MULTIPLICITY_COLUMN,)
 
     def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
-        """Return grouped counts of few cells, counted in an array; None where that does not do."""
+        """Return grouped counts of few cells, counted in an array; None if that is impossible."""
         if self.rows_of_counts is not None:
             return None  # its rows are few already
         found = [grouping_encoding(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
@@ -301,7 +301,7 @@ class TableSnapshot:
         return table.remove_column(table.num_columns - 1).to_reader()
 
     def _mostly_distinct(self, carried: Sequence[str]) -> bool:
-        """Return whether sorting the rows costs less than grouping them; an estimate does, for both give the same."""
+        """Return whether sorting the rows costs less than grouping them, by an estimate; both give the same."""
         for name in carried:
             if name not in self._often:
                 some = f"SELECT {self.stored[name].released} AS value FROM {self.source} LIMIT {LOOKED_AT}"
@@ -313,11 +313,11 @@ class TableSnapshot:
     def _sorted(
         self, attributes: Sequence[Attribute], carried: Sequence[str], query: _StatementParts, order: str
     ) -> pa.RecordBatchReader:
-        """Return rows as the engine holds them, sorted once in an order and then kept."""
+        """Return encoded rows, sorted once in an order and then kept."""
         import pyarrow as pa
 
         key = (tuple(attributes), tuple(carried), order)
-        if key not in self._kept:  # a name of its own: other snapshots may share the folder
+        if key not in self._kept:  # a unique name: other snapshots may share the folder
             self._kept[key] = RowCache(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
         kept = self._kept[key]
         if kept.complete:
@@ -341,7 +341,7 @@ class TableSnapshot:
         return _StatementParts(keys, packs, whole, encoded, real)
 
     def _stream(self, sql: str, query: _StatementParts) -> pa.RecordBatchReader:
-        """Run a statement; its rows come as they are made, and then the table must still be the same."""
+        """Run a statement; its rows are streamed, and afterwards the table must be unchanged."""
         import pyarrow as pa
 
         with engine_errors(self.name):
@@ -364,7 +364,7 @@ class TableSnapshot:
     def _decoded(
         self, reader: pa.RecordBatchReader, names: Sequence[str], query: _StatementParts
     ) -> pa.RecordBatchReader:
-        """Return rows with the codes unpacked, under the table's own names."""
+        """Return rows with the codes unpacked, under the table's column names."""
         import pyarrow as pa
 
         packs = query.packs
@@ -386,7 +386,7 @@ class TableSnapshot:
 
 
 def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
-    """Return distinct rows with their multiplicities from sorted ones, which may tell their own in the last column."""
+    """Return distinct rows with their multiplicities from sorted ones, whose last column may hold multiplicities."""
     import pyarrow as pa
 
     from rrpolicy.source.run_length import counted, with_unit_multiplicity
@@ -396,7 +396,7 @@ def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBa
 
 
 def _repeated_rows(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return rows as often as their last column says."""
+    """Return rows repeated by the number in their last column."""
     import pyarrow as pa
 
     from rrpolicy.source.run_length import repeated
@@ -414,7 +414,7 @@ def open_records_or_counts(  # noqa: PLR0917 each is another thing
     scratch: Path,
     reading: Reading,
 ) -> TableSnapshot:
-    """Return the snapshot of a table of records, or of counts where the reading says so; see `TableSnapshot`.
+    """Return the snapshot of a table of records, or of counts if the reading names their column; see `TableSnapshot`.
 
     Raises:
         DataError: RR342, RR347, RR348 as `weighted`.
@@ -432,11 +432,11 @@ class _StatementParts:
     """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, ….
 
     Attributes:
-        keys: SQL over the table's columns, of each record.
+        keys: SQL over the table's columns, for each record.
         packs: the packed codes.
         carried: SQL of the carried columns over the keys.
-        encoded: how the codes are made.
-        real: which of the carried columns are doubles, as whole numbers that sort alike.
+        encoded: the encodings that produce the codes.
+        real: which of the carried columns are doubles, encoded as whole numbers of the same order.
     """
 
     keys: Sequence[str] = ()

@@ -32,7 +32,7 @@ from rrpolicy.source.duckdb.snapshot import MAX_ARRAY_BITS, TableSnapshot, open_
 
 MEMORY = "1GiB"
 SECONDS = 20
-"""For counting the records of a table, and as many for each GiB of its files."""
+"""The seconds permitted to count the records of a table, and again for each GiB of its files."""
 PARQUET = ("parquet", ".parquet", ".pq")
 CSV = ("csv", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 DATABASE = ("duckdb", ".duckdb", ".ddb", ".db")
@@ -50,8 +50,8 @@ class DuckDBSource:
         Args:
             uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
             table: the table or view of a database, such as `people` or `schema.people`.
-            scratch: where DuckDB spills.
-            reading: how a CSV file is spelled, and the codes of missing values.
+            scratch: the folder to which DuckDB spills.
+            reading: the format of CSV, and the codes of missing values.
 
         Raises:
             DataError: RR300 to RR309 or RR326 if it cannot be read; RR342, RR347, RR348 as `weighted`.
@@ -163,7 +163,7 @@ def connect_private(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnectio
 
     Args:
         scratch: the caller wipes it.
-        memory: that it may take; default: `MEMORY`.
+        memory: the most that it may take; default: `MEMORY`.
     """
     return duckdb.connect(
         ":memory:",
@@ -179,7 +179,7 @@ def connect_private(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnectio
 
 
 def confine_to_files(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
-    """Let the engine see these files and the scratch folder only, for good."""
+    """Restrict the engine to these files and the scratch folder, irrevocably."""
     with suppress(duckdb.Error):  # DuckDB 1 has it for each session only: groups are hashed there.
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {MAX_ARRAY_BITS}")
     paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, literal_path(f))))

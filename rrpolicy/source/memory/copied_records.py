@@ -1,7 +1,7 @@
 """Records of any kind as a snapshot: bins, nulls, `outside`, sorting and tallying are done here once for all engines.
 
-A source that can hand over its records needs nothing else. They are copied into an engine of our own; the copy stays in
-memory as long as there is room, and only what the engine sorts goes to the scratch folder, as for files.
+A source only has to supply its records. They are copied into an engine of rrpolicy; the copy stays in memory as long as
+there is room, and only sorted rows go to the scratch folder, as for files.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 HELD = "held"
 """The copy's name."""
 WORKING = 1 << 30
-"""Bytes for the engine's work beside the copy."""
+"""Bytes for the engine's work in addition to the copy."""
 TWICE = 2
-"""The copy takes at most so many bytes for one of the table."""
+"""The largest ratio of the copy's bytes to the table's."""
 
 
 @frozen
 class CopyState:
-    """The state of a copy of our own."""
+    """The state of a private copy."""
 
     def unchanged(self) -> None:
-        """Return: nobody else has it."""
+        """Return: no other process can change the copy."""
 
 
 @contextmanager
@@ -57,11 +57,11 @@ def encoded(
     Args:
         records: an Arrow table, a reader of record batches, or anything with `__arrow_c_stream__`.
         name: of the table, for messages.
-        scratch: where DuckDB spills.
-        reading: the codes of missing values; how CSV is spelled is not looked at.
-        pinned: what the copy was made of, whose `unchanged` is asked when the table is read: see `pin` for files. By
+        scratch: the folder to which DuckDB spills.
+        reading: the codes of missing values; the format of CSV is ignored.
+        pinned: the original of the copy, whose `unchanged` is called when the table is read: see `pin` for files. By
             default the copy is the table.
-        kind: what the records are, such as `pandas DataFrame`.
+        kind: of the records, such as `pandas DataFrame`.
 
     Raises:
         DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none; RR342, RR347, RR348 as
@@ -84,7 +84,7 @@ def encoded(
 
 
 def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatchReader, name: str) -> int:
-    """Copy records into a table and return how many there are.
+    """Copy records into a table and return their number.
 
     Raises:
         DataError: RR344 if they cannot be read to their end.

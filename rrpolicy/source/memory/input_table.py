@@ -1,4 +1,4 @@
-"""What a caller hands over as a table: a uri, or a table in memory with the engine that reads it."""
+"""A caller's table: a uri, or a table in memory with the engine that reads it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @frozen
 class InputTable:
-    """A table as the caller names or holds it.
+    """A table named or passed by the caller.
 
     Attributes:
-        uri: that takes the place of the policy's own; None if that one stands.
-        engines: by its scheme the one that reads a table in memory; none where the uri tells the engine.
+        uri: that replaces the policy's; None if the policy's is used.
+        engines: scheme -> engine of a table in memory; empty if the uri determines the engine.
     """
 
     uri: str | None = None
@@ -34,11 +34,11 @@ class InputTable:
 
 
 def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
-    """Return what a caller handed over.
+    """Return a caller's table.
 
     Args:
-        table: None for the policy's own.
-        scheme: of the uri that a table in memory gets; of two in one call each has its own.
+        table: None for the policy's.
+        scheme: of the uri of a table in memory; two tables in one call have different ones.
 
     Raises:
         PolicyError: RR250 if it is no table.

@@ -1,4 +1,4 @@
-"""Which tables in memory there are, what each is called, and the uris that stand for them."""
+"""The kinds of tables in memory, their names, and the uris that represent them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 MEMORY_SCHEME, TUNING_SCHEME, REFERENCE_SCHEME = "memory", "memory-plan-on", "memory-reference"
 """Schemes of the uris of tables in memory: of the source, of one parameters are chosen on, and of a population's."""
 URI = "uri"
-"""How a table was given that is none in memory."""
+"""The kind of a table that is not in memory."""
 
 
 class ArrowStream(Protocol):
-    """Anything that offers the Arrow C stream, such as a polars data frame or an Arrow table, as often as asked."""
+    """An object with the Arrow C stream interface, readable repeatedly, such as a polars data frame."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return a capsule of a stream of records."""
@@ -33,7 +33,7 @@ class CountedTable:
 
     Attributes:
         table: as any other; relative paths start in the working directory.
-        multiplicity: the column that says how often each row stands.
+        multiplicity: the column that holds the count of each row.
     """
 
     table: Table
@@ -41,8 +41,7 @@ class CountedTable:
 
 
 Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream | CountedTable"
-"""A uri or path, a pandas or polars data frame, an Arrow table, a DuckDB relation, or what else offers the stream; or
-counts in one of these."""
+"""A uri or path, a data frame, an Arrow table, a DuckDB relation, another `ArrowStream`; or counts in one of these."""
 
 _KINDS = {
     ("pandas", "DataFrame"): "pandas DataFrame",
@@ -55,7 +54,7 @@ _LAZY = ("polars", "LazyFrame")
 
 
 def table_kind(table: Any) -> str:
-    """Return what a table in memory is called.
+    """Return the name of a kind of table in memory.
 
     Raises:
         PolicyError: RR250 if it is none.
@@ -77,7 +76,7 @@ def table_kind(table: Any) -> str:
 
 
 def uri_kind(uri: str) -> str:
-    """Return how the table of a policy was given: what kind of table in memory, or by a uri. No address, no path."""
+    """Return the kind of a policy's table: that of a table in memory, or a uri. No address, no path."""
     multiplicity, own = split_counts_uri(uri)
     scheme, _, kind = own.partition(":")
     told = kind if scheme == MEMORY_SCHEME else URI

@@ -1,4 +1,4 @@
-"""The engine of a table in memory: copied into an engine of our own when it is opened, so that it cannot change."""
+"""The engine of a table in memory: copied into a private engine when it is opened, so that it cannot change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MemorySource:
 
     Attributes:
         held: the caller's table.
-        kind: what it is called.
+        kind: the name of its kind.
     """
 
     schemes: ClassVar[tuple[str, ...]] = (MEMORY_SCHEME, TUNING_SCHEME)
@@ -29,7 +29,7 @@ class MemorySource:
     held: Any
     kind: str
 
-    def open(  # uri and table tell nothing: this is one table
+    def open(  # uri and table select nothing: this is one table
         self,
         uri: str,  # noqa: ARG002
         table: str | None,  # noqa: ARG002
@@ -39,10 +39,10 @@ class MemorySource:
         """Copy the table and open the copy; see `Source.open`.
 
         Args:
-            uri: of the scheme; what follows it is for messages.
-            table: not looked at: it tells one of a database's tables, and this is one table.
-            scratch: where DuckDB spills.
-            reading: the codes of missing values; how CSV is spelled is not looked at.
+            uri: of the scheme; the rest is for messages.
+            table: ignored: it selects one of a database's tables, and this is one table.
+            scratch: the folder to which DuckDB spills.
+            reading: the codes of missing values; the format of CSV is ignored.
 
         Raises:
             DataError: RR344 if a column cannot be read, RR308 if columns share a name.

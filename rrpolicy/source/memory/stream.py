@@ -1,4 +1,4 @@
-"""The records of a table in memory as one Arrow stream, in types that the engine reads as it reads Parquet's."""
+"""The records of a table in memory as one Arrow stream, in types that the engine reads like those of Parquet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 16
 _EXTENSIONS = frozenset({"arrow.uuid", "arrow.bool8", "arrow.json"})
-"""Extension types that mean the same wherever they come from; another's numbers mean nothing without its package."""
+"""Extension types of one meaning in every program; others mean nothing without their package."""
 
 
 def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
-    """Return a table's records, and its size in bytes; 0 where that is not known.
+    """Return a table's records, and its size in bytes; 0 if unknown.
 
     Args:
         table: in memory.
-        kind: what it is, such as `pandas DataFrame`.
-        name: what it is called in messages.
+        kind: of the table, such as `pandas DataFrame`.
+        name: of the table in messages.
 
     Raises:
         DataError: RR344 if it, or a column, cannot be read as records; RR308 if columns share a name or have none.
@@ -40,7 +40,7 @@ def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]
 
 
 def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
-    """Return the records as their library gives them, without a copy where it has them as Arrow does."""
+    """Return the records as their library supplies them, without a copy if it holds them in Arrow's format."""
     import pyarrow as pa
 
     if kind in {"DuckDB relation", "Arrow stream"}:
@@ -58,7 +58,7 @@ def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchRea
 
 
 def _pandas_to_arrow(table: Any, called: str) -> pa.Table:
-    """Return a pandas data frame, an index with a name as a column, as in its files; NaN, NaT and None are nulls."""
+    """Return a pandas data frame, a named index as a column, as in its files; NaN, NaT and None are nulls."""
     import pyarrow as pa
 
     named = [place for place, name in enumerate(table.index.names) if name is not None]
@@ -97,7 +97,7 @@ def _check_column_names(names: Sequence[str], called: str) -> None:
 
 
 def _check_column_types(schema: pa.Schema, called: str) -> None:
-    """Raise RR344 for types of which only the package that made them knows what they mean, or no engine holds."""
+    """Raise RR344 for types that only the package that made them interprets, or that no engine holds."""
     import pyarrow as pa
 
     if not schema.names:
@@ -118,7 +118,7 @@ def _unsupported_columns(names: Sequence[str], called: str, what: str) -> None:
 
 
 def _parquet_typed_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return the records in the types that they have when they are read from Parquet."""
+    """Return the records in the types that Parquet would give them."""
     import pyarrow as pa
 
     kinds = {field.name: kind for field in reader.schema if (kind := _parquet_type(field.type)) is not None}
@@ -129,7 +129,7 @@ def _parquet_typed_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _parquet_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return what Parquet makes of a type; None if it stays as it is."""
+    """Return the type after storage in Parquet; None if it is unchanged."""
     import pyarrow as pa
 
     if pa.types.is_float16(kind):
