@@ -324,5 +324,4 @@ def _unchanged_columns(outlook: PlanResult) -> list[str]:
 
 
 def _expected_errors(outlook: PlanResult) -> list[str]:
-    """Return the expected error of each single attribute."""
     return [f"{e.attributes[0]}: {e.told}" for e in outlook.errors if len(e.attributes) == 1]

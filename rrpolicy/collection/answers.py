@@ -1,4 +1,4 @@
-"""Conversion of a person's answers to category positions: as a table's values are read, without an engine."""
+"""Conversion of a person's responses to category positions: as a table's values are read, without an engine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SHOWN = 12
 def answer_codes(
     questions: Sequence[Question], records: Sequence[Mapping[str, object]], *, text: bool
 ) -> list[list[int]]:
-    """Return the category position of each answer, a list per record; nothing is drawn before all are read.
+    """Return the category position of each response, a list per record; nothing is drawn before all are read.
 
     Args:
         questions: in order.
-        records: attribute -> answer; None is no answer.
-        text: answers are text of a CSV file: empty text is no answer, and numbers are in decimal notation.
+        records: attribute -> response; None is no response.
+        text: responses are text of a CSV file: empty text is no response, and numbers are in decimal notation.
 
     Raises:
-        DataError: RR522, with all problems of all records at once; messages contain no answer.
+        DataError: RR522, with all problems of all records at once; messages contain no response.
     """
     problems = []
     codes = []
@@ -49,7 +49,7 @@ def answer_codes(
 
 
 def _unexpected_answers(questions: Sequence[Question], answers: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
-    """Yield unexpected and missing answers of a record: message, expectation, and a hint."""
+    """Yield unexpected and missing responses of a record: message, expectation, and a hint."""
     asked = [question.attribute for question in questions]
     for name in answers:
         if name not in asked:
@@ -72,7 +72,7 @@ def _is_missing(answer: object, *, text: bool) -> bool:
 
 
 def _answer_code(question: Question, answer: object, *, text: bool) -> int | None:
-    """Return the category position of an answer; None if it has no category."""
+    """Return the category position of an response; None if it has no category."""
     if _is_missing(answer, text=text):
         return _category_position(question, question.nulls)
     value = answer if isinstance(answer, (str, int, float)) else None
@@ -100,7 +100,7 @@ def _has_numeric_bins(bins: Bins) -> bool:
 
 
 def _is_ambiguous(question: Question) -> bool:
-    """Return whether a bin's label reads as a value to be binned, so that the answer is ambiguous."""
+    """Return whether a bin's label reads as a value to be binned, so that the response is ambiguous."""
     return any(_parsed_number(label, text=True) is not None for label in question.categories if isinstance(label, str))
 
 
@@ -137,7 +137,7 @@ def _bin_position(question: Question, bins: Bins, number: float) -> int | None:
 
 
 def _answer_problem(question: Question, where: str, *, absent: bool) -> Problem:
-    """Return the problem of an invalid answer, without the answer."""
+    """Return the problem of an invalid response, without the response."""
     if absent:
         hint = f"give an answer; or ask for a policy with `nulls` of '{question.attribute}', so that none is one"
         return Problem(

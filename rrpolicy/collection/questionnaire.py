@@ -1,4 +1,4 @@
-"""The public part of a plan made without data: the questions to people, and the randomisation of their answers.
+"""The public part of a plan made without data: the questions to people, and the randomisation of their responses.
 
 It contains no secret and no statistic of any person: anyone who has it can randomise a record and check the guarantee.
 """
@@ -43,10 +43,10 @@ class Question:
 
     Attributes:
         attribute: its name in records before randomisation.
-        categories: the possible answers, in the policy's order.
-        bins: conversion of a number, date or time to a category; None if the answer is a category.
-        outside: the category of unexpected answers; None refuses them.
-        nulls: the category of a missing answer; None refuses it.
+        categories: the possible responses, in the policy's order.
+        bins: conversion of a number, date or time to a category; None if the response is a category.
+        outside: the category of unexpected responses; None refuses them.
+        nulls: the category of a missing response; None refuses it.
     """
 
     attribute: str
@@ -65,9 +65,9 @@ class Questionnaire:
         software: that it was made with; if an axis is a plugin's, reading needs that plugin.
         max_records: the maximum number of records per unit of protection.
         questions: in the policy's order.
-        channel: that randomises answers, each record independently.
+        channel: that randomises responses, each record independently.
         unchanged: attributes that are sent without randomisation.
-        epsilon: for all records of a unit and all randomised answers together.
+        epsilon: for all records of a unit and all randomised responses together.
         promise: the guarantee for a person, in words.
     """
 
@@ -84,7 +84,7 @@ class Questionnaire:
 
     @classmethod
     def of(cls, policy: Policy, policy_digest: str, channel: Channel, software: Software) -> Questionnaire:
-        """Return the public part of a plan that collection is possible for; see `uncollectable`.
+        """Return the public part of a plan that collection is possible for; see `collection_problems`.
 
         Args:
             policy: resolved.

@@ -172,7 +172,6 @@ def _find_bundles(folders: Sequence[Path]) -> list[Path]:
 
 
 def _ledger_position(bundle: Path, ledgers: Mapping[Path, Ledger]) -> tuple[Path, str] | None:
-    """Return the position of a bundle in a ledger."""
     with suppress(RRPolicyError):
         manifest = sealed_manifest(bundle)
         for file, ledger in ledgers.items():

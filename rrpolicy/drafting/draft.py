@@ -222,7 +222,6 @@ purpose = "fill in: what the release is for"{needs}
 def _source_lines(
     uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading
 ) -> Iterator[str]:
-    """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
     multiplicity, uri = split_counts_uri(uri)
     if uri.startswith(IN_MEMORY):

@@ -1,8 +1,8 @@
 """Format of released tables: written from distinct rows with multiplicities, read back as SQL.
 
-Every file is new and holds released values only: dictionaries are built from the rows of their own row group, no pandas
-or Arrow metadata, times, hosts or paths are written. Parquet and CSV have the same bytes for the same rows and library
-versions, however the rows arrive.
+Every file is new and holds released values only: dictionaries are built from the rows of their row group, no
+pandas or Arrow metadata, times, hosts or paths are written. Parquet and CSV have the same bytes for the same rows and
+library versions, however the rows arrive.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TableWriter(Protocol):
     """Writes one table's file."""
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Write distinct rows, each `n` times; at most `GROUP_ROWS` in all.
+        """Write distinct rows, each `n` times; at most `ROWS_PER_GROUP` in all.
 
         Args:
             rows: of the table's Arrow schema; text may come as dictionary arrays.
@@ -66,7 +66,7 @@ class Format(Protocol):
     Text, in values and in names of columns, is any Unicode text; empty text is not null.
 
     Attributes:
-        name: name in policies; letters and digits, as it is the suffix of the files.
+        name: name in policies and suffix of the files; letters and digits.
         media_type: for the metadata of a release.
         packaged: whether clients of data packages read it as a table.
         alone: whether reading it leaves state in the engine, which is then a separate one.
@@ -92,7 +92,7 @@ class Format(Protocol):
         ...
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
-        """Return SQL to follow FROM that reads a whole file, as often as it is run.
+        """Return SQL to follow FROM that reads a whole file, for repeated use.
 
         Args:
             connection: where the SQL will run; required objects may be registered there, under a name that contains the

@@ -60,7 +60,7 @@ class SplitFileWriter:
 
 
 class RowGrouper:
-    """Cuts distinct rows with multiplicities into groups of exactly `GROUP_ROWS` rows, for any input batches."""
+    """Cuts distinct rows with multiplicities into groups of exactly `ROWS_PER_GROUP` rows, for any input batches."""
 
     def __init__(self, writer: TableWriter, size: int = ROWS_PER_GROUP) -> None:
         self._writer = writer

@@ -66,7 +66,6 @@ def _resolve(name: str) -> type:
 
 
 def _type_description(thing: object) -> str:
-    """Return the type of an object in words."""
     if isinstance(thing, type):
         return "a class"
     return "a function" if isinstance(thing, FunctionType) else f"an object of class {type(thing).__name__}"

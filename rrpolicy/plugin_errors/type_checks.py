@@ -50,7 +50,7 @@ def check_type(value: object, kind: Any, function: object, name: str = "") -> No
 
     Args:
         value: to check.
-        kind: the type, as for `returning`.
+        kind: the type, as for `check_return_type`.
         function: that returned it; for a property, its object.
         name: of the property.
 
@@ -63,7 +63,7 @@ def check_type(value: object, kind: Any, function: object, name: str = "") -> No
 
 
 def check_protocol(value: object, members: Iterable[str], function: object) -> None:
-    """Refuse a value from a function of a plugin if it lacks a member of its protocol; see `hold`."""
+    """Refuse a value from a function of a plugin if it lacks a member of its protocol; see `check_type`."""
     lacking = [member for member in members if not hasattr(value, member)]
     if lacking:
         raise plugin_contract_error(function, f"returned {_value_description(value)}, which lacks {', '.join(lacking)}")
@@ -177,7 +177,6 @@ def _field_mismatch(value: Any, kind: Any) -> _Mismatch | None:
 
 @functools.cache
 def _field_types(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of a dataclass with their types."""
     hints = get_type_hints(kind)
     return tuple((field.name, hints[field.name]) for field in fields(kind))
 
@@ -192,7 +191,6 @@ def _value_description(value: object) -> str:
 
 
 def _type_description(kind: Any) -> str:
-    """Return a type of an annotation in words."""
     if kind is NoneType:
         return "None"
     if get_origin(kind) is Literal:

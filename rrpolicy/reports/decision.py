@@ -151,7 +151,6 @@ def _disclosure_points(
 
 
 def _suppression_points(remarks: Sequence[Remark]) -> Iterator[str]:
-    """Yield suppressed data."""
     yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
 
 

@@ -84,7 +84,7 @@ def marginal_panels(
 def released_label_counts(
     public: Path, manifest: Manifest, formats: Formats = CORE_FORMATS
 ) -> Mapping[str, Sequence[int]]:
-    """Return column -> released records of each of its labels, for the columns that `marginals` reads, in one pass.
+    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass.
 
     Args:
         public: the public/ folder.

@@ -132,7 +132,7 @@ def _check_roles(
         "signed in the roles that the release requires": (manifest.require_roles, held),
         "approved in the roles that the release requires": (manifest.require_approval, approvals),
     }
-    if allowed is not None and not manifest.require_roles:  # a key that removes that line from a release cannot sign it
+    if allowed is not None and not manifest.require_roles:  # an attacker who removes that line cannot sign the release
         why = f"the release is {held.why(())}"
         gathered.check("signed by an allowed signer", bool(held.people), UNSIGNED_CODE, why)
     for name, (roles, who) in asked.items():
@@ -193,7 +193,7 @@ def _recall_reason(envelope: SignedEnvelope, public: Path) -> str | None:
 def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
     """Return the verifiers and signers of a release from the statements in its folder: day, level and key.
 
-    Signing keys are as stated in the envelopes, unchecked: `signed` checks them for given keys.
+    Signing keys are as stated in the envelopes, unchecked: `verify_signatures` checks them for given keys.
 
     Args:
         bundle: the folder of the release.
@@ -228,7 +228,6 @@ def verified_level(envelope: SignedEnvelope) -> VerificationLevel:
 
 
 def _key_names(envelope: SignedEnvelope) -> str:
-    """Return the stated keys of an envelope."""
     keys = [f"{key[:16]}…" for key in envelope.keyids]
     return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
 

@@ -155,7 +155,6 @@ class _SourceReader:
 
 
 def _attribute_with_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
-    """Return an attribute with its observed domain."""
     if attribute.domain is not None:
         return attribute
     return replace(attribute, domain=tuple(v for v in snapshot.distinct(attribute, MANY) if v is not None))

@@ -315,7 +315,6 @@ def _insert_statements(table: ScriptTable, name: str, database: SqlEngine) -> It
 
 
 def _engine_type_name(kind: str, cells: Sequence[str], database: SqlEngine) -> str:
-    """Return the engine's type of a column."""
     if _WHOLE.fullmatch(kind):
         return "BIGINT"
     if kind in {"DOUBLE", "FLOAT"}:
@@ -328,7 +327,6 @@ def _engine_type_name(kind: str, cells: Sequence[str], database: SqlEngine) -> s
 
 
 def _sql_literal(value: Any, kind: str, database: SqlEngine) -> str:
-    """Return a value as a literal."""
     if value is None:
         return "NULL"
     if _LARGE.fullmatch(kind) or _DECIMAL.fullmatch(kind):

@@ -1,8 +1,8 @@
-"""How a column becomes its category in somebody else's engine: codes of missing values, bins, domains, and all else.
+"""SQL of a column's category in a foreign engine: codes of missing values, bins, domains, and other values.
 
-What `rrpolicy.source.duckdb.encoding` says of a column whose type is known, this says of one whose type the policy
-implies: numbers for bins of numbers, text for a domain of text. A column of another type ends the statement, or becomes
-what is refused when the counts are read.
+It matches `rrpolicy.source.duckdb.encoding`, but for a column whose type is not known and only implied by the policy:
+numbers for bins of numbers, text for a domain of text. A column of another type ends the statement, or gives values
+that are refused when the counts are read.
 """
 
 from __future__ import annotations

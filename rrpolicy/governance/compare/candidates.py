@@ -39,8 +39,8 @@ class Candidate:
         changed: options set by the caller: dotted key and value, as text.
         opened: the policy with its plugins; None if it is invalid.
         problems: reasons why it is invalid.
-        accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies, as it is
-            for this mechanism.
+        accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies to this
+            mechanism.
         written: plan or release, which is compared unchanged.
     """
 

@@ -25,7 +25,7 @@ class ExistingCandidate:
     """A plan with the results in its documents.
 
     Attributes:
-        plan: with the table from the caller in place of its own.
+        plan: with the table from the caller, if given.
         registry: of its plugins.
         assessment: findings and utility, as written.
         table: whether its table is available; that of a release is only if the caller names it.
@@ -54,7 +54,7 @@ def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Se
 
     Args:
         path: of either.
-        handed: the table in place of its own.
+        handed: the table to use instead.
         root: folder of the files that a plan's policy names.
         trusted: distributions of plugins that a release may use: the release cannot load one by itself.
 

@@ -250,6 +250,6 @@ def _limit_direction(old: Finding, new: Finding, asked: Effect | None) -> set[in
 
 
 def _equal_within_tolerance(one: Measure, other: Measure) -> bool:
-    """Return whether two numbers are equal, as far as they are known."""
+    """Return whether two numbers are equal within the tolerance, if both are known."""
     noise = 3 * (one.error + other.error) if Standing.ESTIMATE in {one.standing, other.standing} else 0.0
     return math.isclose(one.value, other.value, rel_tol=RELATIVE_TOLERANCE, abs_tol=noise)

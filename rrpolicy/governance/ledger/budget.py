@@ -211,7 +211,6 @@ def _budget_results(  # noqa: PLR0917 each is another thing
     derived: Sequence[Derived],
     alone: Sequence[tuple[float | None, ...]],
 ) -> Iterator[CompositionEntry]:
-    """Yield every entry of the budget with its result."""
     for requirement, single in zip(budget.requirements, alone, strict=True):
         only = replace(budget, requirements=(requirement,))
         said = requirement_text(requirement, registry)

@@ -67,7 +67,7 @@ class LedgerBranch:
         """Push a longer ledger to the branch if it is unchanged since the fetch.
 
         Raises:
-            MovedError: RR449 if the branch changed: another writer was first.
+            BranchMovedError: RR449 if the branch changed: another writer was first.
             RefusedError: RR449 if the server refuses it, or cannot be reached.
         """
         blob = self._asked("hash-object", "-w", "--stdin", given=content).decode().strip()

@@ -2,7 +2,8 @@
 
 The overlap of people in several tables is declared; nothing else is known of it. A person is in some of the releases
 and not in others; a person is hidden only among people with the same pattern of presence. With `any` one person may be
-the only one of a pattern, so that k = 1; with `nested` the numbers of records tell how many share each pattern.
+the only one of a pattern, so that k = 1; with `nested` the numbers of records determine how many people share each
+pattern.
 """
 
 from __future__ import annotations
